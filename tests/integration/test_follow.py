@@ -21,7 +21,7 @@ from tests.integration.conftest import Mirroring
 from tests.waiting import PATIENCE, eventually
 
 RUN, LONG = "a run that follows", 600.0
-OFTEN = {"source->target.mirror.follow.seconds": "1"}
+OFTEN = {"source->target.mirror.follow.seconds": "1", "source->target.mirror.follow.discovery.seconds": "2"}
 
 
 class Follower:
@@ -107,8 +107,11 @@ def test_the_command_copies_what_arrives_and_says_all_of_it_at_its_end(
         if how:  # a decision about one topic does not end the command for the others
             decide = ["--flow", pair.flow, "--topic", other, "--reason", "a test"]
             assert main(["--config", mirroring.flow.file, "--json", "decide", "pause", *decide]) == 0
-        oracle.produce(pair.source_bootstrap, topic, 10, seed=3)
-        eventually(lambda: arrived(90), "what came after the decision")
+        new = topic if how else pair.topic("payments")
+        if not how:
+            oracle.create_topic(pair.source_bootstrap, new, 1)
+        oracle.produce(pair.source_bootstrap, new, 10, seed=3)
+        eventually(lambda: arrived(90), "what came after the decision, or in a new topic")
         if how:
             os.kill(os.getpid(), signal.SIGINT)
 

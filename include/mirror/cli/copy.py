@@ -82,11 +82,11 @@ def _follow(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: st
         copy = copier(flow, options, run_name, stop)
         while planned.has_work:
             done = done.copied(planned, copy(planned))
-            seconds, read = until - time.monotonic(), planned.control_end
+            seconds, read = until - time.monotonic(), (planned.control_end, planned.source_topics)
             if stop.is_set() or seconds < _SECONDS_WORTH_A_PLAN:
                 break
             planned = plan(flow, by_person=True, follow_for=seconds)
-            if planned.control_end == read:
+            if (planned.control_end, planned.source_topics) == read:
                 break
             done = done.planned(planned)
     return done

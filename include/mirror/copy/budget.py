@@ -39,7 +39,7 @@ def copy_in_shares(tasks: Sequence[LaneTask], at_once: int, copy: Copy, now: Cal
 
 def unfinished(task: LaneTask, result: LaneResult) -> tuple[Range, ...]:
     """The ranges that nothing but the budget kept from being copied to their end."""
-    if not result.transactions or any(error.topic is None for error in result.errors):
+    if not result.transactions or result.ended_for or any(error.topic is None for error in result.errors):
         return ()
     failed = {(error.topic, error.partition) for error in result.errors}
     reached = {(mark.topic, mark.partition): mark.source_offset for mark in result.watermarks}

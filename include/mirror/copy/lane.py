@@ -9,7 +9,7 @@ from mirror.copy.engine import BatchRefused, EngineFactory, NothingRead, PaceCha
 from mirror.copy.lane_log import error_text
 from mirror.copy.lane_protocol import Attempt
 from mirror.copy.lane_state import LaneState
-from mirror.copy.model import LaneResult, LaneTask, Watermark
+from mirror.copy.model import HANDED_OVER, NEWS, LaneResult, LaneTask, Watermark
 from mirror.errors import (
     AuthenticationFailed,
     ErrorReport,
@@ -23,6 +23,7 @@ from mirror.errors import (
     UnexpectedOffset,
 )
 from mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, connect_anew, servers
+from mirror.plan.discovery import Discovery
 from mirror.plan.model import BEHIND, BLOCKED, Range
 
 _MAX_FAILURES = 4
@@ -32,11 +33,13 @@ _MAX_FAILURES = 4
 class LaneCopy:
     """Runs one lane. `run` never raises what belongs to a partition or to Kafka: it answers with errors as values."""
 
-    def __init__(self, task: LaneTask, open_engine: EngineFactory, stop: threading.Event | None = None) -> None:
-        """`stop`: once it is set, the lane ends after the transaction that is open."""
+    def __init__(
+        self, task: LaneTask, open_engine: EngineFactory, stop: threading.Event | None = None, discovery: Discovery | None = None
+    ) -> None:
+        """`stop`, `discovery`: as in `LaneState`."""
         self._task = task
         self._open_engine = open_engine
-        self._state = LaneState(task, stop)
+        self._state = LaneState(task, stop, discovery)
         self._failures = 0
         self._reached = 0
         self._misled = 0
@@ -55,6 +58,8 @@ class LaneCopy:
             for tp, record in sorted(state.written.items())
         ]
         batches, rewritten = state.batches, state.rewritten
+        if state.ended_for == NEWS:
+            state.log.ends_for_news()
         state.log.ended(self._lane_error, len(state.errors), batches, rewritten)
         return LaneResult(
             lane=self._task.lane,
@@ -68,6 +73,7 @@ class LaneCopy:
             batches=batches,
             rewritten=rewritten,
             stopped=tuple(sorted(state.stopped | (state.unreached if self._lane_error else set()))),
+            ended_for=state.ended_for,
         )
 
     def _copy(self) -> None:
@@ -126,7 +132,8 @@ class LaneCopy:
     def _go_on(self, error: MirrorError) -> bool:
         """What an error means for the lane: leave out a partition or a topic, make transactions smaller, try again later, or stop."""
         state = self._state
-        if isinstance(error, Overtaken) and state.is_following:
+        if isinstance(error, Overtaken) and self._task.follow_seconds:
+            state.ended_for = HANDED_OVER
             state.log.handed_over()
             return False
         unacknowledged = isinstance(error, TransactionTooSlow) and not error.written
@@ -158,16 +165,17 @@ class LaneCopy:
         return isinstance(error, AuthenticationFailed) and self._state.progress > self._reached
 
     def _again(self, error: MirrorError) -> bool:
-        """Waits for the next attempt, longer each time. False: there were enough of them."""
+        """Waits for the next attempt, longer each time. False: there were enough of them. A lane that follows tries until its run is over:
+        no other run is to come before that."""
         state = self._state
         if state.progress > self._reached:
             self._failures, self._reached = 0, state.progress
         self._failures += 1
-        if self._failures >= _MAX_FAILURES or state.budget_spent():
+        if state.is_over() if self._task.follow_seconds else self._failures >= _MAX_FAILURES or state.budget_spent():
             self._lane_error = error.report()
             return False
-        seconds = min(0.25 * 2**self._failures, 5.0)
+        seconds = min(0.25 * 2 ** min(self._failures, _MAX_FAILURES + 1), 5.0)
         elsewhere = bool(self._turn) and len(servers(self._task.clients.target_admin)) > 1
-        state.log.retry(self._failures, _MAX_FAILURES, seconds, error, elsewhere)
+        state.log.retry(self._failures, 0 if self._task.follow_seconds else _MAX_FAILURES, seconds, error, elsewhere)
         time.sleep(seconds)
         return True

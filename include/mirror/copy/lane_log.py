@@ -112,15 +112,15 @@ class LaneLog:
             self._said = self._now()
             log.info("%s goes on: %s; %s.", self._lane, self._figures(), self._remaining())
 
-    def retry(self, attempt: int, of: int, seconds: float, error: MirrorError, elsewhere: bool) -> None:
-        """An attempt failed, and the next one begins after a pause."""
+    def retry(self, attempt: int, most: int, seconds: float, error: MirrorError, elsewhere: bool) -> None:
+        """An attempt failed, and the next one begins after a pause. `most`: how many there are; 0: as many as it takes."""
         self._say_begun()
         place = ", at another bootstrap server" if elsewhere else ""
         log.warning(
-            "%s: attempt %d of %d failed, the next begins in %g s%s: %s",
+            "%s: attempt %d%s failed, the next begins in %g s%s: %s",
             self._lane,
             attempt,
-            of,
+            f" of {most}" if most else "",
             seconds,
             place,
             error_text(error.report()),
@@ -150,9 +150,9 @@ class LaneLog:
         """How far a turn of following is to copy partitions."""
         self._ends.update(ends)
 
-    def ends_for_a_decision(self) -> None:
-        """Somebody decided something, which the next plan acts on."""
-        log.info("%s no longer follows: something was decided since its plan, and the next run acts on it.", self._lane)
+    def ends_for_news(self) -> None:
+        """Something happened that the next plan acts on."""
+        log.info("%s no longer follows: since its plan somebody decided something, or the source got other topics.", self._lane)
 
     def handed_over(self) -> None:
         """Another run began the lane, which is how runs hand over."""

@@ -8,13 +8,14 @@
          the ids of the topics on both sides, once more
          the ledger records of what was copied                       ledger_updates, engine
          commit
-    5  a lane that follows waits for its next turn, asks what was    new_ranges
-       decided and how far the source is, and goes on at 4 with
-       new ranges, until the run is over or anything was decided
+    5  a lane that follows waits for its next turn, asks what was    new_ranges,
+       decided and how far the source is, and goes on at 4 with      discovery
+       new ranges, until the run is over, anything was decided, or
+       the source has topics that the plan did not know
     6  wait until readers of committed records see it
 
 A lane that follows keeps its epoch, the ends that it knows and its connections; without anything new it writes nothing. The fence of the
-next run may come at any time and hands the lane over: what is open then is aborted, and the lane ends well, for its plan is done.
+next run may come at any time and hands the lane over: what is open then is aborted, and the lane ends well, for the next run has the rest.
 
 Ledger and offsets are read after the fencing, so they cannot change any more: nobody else can write to the lane's ledger partition, and
 no open transaction can hide what was committed there. Any error ends the attempt; the next one begins from the top.
@@ -159,7 +160,7 @@ class Attempt:
         if self._state.pace.portion != self._portion:
             self._state.log.rate(self._state.pace.rate)
             raise PaceChanged
-        return begin and not (self._state.is_following and self._state.pace.has_news)
+        return begin and not self._state.has_news(self._source)
 
     def _follow(self) -> bool:
         """Waits until the source has more, which then are the ranges. False: the lane does not follow, or no longer."""
@@ -171,8 +172,7 @@ class Attempt:
             state.log.follows(len(self._records.keys() - state.errors.keys()), self._task.follow_seconds)
         while (records := {tp: self._records[tp] for tp in self._records.keys() - state.errors.keys()}) and state.await_turn():
             state.pace.look(self._target)
-            if state.pace.has_news:
-                state.log.ends_for_a_decision()
+            if state.has_news(self._source):
                 return False
             more, errors = look_for_more(self._source, self._task.read_committed, records, self._ranges)
             state.turns_followed += 1

@@ -8,21 +8,23 @@ from datetime import UTC, datetime
 
 from mirror.copy.engine import PartitionProgress
 from mirror.copy.lane_log import LaneLog
-from mirror.copy.model import BatchShare, CopiedElsewhere, LaneTask, RewriteReason, SkippedRecords, added_reasons, added_shares
+from mirror.copy.model import NEWS, BatchShare, CopiedElsewhere, LaneTask, RewriteReason, SkippedRecords, added_reasons, added_shares
 from mirror.copy.next_transaction import SMALLEST_TRANSACTION, BatchBisection, TransactionSize, Turns
 from mirror.copy.throttle import Pace
 from mirror.errors import ErrorReport, RecordRefused, TargetLostRecords
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.skips import Skipped
+from mirror.kafka.cluster import Cluster
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.discovery import Discovery
 from mirror.plan.model import Range
 
 
 class LaneState:
     """Kept over the attempts of one run. Only what was committed stands in `written` and `copied`."""
 
-    def __init__(self, task: LaneTask, stop: threading.Event | None = None) -> None:
-        """`stop`: once it is set, the lane ends after the transaction that is open."""
+    def __init__(self, task: LaneTask, stop: threading.Event | None = None, discovery: Discovery | None = None) -> None:
+        """`stop`: once it is set, the lane ends after the transaction that is open. `discovery`: that of the process."""
         self.task = task
         self._stop = stop or threading.Event()
         self._turn_began = time.monotonic()
@@ -31,6 +33,7 @@ class LaneState:
         self.size = TransactionSize(task.transaction_max_bytes, task.transaction_timeout_ms / 1000)
         self.bisection = BatchBisection()
         self.pace = Pace(task)
+        self._discovery = discovery or Discovery(task.known_topics)
         self.turns = Turns()
         self.errors: dict[TopicPartition, ErrorReport] = {}
         self.poisoned: dict[TopicPartition, tuple[int, RecordRefused | TargetLostRecords]] = {}
@@ -46,6 +49,8 @@ class LaneState:
         self.transactions = 0
         self.is_following = False
         """Whether the planned ranges are copied and the lane follows."""
+        self.ended_for = ""
+        """As in `LaneResult`."""
         self.turns_followed = 0
         """How many turns of following found out how far the source is."""
         self.followed: dict[TopicPartition, Range] = {}
@@ -62,8 +67,14 @@ class LaneState:
         return self.transactions > 0 and self.is_over()
 
     def is_over(self) -> bool:
-        """Whether the lane's time is up, its bytes are used up, or it was told to stop."""
-        return self._stop.is_set() or time.monotonic() >= self.deadline or self._bytes_left() == 0
+        """Whether the lane's time is up, its bytes are used up, or it was told to stop or ends for what is new."""
+        return self._stop.is_set() or bool(self.ended_for) or time.monotonic() >= self.deadline or self._bytes_left() == 0
+
+    def has_news(self, source: Cluster) -> bool:
+        """Whether a lane that follows is to end for the next plan: somebody decided something, or the source has other topics."""
+        if self.task.follow_seconds and (self.pace.has_news or self._discovery.has_news(source)):
+            self.ended_for = NEWS
+        return self.ended_for == NEWS
 
     @property
     def progress(self) -> int:

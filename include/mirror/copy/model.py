@@ -11,10 +11,13 @@ from mirror.formats.compression import LARGEST_UNPACKED
 from mirror.formats.control import Decision
 from mirror.kafka.bootstrap_servers import beginning_at
 from mirror.offsets.partition import TopicPartition
+from mirror.plan.discovery import KnownTopics
 from mirror.plan.model import Range
 
 RECORDS, AUTO = "records", "auto"
 """What mirror.engine says: `records` rewrites every batch. `batches` means the same as `auto`."""
+NEWS, HANDED_OVER = "news", "handed over"
+"""Why a lane that follows ended before its time: for what the next plan acts on; because another run has taken it over."""
 FORWARDED, JOINED, REWRITTEN = "forwarded", "joined", "rewritten"
 """How a batch goes: as it is; as a part of a larger one; record by record, for a reason."""
 
@@ -73,6 +76,8 @@ class LaneTask(ResolvedFlow):
     """How often the lane asks the source for more once its ranges are copied, until `max_seconds` are over; 0: it ends with its ranges."""
     control_end: int = 0
     """Up to where the plan read the control topic. A decision after it ends a lane that follows."""
+    known_topics: KnownTopics | None = None
+    """What the plan knew of the source's topics. Others end a lane that follows; None: the lane does not ask."""
     round: int = 1
     """Which round of its run it is; of later ones than the first the lane says at DEBUG what is no trouble."""
 
@@ -194,6 +199,8 @@ class LaneResult:
     """Why batches were rewritten."""
     stopped: tuple[TopicPartition, ...] = ()
     """Partitions that an error stopped while the lane followed them: after their planned end."""
+    ended_for: str = ""
+    """NEWS or HANDED_OVER; '': its time or budget is over, it was told to stop, or an error says why."""
 
     @property
     def records(self) -> int:

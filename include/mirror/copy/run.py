@@ -19,6 +19,7 @@ from mirror.errors import MirrorError, unexpected
 from mirror.kafka.client_log import REPEATS, said_by
 from mirror.offsets.partition import lane_of, transactional_id
 from mirror.plan.checks import check_configuration
+from mirror.plan.discovery import Discovery, known_topics
 from mirror.plan.model import Plan, Range
 from mirror.spark.driver import Spread
 from mirror.watchdog.watch import watched
@@ -63,21 +64,21 @@ def lane_task(flow: Flow, plan: Plan, lane: int, run: str = "") -> LaneTask:
     return _Common(flow, plan, run).task(lane, ())
 
 
-def copy_lane(task: LaneTask, stop: threading.Event | None = None) -> LaneResult:
-    """Copies one lane, which ends after its open transaction once `stop` is set. Never raises: in a Spark job, one lane that fails would
-    end the job for all of them."""
+def copy_lane(task: LaneTask, stop: threading.Event | None = None, discovery: Discovery | None = None) -> LaneResult:
+    """Copies one lane, which ends after its open transaction once `stop` is set; `discovery` as in `LaneState`. Never raises: in a Spark
+    job, one lane that fails would end the job for all of them."""
     seconds = task.max_seconds + BESIDE_COPYING_SECONDS
     with said_by(f"lane {task.lane}: "), watched(f"lane {task.lane} of {task.flow}", _NEXT_ATTEMPT, seconds):
-        result = _copied(task, stop)
+        result = _copied(task, stop, discovery)
     errors = (error.of_flow(task.flow) for error in result.errors)
     if task.history:
         errors = (advised(error, task.remote_topics.get(error.topic or "", "that topic")) for error in errors)
     return replace(result, errors=tuple(errors))
 
 
-def _copied(task: LaneTask, stop: threading.Event | None) -> LaneResult:
+def _copied(task: LaneTask, stop: threading.Event | None, discovery: Discovery | None) -> LaneResult:
     try:
-        return LaneCopy(task, BatchEngine, stop).run()
+        return LaneCopy(task, BatchEngine, stop, discovery).run()
     except MirrorError as error:
         return LaneResult(task.lane, errors=(error.report(),))
     except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red
@@ -112,8 +113,9 @@ def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread, 
 
 def copy_side_by_side(tasks: Sequence[LaneTask], stop: threading.Event | None = None) -> list[LaneResult]:
     """Copies lanes in this process, a few at a time, and gives their results in the same order."""
+    discovery = Discovery(tasks[0].known_topics if tasks else None)
     with ThreadPoolExecutor(max_workers=max(_at_once(tasks), 1), thread_name_prefix="lane") as threads:
-        results = list(threads.map(partial(copy_lane, stop=stop), tasks))
+        results = list(threads.map(partial(copy_lane, stop=stop, discovery=discovery), tasks))
     for line in REPEATS.left_out():
         log.warning("%s", line)
     return results
@@ -142,6 +144,7 @@ class _Common:
         self._control_topic = replication_policy(flow).control_topic(flow.source)
         self._selection = topic_selection(flow)
         self._resolved = resolved_flow(flow, writes=True)
+        self._known_topics = known_topics(flow, plan.source_topics)
 
     def task(self, lane: int, ranges: tuple[Range, ...]) -> LaneTask:
         """The task of one lane."""
@@ -163,6 +166,7 @@ class _Common:
             max_seconds=self._plan.follow_for or flow.value("mirror.run.max.seconds"),
             follow_seconds=flow.value("mirror.follow.seconds") if self._plan.follow_for else 0.0,
             control_end=self._plan.control_end,
+            known_topics=self._known_topics,
             max_bytes=flow.value("mirror.run.max.bytes"),
             installation=flow.value("mirror.installation"),
             run=self._run,

@@ -142,6 +142,7 @@ def together(first: LaneResult, second: LaneResult) -> LaneResult:
         added_shares((*first.batches, *second.batches)),
         added_reasons((*first.rewritten, *second.rewritten)),
         tuple(sorted({*first.stopped, *second.stopped})),
+        second.ended_for,
     )
 
 

@@ -89,6 +89,8 @@ class Plan:
     followed has a range, if an empty one, of every partition that may be copied."""
     control_end: int = 0
     """Up to where the control topic was read."""
+    source_topics: str = ""
+    """A digest of the source's topics that the flow means; '' of a plan that is not followed, or looks for none."""
 
     @property
     def has_work(self) -> bool:
@@ -97,6 +99,7 @@ class Plan:
 
 
 _COLUMNS = ("topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes")
+_FOLLOWED = ("follow_for", "control_end", "source_topics")
 
 
 def to_columns(plan: Plan) -> dict[str, Any]:
@@ -118,7 +121,7 @@ def to_columns(plan: Plan) -> dict[str, Any]:
         **({"time": moment_text(plan.time)} if plan.time else {}),
         **({"into": dict(plan.into), "in_time_order": plan.in_time_order} if plan.into else {}),
         **({"by_person": True} if plan.by_person else {}),
-        **({"follow_for": plan.follow_for, "control_end": plan.control_end} if plan.follow_for else {}),
+        **({name: getattr(plan, name) for name in _FOLLOWED} if plan.follow_for else {}),
     }
 
 
@@ -146,8 +149,7 @@ def from_columns(document: Mapping[str, Any]) -> Plan:
         in_time_order=document.get("in_time_order", True),
         time=moment(document, "time") if "time" in document else None,
         by_person=document.get("by_person", False),
-        follow_for=document.get("follow_for", 0.0),
-        control_end=document.get("control_end", 0),
+        **{name: document[name] for name in _FOLLOWED if name in document},
     )
 
 

@@ -21,7 +21,7 @@ from mirror.plan.source_partitions import Eligible, eligible, offsets_by_time, o
 from mirror.plan.target_checks import limits_text
 from mirror.policy import IdleMembers, TopicSelection
 from mirror.policy.idle_members import idle_members
-from mirror.sync.topics import UNCHECKED, refresh_topics, refusals
+from mirror.sync.topics import UNCHECKED, RefreshTopicsResult, refresh_topics, refusals
 
 
 class Planning:
@@ -80,22 +80,31 @@ class Planning:
         self.errors.extend(error.report() for error in refused.values())
 
     def _eligible(self, refused: dict[str, MirrorError]) -> Eligible:
-        """The partitions that may be copied. On a fresh flow the remote topics are made first."""
+        """The partitions that may be copied. On a fresh flow the remote topics are made first; for lanes that follow, new ones."""
         created: Mapping[str, int] = {}
         by_topic: dict[str, ErrorReport] = {}
         enabled = self._flow.value("refresh.topics.enabled")
-        if enabled and not self._view.records and not self._view.unreadable:
-            refreshed = refresh_topics(self._flow, self._source, self._target, self._dry_run)
-            by_topic = {error.topic or "": error for error in refreshed.errors}
-            if refreshed.unchecked:
-                self.notices.append(UNCHECKED.format(refreshed.unchecked))
+        is_fresh = not self._view.records and not self._view.unreadable
+        if enabled and is_fresh:
+            refreshed = self._refreshed(by_topic)
             if self._dry_run:
                 created = {**refreshed.created, **refreshed.extended}
         chosen = eligible(self._source, self._target, self._selection, self._view.records, enabled, created, refused)
+        if chosen.missing and enabled and self._follows and not is_fresh:
+            self._refreshed(by_topic)
+            chosen = eligible(self._source, self._target, self._selection, self._view.records, enabled, created, refused)
         missing = {change.topic for change in chosen.missing}
         self.errors.extend(error for topic, error in by_topic.items() if topic not in missing)
         self._tell_missing(chosen, by_topic, enabled)
         return chosen
+
+    def _refreshed(self, by_topic: dict[str, ErrorReport]) -> RefreshTopicsResult:
+        """What was made of the remote topics. What cannot be made is in `by_topic`."""
+        refreshed = refresh_topics(self._flow, self._source, self._target, self._dry_run)
+        by_topic.update({error.topic or "": error for error in refreshed.errors})
+        if refreshed.unchecked:
+            self.notices.append(UNCHECKED.format(refreshed.unchecked))
+        return refreshed
 
     def _tell_missing(self, chosen: Eligible, by_topic: Mapping[str, ErrorReport], enabled: bool) -> None:
         """A remote partition that was never there waits for `refresh-topics`. Where the target would refuse to create it, waiting does not

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from mirror.config import Flow
+from mirror.config.policies import topic_selection
 from mirror.config.validate import check_readable
 from mirror.decisions.in_force import NO_DECISIONS, Decisions
 from mirror.errors import named_with
@@ -17,6 +18,7 @@ from mirror.kafka.ledger import LedgerView
 from mirror.kafka.model import Topic
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.checks import check_closed, check_clusters, check_handed_back
+from mirror.plan.discovery import digest_of
 from mirror.plan.internal_topics import read_decisions, read_ledger
 from mirror.plan.model import BLOCKED, Plan, Range
 from mirror.plan.planner import Planning
@@ -142,8 +144,15 @@ def _survey(
         by_person=by_person,
         follow_for=follow_for,
         control_end=control.read_end,
+        source_topics=_digest(flow, source) if follow_for else "",
     )
     return PlanContext(plan, view, planning.topics, planning.source_offsets, planning.remotes, decisions, planning.waiting, planning.idle)
+
+
+def _digest(flow: Flow, source: Cluster) -> str:
+    if not flow.value("refresh.topics.enabled"):
+        return ""
+    return digest_of(topic_selection(flow), source.listing().described.values())
 
 
 def plan_without_work(flow: Flow, source_id: str, target_id: str, ledger_id: str, decisions: Decisions) -> Plan:

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mirror.copy import throttle
+from mirror.copy.budget import unfinished
 from mirror.copy.job import results_from_columns, results_to_columns
 from mirror.copy.lane import LaneCopy
-from mirror.copy.model import LaneResult, Watermark
+from mirror.copy.model import HANDED_OVER, NEWS, LaneResult, Watermark
 from mirror.copy.new_ranges import look_for_more
 from mirror.copy.publish import Published
 from mirror.copy.run_result import together
@@ -57,9 +58,9 @@ def follow(world, lane_task):
     world.ends |= {ORDERS: DONE, PAYMENTS: DONE}
     world.starts |= {ORDERS: 0, PAYMENTS: 0}
 
-    def run(*happenings, **changes):
+    def run(*happenings, discovery=None, **changes):
         task = replace(lane_task, follow_seconds=1.0, **changes)
-        return LaneCopy(task, lambda _task, _limit: MemoryEngine(world), Turns(list(happenings))).run()
+        return LaneCopy(task, lambda _task, _limit: MemoryEngine(world), Turns(list(happenings)), discovery).run()
 
     return run
 
@@ -179,6 +180,38 @@ def test_a_decision_ends_it_before_anything_more_is_copied(follow, world, arrive
 
     result = follow(nothing, both, nothing, control_topic=CONTROL.topic)
     assert (watermarks(result), result.errors, world.log.count("commit")) == ({("orders", 10), ("payments", 10)}, (), 1)
+    assert result.ended_for == NEWS
+
+
+@dataclass
+class Found:
+    """A discovery that finds something new once it is told to."""
+
+    is_new: bool = False
+
+    def has_news(self, source):
+        assert source.alias == "east"
+        return self.is_new
+
+
+def test_new_topics_end_it_before_anything_more_is_copied_and_the_budget_gives_it_no_other_share(follow, world, arrive, lane_task):
+    discovery = Found()
+
+    def both():
+        arrive(ORDERS, 3)()
+        discovery.is_new = True
+
+    result = follow(nothing, both, nothing, discovery=discovery)
+    assert (watermarks(result), result.errors, result.ended_for) == ({("orders", 10), ("payments", 10)}, (), NEWS)
+    assert unfinished(replace(lane_task, ranges=(Range("orders", 0, "id-orders", 0, 99, BEHIND),)), result) == ()
+
+
+def test_what_is_new_ends_a_lane_that_has_not_copied_its_ranges(follow, world, known):
+    known("orders", 4)
+    discovery = Found(is_new=True)
+    ranges = (Range("orders", 0, "id-orders", 4, 10, BLOCKED), Range("payments", 0, "id-payments", 0, 10, BEHIND))
+    result = follow(nothing, discovery=discovery, ranges=ranges)
+    assert (result.records, result.errors, result.ended_for) == (0, (), NEWS)
 
 
 def test_what_the_plan_had_read_and_what_the_mirror_notes_for_itself_end_nothing(follow, arrive, decide):
@@ -202,6 +235,7 @@ def test_the_fence_of_the_next_run_hands_the_lane_over(follow, world, arrive):
     world.happenings["commit"] = fenced
     result = follow(nothing, arrive(ORDERS, 3), nothing)
     assert (watermarks(result), result.errors, result.stopped, world.engines) == ({("orders", 10), ("payments", 10)}, (), (), 1)
+    assert result.ended_for == HANDED_OVER
 
 
 # ---------------------------------------------------------------- errors
@@ -264,11 +298,15 @@ def test_an_attempt_after_a_failure_goes_on_in_the_ranges_of_the_newest_turn(fol
     assert (watermarks(result), result.errors, world.engines) == ({("orders", 13), ("payments", 10)}, (), 2)
 
 
-def test_a_lane_that_gives_up_says_what_it_did_not_reach(follow, world, arrive):
+def test_a_lane_tries_again_until_its_run_is_over_and_says_what_it_did_not_reach(follow, world, arrive, monkeypatch):
+    naps = []
+    monkeypatch.setattr("mirror.copy.lane.time.sleep", naps.append)
+    monkeypatch.setattr("mirror.copy.lane_state.LaneState.is_over", lambda _: len(naps) >= 2000)
     failing = raising(ClusterUnreachable("west", "west:9092", 30))
     world.happenings["commit"] = lambda engine: failing(engine) if world.log.count("commit") > 1 else None
     result = follow(arrive(ORDERS, 3))
     assert ([error.code for error in result.errors], result.stopped) == (["ClusterUnreachable"], (ORDERS,))
+    assert (naps[0], max(naps), len(naps)) == (0.5, 5.0, 2000)
 
 
 # ---------------------------------------------------------------- the plan's rules

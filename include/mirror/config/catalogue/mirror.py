@@ -89,6 +89,14 @@ MIRROR = (
         GROUP,
         between(1),
     ),
+    Property(
+        "mirror.follow.discovery.seconds",
+        "LONG",
+        30,
+        "How often a copy that follows asks the source for new topics and partitions. 0: never; the next run finds them.",
+        GROUP,
+        between(0),
+    ),
     Property("mirror.run.max.bytes", "LONG", -1, "How many bytes one run copies; -1: no limit.", GROUP, between(-1)),
     Property(
         "mirror.transaction.max.bytes",
