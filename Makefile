@@ -46,7 +46,7 @@ cutover-trial: install ## applications on two clusters, moved forth and back und
 compat: install ## many new cases, put to MirrorMaker 2's own classes and to the mirror
 	MIRROR_COMPAT_TIMES=20 $(PYTEST) tests/compat -o timeout=3600
 
-bench: install ## measure beside MirrorMaker 2 (two hours; some of it: NAMES="…"), and append to tests/bench/RESULTS.md
+bench: install ## measure beside MirrorMaker 2 (two and a half hours; some of it: NAMES="…"), and append to tests/bench/RESULTS.md
 	$(PY) -m tests.bench $(NAMES)
 
 lint: types rules ## format, rules, types, and who may import what

@@ -8,7 +8,7 @@ import sys
 from services.java import ROOT
 
 MINUTES = {
-    "throughput": 16,
+    "throughput": 38,
     "delays": 12,
     "thousand_partitions": 22,
     "rounds": 24,
