@@ -94,6 +94,8 @@ class Flow(FlowName):
     """The aliases of all clusters of that file."""
     opposite: "Flow | None" = None
     """The enabled flow of the other direction, whose remote topics stand on this one's source; it has no `opposite` itself."""
+    leading_back: "tuple[Flow, ...]" = ()
+    """The enabled flows by which copies of this one's topics may come back to its source; they have none themselves."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, {self.config_hash})"
@@ -115,7 +117,8 @@ class Flow(FlowName):
     def config_hash(self) -> str:
         """12 hexadecimal digits that change with any property of the flow (not with what a reference leads to)."""
         renamed_there = [self.opposite.properties["mirror.rename"]] if self.opposite and "mirror.rename" in self.opposite.properties else []
-        text = json.dumps([self.source, self.target, self.properties, self.worker, *renamed_there], sort_keys=True)
+        back = [flow.config_hash for flow in self.leading_back]
+        text = json.dumps([self.source, self.target, self.properties, self.worker, *renamed_there, *back], sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
     def value(self, name: str) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mirror.config import inheritance
 from mirror.config.catalogue import OF_THE_FILE, TOP_LEVEL
-from mirror.config.cross_flow import identity_cycles, idle_ways_back, naming_disagreements, renamed_circles, unseen_cycles
+from mirror.config.cross_flow import circle_notices, flows_leading_back, idle_ways_back, renamed_circles
 from mirror.config.file import ClusterPair, ConfigurationFile, beating_pairs, enabled_pairs, located, place, read
 from mirror.config.flow import Configuration, Flow, FlowName, InvalidFlow
 from mirror.config.unknown_keys import UnknownKey, unknown_keys
@@ -44,7 +44,7 @@ def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None 
     invalid = _invalid([each for each in found.values() if each.problems])
     invalid_beating = _invalid([each for each in beating.values() if each.problems], taken=[each.name for each in found.values()])
     good, good_beating = (tuple(replace(flow, files=tuple(map(str, named))) for flow in _good(pairs)) for pairs in (found, beating))
-    return Configuration(_with_opposites(good), invalid, tuple(notices), tuple(unreadable), good_beating, invalid_beating)
+    return Configuration(_with_others(good), invalid, tuple(notices), tuple(unreadable), good_beating, invalid_beating)
 
 
 @dataclass
@@ -152,9 +152,12 @@ def _good(found: Mapping[str, _Found]) -> tuple[Flow, ...]:
     return tuple(each.flow for each in found.values() if each.flow and not each.problems)
 
 
-def _with_opposites(flows: tuple[Flow, ...]) -> tuple[Flow, ...]:
+def _with_others(flows: tuple[Flow, ...]) -> tuple[Flow, ...]:
+    """The flows with the others that each of them asks."""
     known = {(flow.source, flow.target): flow for flow in flows}
-    return tuple(replace(flow, opposite=known.get((flow.target, flow.source))) for flow in flows)
+    paired = tuple(replace(flow, opposite=known.get((flow.target, flow.source))) for flow in flows)
+    leading_back = flows_leading_back(paired)
+    return tuple(replace(flow, leading_back=leading_back[flow.name]) for flow in paired)
 
 
 def _file_notices(file: ConfigurationFile, pairs: Iterable[ClusterPair], unknown: Iterable[UnknownKey]) -> list[str]:
@@ -182,7 +185,7 @@ def _between_flows(found: Sequence[_Found]) -> None:
         if same:
             ids = f"{each.name.airflow_name}.…"
             each.refuse(key, f"its DAGs would have the same ids ({ids}) as those of {' and '.join(same)}; rename an alias")
-    for one, other, notice in list(naming_disagreements(each.flow for each in found if each.flow and not each.problems)):
+    for one, other, notice in list(circle_notices([each.flow for each in found if each.flow and not each.problems])):
         for each in found:
             if each.flow in (one, other):
                 each.flow = replace(each.flow, notices=(*each.flow.notices, notice))
@@ -200,42 +203,15 @@ def _refuse_idle_ways_back(found: Sequence[_Found]) -> None:
 
 
 def _refuse_circles(found: Sequence[_Found]) -> None:
-    """Flows between which records would go round for ever. A flow that is wrong already breaks no sound one, and is told of its circle."""
-    sound = [each.flow for each in found if each.flow and not each.problems]
-    named = [each.flow for each in found if each.flow and (not each.problems or _has_known_names(each.flow))]
-    renamed = renamed_circles(named)
-    of_sound = unseen_cycles(sound), identity_cycles(sound)
-    of_wrong = of_sound if named == sound else (unseen_cycles(named), identity_cycles(named))
+    """Flows that give topics other names on a circle of flows that keep them."""
+    renamed = renamed_circles([each.flow for each in found if each.flow and not each.problems])
     for each in found:
-        unseen, kept = of_wrong if each.problems else of_sound
-        if each.flow and each.name.name in unseen:
-            each.refuse(
-                f"{each.name.name}.enabled",
-                f"{unseen[each.name.name]}, in MirrorMaker 2 too; rename the alias, set another replication.policy.separator, or let the "
-                "flows mirror different topics (topics, topics.exclude)",
-            )
         if each.flow and each.name.name in renamed:
             each.refuse(
                 each.flow.connector["mirror.rename"].origin,
                 f"{renamed[each.name.name]}; rename in flows alone from which no way of flows that keep names leads back, or use the "
                 "DefaultReplicationPolicy",
             )
-        if each.flow and each.name.name in kept:
-            each.refuse(
-                each.flow.connector["replication.policy.class"].origin,
-                f"with the IdentityReplicationPolicy records would go round for ever: {kept[each.name.name]}; let the flows mirror "
-                "different topics (topics, topics.exclude), or use the DefaultReplicationPolicy",
-            )
-
-
-def _has_known_names(flow: Flow) -> bool:
-    """Whether the flow's topics and their names on the target can be told, whatever else is wrong with it."""
-    try:
-        for name in ("topics", "topics.exclude", "replication.policy.class", "replication.policy.separator"):
-            flow.value(name)
-    except ConfigurationError:
-        return False
-    return True
 
 
 def _invalid(found: Sequence[_Found], taken: Sequence[FlowName] = ()) -> tuple[InvalidFlow, ...]:

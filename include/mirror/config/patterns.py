@@ -3,8 +3,6 @@
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mirror.policy.java_regex import JavaPattern
 
 _ADVICE = (
@@ -33,10 +31,3 @@ def compile_pattern(pattern: str) -> "JavaPattern":
     from mirror.policy.java_regex import compile_java
 
     return compile_java(pattern)
-
-
-def have_common_name(included: "Sequence[str]", excluded: "Sequence[str]") -> bool:
-    """Whether a topic's name may match all of the included patterns and none of the excluded ones."""
-    from mirror.policy.name_automaton import automaton, has_common_name
-
-    return has_common_name([automaton(each, True) for each in included], [automaton(each, False) for each in excluded])

@@ -87,6 +87,7 @@ def topic_selection(flow: "Flow") -> TopicSelection:
         topic_filter=topic_filter(flow),
         heartbeats=flow.value("heartbeats.replication.enabled"),
         is_one_cluster=flow.value("mirror.one.cluster"),
+        leading_back=tuple(map(topic_selection, flow.leading_back)),
     )
 
 

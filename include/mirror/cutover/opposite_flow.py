@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from mirror.config import load_again
 from mirror.config.policies import topic_selection
 from mirror.cutover.findings import Finding, stop
-from mirror.errors import UsageError
+from mirror.errors import TopicGoesRound, UsageError
 from mirror.errors.next_step import of_the_flow
 
 if TYPE_CHECKING:
@@ -42,13 +42,19 @@ class OppositeFlow:
 
 
 def opposite_flow(flow: "Flow", topics: tuple[str, ...]) -> OppositeFlow | None:
-    """The flow of the opposite direction; None if none is enabled. Raises ConfigurationError if there is one, and it is wrong."""
+    """The flow of the opposite direction; None if none is enabled.
+
+    Raises ConfigurationError if there is one, and it is wrong; TopicGoesRound if it is no way back and takes what this flow copies.
+    """
     name = f"{flow.target}->{flow.source}"
     try:
         opposite = load_again(flow).flow(name)
     except UsageError:
         return None
     here, there = topic_selection(flow), topic_selection(opposite)
+    for refusal in (selection.refusal(topic) for selection in (here, there) for topic in topics):
+        if isinstance(refusal, TopicGoesRound):
+            raise refusal
     taken = [topic for topic in topics if there.topic_filter.should_replicate(topic) and there.takes(topic)]
     same = tuple(topic for topic in taken if here.remote(topic) == topic == there.remote(topic))
     own = tuple(topic for topic in taken if topic not in same)

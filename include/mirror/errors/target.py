@@ -200,6 +200,30 @@ class RemoteNameUnusable(MirrorError):
         self.remote = remote
 
 
+class TopicGoesRound(MirrorError):
+    """Raised when flows would bring a topic's copy back to the cluster that it came from, and no name tells that it was there."""
+
+    runbook = Runbook(
+        "Enabled flows lead a topic back to its source under a name that does not tell where it came from: its records would go round for "
+        "ever. Each topic is judged by its own name; a new one is judged when it appears.",
+        "No. The topic is left out of each flow that the message names, and every run names it.",
+        "Let one of these flows leave it out (`topics`, `topics.exclude`), or use the DefaultReplicationPolicy in all of them, with a "
+        "separator that no alias contains.",
+        more="Every member of `topics` is a pattern, in which a dot is any character. Of two opposite flows one may be the way back of a "
+        "cutover (`mirror.way.back`).",
+    )
+
+    def __init__(self, topic: str, way: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{topic}: enabled flows bring it back to {way[0]} ({' -> '.join(way)}), and its name there does not tell where it came from: "
+            "its records would go round for ever. The topic is not mirrored; the others are.",
+            topic=topic,
+            next="Let one of these flows leave the topic out (topics, topics.exclude), or use the DefaultReplicationPolicy in all of them, "
+            "with a separator that no alias contains.",
+        )
+        self.way = way
+
+
 class RemoteTopicRefused(MirrorError):
     """Raised when the target refuses to create or extend a remote topic, and would refuse it again."""
 

@@ -1,9 +1,10 @@
 """Which topics of its source a flow mirrors, and under which names."""
 
+from collections import deque
 from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass, replace
 
-from mirror.errors import RemoteNameUnusable
+from mirror.errors import RemoteNameUnusable, TopicGoesRound
 from mirror.policy.filters import DefaultTopicFilter, TopicFilter
 from mirror.policy.idle_members import IdleMembers, idle_members
 from mirror.policy.rename import RenameRefused
@@ -33,12 +34,14 @@ class TopicSelection:
     """`mirror.one.cluster`: the source may hold what the flow itself made; that is not mirrored once more."""
     returned: frozenset[str] | None = None
     """Of a way back (mirror.way.back): the topics that a cutover moved to its source, and heartbeats, are all that is mirrored."""
+    leading_back: "tuple[TopicSelection, ...]" = ()
+    """Those of the flows by which copies may come back to the source where no name tells that they came from there."""
 
     def should_replicate(self, topic: str) -> bool:
         """Whether the flow mirrors this topic of its source: it is meant, and it can have a remote topic."""
         return self._judged(topic) is True
 
-    def refusal(self, topic: str) -> RemoteNameUnusable | None:
+    def refusal(self, topic: str) -> RemoteNameUnusable | TopicGoesRound | None:
         """Why a topic that is meant cannot be mirrored; None if it can, and for every topic that is not meant."""
         judged = self._judged(topic)
         return None if isinstance(judged, bool) else judged
@@ -96,7 +99,7 @@ class TopicSelection:
         """The name on the target of a topic that the source has from there (KIP-1098); None for every other topic."""
         return self._from(self.target, topic)
 
-    def _judged(self, topic: str) -> bool | RemoteNameUnusable:
+    def _judged(self, topic: str) -> bool | RemoteNameUnusable | TopicGoesRound:
         """Whether the topic is mirrored; the error of one that is meant and cannot be."""
         try:
             meant = self._meant(topic)
@@ -105,7 +108,27 @@ class TopicSelection:
         named = self._named(topic) if meant else ""
         if self.is_one_cluster and named == topic:
             return RemoteNameUnusable(topic, topic, "is that of the topic itself: source and target are one cluster")
-        return named if isinstance(named, RemoteNameUnusable) else meant
+        if isinstance(named, RemoteNameUnusable):
+            return named
+        way = self._way_round(named) if meant and self.leading_back else ()
+        return TopicGoesRound(topic, way) if way else meant
+
+    def _way_round(self, remote: str) -> tuple[str, ...]:
+        """The clusters of the shortest way by which the copy of a topic is brought back to the source; empty if there is none."""
+        waiting: deque[tuple[tuple[str, ...], str]] = deque([((self.source, self.target), remote)])
+        places = {(self.target, remote)}
+        while waiting:
+            way, name = waiting.popleft()
+            for flow in self.leading_back:
+                if flow.source != way[-1] or not flow.should_replicate(name):
+                    continue
+                if flow.target == self.source:
+                    return (*way, flow.target)
+                place = flow.target, flow.remote(name)
+                if place not in places:
+                    places.add(place)
+                    waiting.append(((*way, flow.target), place[1]))
+        return ()
 
     def _meant(self, topic: str) -> bool:
         if self.policy.is_internal_topic(topic) or is_ledger_or_control_topic(topic) or self._came_from_target(topic):

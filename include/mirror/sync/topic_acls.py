@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError, RemoteNameUnusable
+from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError
 from mirror.formats.columns import columns
 from mirror.kafka.acls import create_acls, pattern_acls, topic_acls
 from mirror.kafka.model import LITERAL, PREFIXED, Acl, PatternAcl
@@ -66,7 +66,7 @@ def remote_acls(acls: Iterable[PatternAcl], selection: TopicSelection) -> dict[A
     }
 
 
-def unusable_names(acls: Iterable[PatternAcl], selection: TopicSelection) -> dict[str, RemoteNameUnusable]:
+def unusable_names(acls: Iterable[PatternAcl], selection: TopicSelection) -> dict[str, MirrorError]:
     """The topics whose ACLs cannot be carried, for they have no remote topic. What no topic can be called, such as `*`, is none of them."""
     names = sorted({binding.acl.topic for binding in acls if binding.pattern == LITERAL})
     return {name: error for name in names if not unusable(name) and (error := selection.refusal(name)) is not None}

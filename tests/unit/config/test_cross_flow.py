@@ -9,6 +9,7 @@ from mirror.config.catalogue import TOP_LEVEL
 from mirror.config.setting import Setting
 
 HEAD = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\nb->a.enabled = true\n"
+IDENTITY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
 
 
 @pytest.fixture
@@ -53,26 +54,23 @@ def test_flows_that_do_not_lead_back_may_name_as_they_like(configuration):
     assert [flow.notices for flow in configuration(text).flows] == [(), ()]
 
 
-DOTTED = (
-    "clusters = dc1.a, b\ndc1.a.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\ndc1.a->b.enabled = true\nb->dc1.a.enabled = {back}\n"
+@pytest.mark.parametrize(
+    ("lines", "is_told"),
+    [
+        (IDENTITY, True),
+        (IDENTITY + "a->b.topics = x, orders\nb->a.topics = orders\n", True),
+        (IDENTITY + "a->b.topics = orders\nb->a.topics = clicks\n", False),
+        (IDENTITY + "b->a.mirror.way.back = true\n", False),
+        ("replication.policy.separator = a\n", True),
+        ("", False),
+    ],
 )
-
-
-def test_flows_that_lead_back_are_refused_where_an_alias_has_the_separator_in_it(configuration):
-    found = configuration(DOTTED.format(back="true"))
-    assert {each.name for each in found.invalid} == {"dc1.a->b", "b->dc1.a"}
-    for each in found.invalid:
-        assert "the alias 'dc1.a' has the separator '.' in it" in str(each.error)
-        assert "rename the alias" in str(each.error)
-
-
-@pytest.mark.parametrize("lines", ["replication.policy.separator = _\n", "dc1.a->b.topics = orders\nb->dc1.a.topics = clicks\n"])
-def test_another_separator_or_other_topics_make_such_an_alias_harmless(configuration, lines):
-    assert not configuration(DOTTED.format(back="true") + lines).invalid
-
-
-def test_one_way_an_alias_may_have_the_separator_in_it(configuration):
-    assert not configuration(DOTTED.format(back="false")).invalid
+def test_two_flows_that_name_the_same_topics_are_told_where_a_remote_name_does_not_tell_its_origin(configuration, lines, is_told):
+    found = configuration(HEAD + lines)
+    assert not found.invalid
+    told = [[notice for notice in flow.notices if "TopicGoesRound" in notice] for flow in found.flows]
+    assert told[0] == told[1]
+    assert bool(told[0]) == is_told
 
 
 AGREED = (
@@ -102,7 +100,7 @@ def test_a_key_for_one_connector_alone_is_told_to_have_no_effect(configuration, 
     assert [f"{key} has no effect, in MirrorMaker 2 neither" in notice for notice in told] == [True]
 
 
-@pytest.mark.parametrize("lines", ["", "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"])
+@pytest.mark.parametrize("lines", ["", IDENTITY])
 def test_two_flows_that_are_each_others_way_back_are_both_refused(configuration, lines):
     found = configuration(f"{HEAD}{lines}a->b.mirror.way.back = true\nb->a.mirror.way.back = true\n")
     said = {str(problem) for each in found.invalid for problem in each.error.problems}

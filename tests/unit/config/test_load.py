@@ -6,7 +6,6 @@ from mirror.config import load
 from mirror.errors import ConfigurationError, ConfigurationMissing
 
 CLUSTERS = "clusters = a, b, c\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\nc.bootstrap.servers = h:3\n"
-IDENTITY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
 
 
 def names(flows):
@@ -182,13 +181,6 @@ def test_each_mistake_has_the_line_of_its_property_and_they_come_in_the_order_of
     assert step.startswith("Next: ")
 
 
-def test_a_circle_is_told_beside_other_mistakes(configuration):
-    found = configuration(CLUSTERS + IDENTITY + "a->b.enabled=true\nb->a.enabled=true\na->b.mirror.lanes=0")
-    (invalid,) = found.invalid
-    assert {problem.property for problem in invalid.error.problems} == {"replication.policy.class", "a->b.mirror.lanes"}
-    assert names(found.flows) == ["b->a"], "alone it closes no circle"
-
-
 def test_an_invalid_flow_leaves_the_others_alone_and_keeps_its_ids(configuration):
     found = configuration(CLUSTERS + "a->b.enabled=true\na->c.enabled=true\na->c.mirror.lanes=0\na->c.nonsense=1")
 
@@ -287,14 +279,6 @@ a->b-to-c.enabled = true
     assert "as those of a->b-to-c" in str(first.error)
     assert "as those of a-to-b->c" in str(second.error)
     assert (first.dag_id("copy"), second.dag_id("copy")) == ("a-to-b-to-c.copy", "a-to-b-to-c_2.copy")
-
-
-def test_keeping_names_both_ways_is_refused_with_the_cycle(configuration):
-    found = configuration(CLUSTERS + IDENTITY + "a->b.enabled=true\nb->a.enabled=true\na->c.enabled=true")
-
-    assert names(found.flows) == ["a->c"]
-    assert names(found.invalid) == ["a->b", "b->a"]
-    assert "a -> b -> a" in str(found.invalid[0].error)
 
 
 def test_no_flow_at_all_is_told(configuration):

@@ -54,7 +54,7 @@ class FakeFlow:
     """What the factories ask of a flow."""
 
     source, target, name = "east", "west", "east->west"
-    clusters, opposite = ("east", "west"), None
+    clusters, opposite, leading_back = ("east", "west"), None, ()
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self.properties = properties

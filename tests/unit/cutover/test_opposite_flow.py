@@ -6,7 +6,7 @@ import pytest
 
 from mirror.config import load
 from mirror.cutover.opposite_flow import age_findings, append_findings, opposite_flow
-from mirror.errors import ConfigurationError
+from mirror.errors import ConfigurationError, TopicGoesRound
 
 IDENTITY = "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
@@ -38,6 +38,13 @@ def test_it_may_stand_in_another_file_of_the_configuration(tmp_path):
     assert flow.files == (str(there), str(back))
     assert opposite_flow(flow, ("orders",)).flow.file == str(back)
     assert opposite_flow(load([there], {}).flow("east->west"), ("orders",)) is None
+
+
+@pytest.mark.parametrize("topics", ["orders", "orders.*"])
+def test_of_a_flow_that_is_no_way_back_and_takes_the_same_topics_no_wave_is_planned(opposite, topics):
+    with pytest.raises(TopicGoesRound, match=r"orders: .*\(east -> west -> east\)"):
+        opposite([IDENTITY, "west->east.enabled=true", f"west->east.topics={topics}"], "payments", "orders")
+    assert opposite([IDENTITY, "west->east.enabled=true", f"west->east.topics={topics}"], "payments")[0].topics == ()
 
 
 def test_with_remote_names_producers_begin_the_topics_anew(opposite):

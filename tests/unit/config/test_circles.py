@@ -1,0 +1,160 @@
+"""Topics that flows would bring back to where they came from: found one by one, in any mesh, by what records would do in it."""
+
+from dataclasses import replace
+from itertools import pairwise, permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mirror.config.catalogue.mm2 import IDENTITY_POLICY
+from mirror.config.cross_flow import flows_leading_back
+from mirror.config.flow import Flow
+from mirror.config.policies import topic_selection
+from mirror.config.references import References
+from mirror.config.setting import Setting
+from mirror.errors import TopicGoesRound
+
+TOPICS = ("x", "y", "z", "xy", "x.y", "x-y", "xzy", "x-1")
+PATTERNS = st.lists(
+    st.sampled_from((*TOPICS, ".*", "x.*", "[xy]", "x|z", r"x\.y", "y?", "(?i)X", "x[-.]?.", "(?!y).*")),
+    min_size=1,
+    max_size=3,
+    unique=True,
+)
+EXCLUDED = st.lists(st.sampled_from((*TOPICS, "x.", ".*y")), max_size=2, unique=True)
+PAIRS = st.lists(st.sampled_from(list(permutations("abcde", 2))), max_size=10, unique=True)
+
+
+def made(source: str, target: str, topics: list[str], excluded: list[str]) -> Flow:
+    texts = {
+        "source.cluster.alias": source,
+        "target.cluster.alias": target,
+        "topics": ",".join(topics),
+        "topics.exclude": ",".join(excluded),
+        "replication.policy.class": IDENTITY_POLICY,
+    }
+    return Flow(source, target, {name: Setting(text, name) for name, text in texts.items()}, {}, References({}))
+
+
+def together(flows: list[Flow]) -> list[Flow]:
+    """The flows as a configuration has them: each with those that lead back."""
+    leading_back = flows_leading_back(flows)
+    return [replace(flow, leading_back=leading_back[flow.name]) for flow in flows]
+
+
+@st.composite
+def meshes(draw: st.DrawFn) -> list[Flow]:
+    return [made(source, target, draw(PATTERNS), draw(EXCLUDED)) for source, target in draw(PAIRS)]
+
+
+def going_round(flows: list[Flow], topic: str) -> set[str]:
+    """The flows over which this topic comes back to where it was, if each flow chooses by itself."""
+    edges = {(flow.source, flow.target) for flow in flows if topic_selection(flow).should_replicate(topic)}
+    ways = set(edges)
+    while True:
+        longer = {(one, end) for one, middle in ways for begin, end in edges if middle == begin} | ways
+        if longer == ways:
+            return {f"{source}->{target}" for source, target in edges if (target, source) in ways}
+        ways = longer
+
+
+@given(meshes())
+def test_exactly_the_topics_that_would_go_round_are_left_out_by_exactly_the_flows_of_their_circle(flows: list[Flow]) -> None:
+    selections = {flow.name: topic_selection(flow) for flow in together(flows)}
+    for topic in TOPICS:
+        refused = {name for name, selection in selections.items() if isinstance(selection.refusal(topic), TopicGoesRound)}
+        assert refused == going_round(flows, topic)
+        assert not any(selections[name].should_replicate(topic) for name in refused)
+
+
+@given(meshes())
+def test_every_way_that_is_written_out_is_one_over_flows_that_take_the_topic(flows: list[Flow]) -> None:
+    alone = {flow.name: topic_selection(flow) for flow in flows}
+    for flow in together(flows):
+        for topic in TOPICS:
+            error = topic_selection(flow).refusal(topic)
+            if isinstance(error, TopicGoesRound):
+                assert error.way[:2] == (flow.source, flow.target)
+                assert error.way[-1] == flow.source
+                assert all(alone[f"{source}->{target}"].should_replicate(topic) for source, target in pairwise(error.way))
+
+
+def test_in_a_large_mesh_each_cluster_is_visited_once_for_a_topic() -> None:
+    aliases = [f"c{number}" for number in range(12)]
+    downwards = [made(one, other, [".*"], []) for place, one in enumerate(aliases) for other in aliases[place + 1 :]]
+    assert not any(flow.leading_back for flow in together(downwards))
+    *flows, upwards = (topic_selection(flow) for flow in together([*downwards, made("c11", "c0", ["x"], [])]))
+    errors = [selection.refusal("x") for selection in (*flows, upwards)]
+    assert {error.way[::3] for error in errors if isinstance(error, TopicGoesRound) and error.way[:2] == ("c0", "c11")} == {("c0",)}
+    assert [error is None for error in errors] == [False] * len(errors)
+    assert {selection.refusal("y") for selection in flows} == {None}
+
+
+KEPT = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
+
+
+@pytest.fixture
+def way(configuration):
+    """`way(lines, topic)`: how the topic would come back over the enabled flows of a, b and c, by the first of them."""
+
+    def find(lines, topic="orders", enabled=("a->b", "b->a"), clusters="abc"):
+        aliases = "".join(f"{alias}.bootstrap.servers = h:{port}\n" for port, alias in enumerate(clusters, start=1))
+        named = "".join(f"{name}.enabled = true\n" for name in enabled)
+        found = configuration(f"clusters = {', '.join(clusters)}\n{aliases}{named}{lines}\n")
+        assert not found.invalid
+        error = topic_selection(found.flow(enabled[0])).refusal(topic)
+        return " ".join(error.way) if isinstance(error, TopicGoesRound) else error
+
+    return find
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("", "a b a"),
+        ("a->b.topics = or.*\nb->a.topics = a, orders", "a b a"),
+        ("a->b.topics = order.\nb->a.topics = (?i)ORDERS", "a b a"),
+        ("b->a.topics = clicks", None),
+        ("a->b.topics.exclude = ord.*", None),
+        ("b->a.mirror.way.back = true", None),
+        ("a->b.mirror.way.back = true", None),
+        ("b->a.replication.policy.class = org.apache.kafka.connect.mirror.DefaultReplicationPolicy", None),
+    ],
+)
+def test_a_kept_name_comes_back_by_the_opposite_flow_that_takes_it(way, lines, expected):
+    assert way(KEPT + lines) == expected
+
+
+def test_a_dot_takes_any_character(way):
+    lines = KEPT + "a->b.topics = orders-v1, orders.v1\nb->a.topics = {}"
+    assert way(lines.format("orders.v1"), "orders-v1") == "a b a"
+    assert way(lines.format(r"orders\\.v1"), "orders-v1") is None
+
+
+def test_a_longer_way_round_is_found_and_a_chain_is_none(way):
+    around = ("a->b", "b->c", "c->a")
+    assert way(KEPT, enabled=around) == "a b c a"
+    assert way(KEPT, enabled=("a->b", "b->c", "a->c")) is None
+    assert way(KEPT + "b->c.topics = x-.*", enabled=around) is None
+    # A flow in between knows of no cutover.
+    assert way(KEPT + "c->a.mirror.way.back = true", enabled=around) == "a b c a"
+
+
+def test_heartbeats_of_flows_that_keep_names_have_the_alias_in_front_and_do_not_come_back(way):
+    assert way(KEPT, "heartbeats") is None
+
+
+def test_the_default_policy_brings_nothing_back_but_where_an_alias_has_the_separator_in_it(way):
+    dotted = {"enabled": ("dc1.a->b", "b->dc1.a"), "clusters": ("dc1.a", "b")}
+    assert way("") is None
+    assert way("", **dotted) == "dc1.a b dc1.a"
+    assert way("replication.policy.separator = _", **dotted) is None
+    assert way("b->dc1.a.topics = clicks", **dotted) is None
+    assert way("", enabled=("dc1.a->b",), clusters=("dc1.a", "b")) is None
+
+
+def test_a_run_that_was_planned_before_a_circle_was_configured_is_planned_again(configuration):
+    head = f"clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\n{KEPT}a->b.enabled = true\n"
+    alone, opposed = (configuration(head + lines).flow("a->b").config_hash for lines in ("", "b->a.enabled = true\n"))
+    assert alone != opposed
