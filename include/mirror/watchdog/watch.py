@@ -84,9 +84,13 @@ class Watchdog:
                 self._give_sign()
 
     def let_go(self) -> None:
-        """For the child of a fork, which is not the process that is watched: it must not keep the watchdog from seeing that one's end."""
+        """For the child of a fork, which is not the process that is watched: it must not keep the watchdog from seeing that one's end. It
+        may yet leave work that began before the fork, when the descriptor's number is another file's, and a thread that is not in the
+        child has the lock."""
+        self._changed = threading.Condition()
         if self._input is not None:
             os.close(self._input)
+            self._input = None
 
     def _start(self) -> None:
         if self._input is None:

@@ -154,6 +154,36 @@ with watched("Other work", "", silence=1.0):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_fork_that_leaves_the_work_writes_into_no_file_and_waits_for_no_thread(run: Run, tmp_path: Path) -> None:
+    done = run(
+        """
+from mirror.watchdog import watch
+
+held, forked = threading.Event(), threading.Event()
+
+def hold():
+    with watch._of_this_process._changed:
+        held.set()
+        forked.wait()
+
+child = 0
+with watched("the work", ""):
+    threading.Thread(target=hold).start()
+    held.wait()
+    child = os.fork()
+    if child:
+        forked.set()
+    else:
+        files = [open(f"file-{number}", "w") for number in range(8)]  # one of them has the descriptor that led to the watchdog
+if not child:
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [file.read_text() for file in sorted(tmp_path.glob("file-*"))] == [""] * 8
+
+
 def test_process_that_ends_takes_its_watchdog_with_it(run: Run) -> None:
     done = run(
         """
