@@ -1,11 +1,13 @@
 """An Airflow of the tests' own: its home in a temporary directory, SQLite, and the project's dags/ as its only bundle."""
 
+import fcntl
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 from tests.airflow.task_log import TaskLog, collect_task_log
 
 ROOT = Path(__file__).resolve().parents[2]
-_NEW_DATABASE = "new.db"
+_DATABASE = "airflow.db"
 
 
 @dataclass(frozen=True)
@@ -30,20 +32,56 @@ class Run:
 
 
 @pytest.fixture(scope="session")
-def airflow_home() -> Iterator[Path]:
-    """A migrated Airflow home, with the project's dags/ and plugins/."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT / "include"))
-        subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], check=True, capture_output=True, env=dict(os.environ))
-        home = Path(os.environ["AIRFLOW_HOME"])
-        shutil.copy(home / "airflow.db", home / _NEW_DATABASE)
-        yield home
+def new_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated database that nobody opens, to be copied: one for all workers of pytest-xdist."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    made = shared / "new-airflow.db"
+    with (shared / "new-airflow.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            home = tmp_path_factory.mktemp("new-airflow")
+            environment = {**os.environ, "AIRFLOW_HOME": str(home), "PYTHONPATH": str(ROOT / "include")}
+            subprocess.run([sys.executable, "-m", "airflow", "db", "migrate"], check=True, capture_output=True, env=environment)
+            assert not (home / "airflow.db-wal").exists(), "some of it does not stand in the file yet"
+            (home / "airflow.db").rename(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def airflow_home(new_database: Path) -> Path:
+    """The home of this process's Airflow, with a new database.
+
+    Only SQLite may open that database's file here. To open and close it by other means ends all locks that this process has on it; then
+    another process that closes it deletes what this one still writes to.
+    """
+    home = Path(os.environ["AIRFLOW_HOME"])
+    with (
+        closing(sqlite3.connect(f"file:{new_database}?immutable=1", uri=True)) as new,
+        closing(sqlite3.connect(home / _DATABASE)) as own,
+    ):
+        new.backup(own)
+    return home
 
 
 @pytest.fixture
-def new_database(airflow_home: Path) -> Path:
-    """A migrated database in which nothing happened yet, to be copied: `airflow db migrate` takes ten seconds of a processor."""
-    return airflow_home / _NEW_DATABASE
+def another_airflow_home(tmp_path: Path, new_database: Path) -> Path:
+    """The home of an Airflow that was never started, for processes that a test starts."""
+    made = tmp_path / "airflow"
+    made.mkdir()
+    shutil.copy(new_database, made / _DATABASE)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def sound_database() -> Iterator[None]:
+    """Names the first test that leaves this process's database damaged."""
+    yield
+    database = Path(os.environ["AIRFLOW_HOME"], _DATABASE)
+    if database.exists():
+        with closing(sqlite3.connect(database)) as own:
+            assert own.execute("PRAGMA quick_check").fetchall() == [("ok",)]
 
 
 @pytest.fixture

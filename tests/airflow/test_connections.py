@@ -111,7 +111,8 @@ def test_a_command_line_without_airflow_says_what_to_set_and_makes_no_airflow(co
     assert [path.name for path in tmp_path.iterdir()] == ["mm2.properties"]
 
 
-def test_a_command_line_with_airflows_environment_finds_the_connection(command_line, airflow_home):
-    done = command_line(AIRFLOW_HOME=str(airflow_home), AIRFLOW_CONN_KAFKA_EAST=json.dumps({"conn_type": "kafka", "host": "a:1"}))
+def test_a_command_line_with_airflows_environment_finds_the_connection(command_line, another_airflow_home):
+    declared = json.dumps({"conn_type": "kafka", "host": "a:1"})
+    done = command_line(AIRFLOW_HOME=str(another_airflow_home), AIRFLOW_CONN_KAFKA_EAST=declared)
     assert done.returncode == 0, done.stderr
     assert "${conn:kafka_east:host}" in done.stdout

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -22,15 +21,6 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"^<!-- runs: airflow -->\n```sh\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture
-def home(tmp_path: Path, new_database: Path) -> Path:
-    """The home of an Airflow that was never started."""
-    made = tmp_path / "airflow"
-    made.mkdir()
-    shutil.copy(new_database, made / "airflow.db")
-    return made
-
-
 def run(home: Path, directory: Path, *commands: str) -> subprocess.CompletedProcess[str]:
     """Runs the commands in one shell, with an Airflow at `home` and nothing of the mirror's in the environment."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "MIRROR", "PYTHON"))}
@@ -47,14 +37,14 @@ def run(home: Path, directory: Path, *commands: str) -> subprocess.CompletedProc
     return done
 
 
-def test_an_airflow_that_follows_the_steps_has_the_dags_and_the_pools(home: Path, tmp_path: Path) -> None:
+def test_an_airflow_that_follows_the_steps_has_the_dags_and_the_pools(another_airflow_home: Path, tmp_path: Path) -> None:
     steps = blocks("get-started/existing-airflow.md")
     assert len(steps) == 4
     (tmp_path / "checkout").mkdir()
     for part in ("include", "dags", "jobs", "plugins"):
         (tmp_path / "checkout" / part).symlink_to(ROOT / part)
     shown = ("airflow pools list --output plain", "airflow plugins --output plain")
-    done = run(home, tmp_path / "checkout", *steps, *shown)
+    done = run(another_airflow_home, tmp_path / "checkout", *steps, *shown)
     flows = set(re.findall(r"^east-to-west\.\S+", done.stdout, flags=re.MULTILINE))
     assert flows == {f"east-to-west.{kind}" for kind in set(KINDS) - {"group-offsets", "schemas"}}, "what its file enables"
     assert str(tmp_path / "airflow" / "dags" / "mirror.py") in done.stdout
@@ -75,8 +65,9 @@ def script_of_compose() -> list[str]:
 
 @pytest.mark.parametrize("cleaning", [steps_of_the_page, script_of_compose])
 def test_cleaning_takes_what_is_old_out_of_database_and_logs_and_leaves_the_rest(
-    cleaning: Callable[[], list[str]], home: Path, tmp_path: Path
+    cleaning: Callable[[], list[str]], another_airflow_home: Path, tmp_path: Path
 ) -> None:
+    home = another_airflow_home
     old, new = home / "logs" / "dag_id=a.copy" / "old" / "plan.log", home / "logs" / "dag_id=a.copy" / "new" / "plan.log"
     for file in (old, new):
         file.parent.mkdir(parents=True)

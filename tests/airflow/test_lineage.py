@@ -28,13 +28,13 @@ RECORDS = 20
 
 
 @pytest.fixture
-def events_of(pair: ClusterPair, airflow_home: Path, mm2_properties: Callable[..., Path], tmp_path: Path) -> Callable[[str], Any]:
+def events_of(pair: ClusterPair, another_airflow_home: Path, mm2_properties: Callable[..., Path], tmp_path: Path) -> Callable[[str], Any]:
     """Runs one of the pair's DAGs by the command line; gives the events of the task of the same name, in their order."""
     told = tmp_path / "lineage.json"
     transport = {"type": "file", "log_file_path": str(told), "append": True}
     environment = {
         **os.environ,
-        "AIRFLOW_HOME": str(airflow_home),
+        "AIRFLOW_HOME": str(another_airflow_home),
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
         "MIRROR_CONFIG": str(mm2_properties()),
     }
