@@ -59,13 +59,29 @@ final class Generator {
         List<Turn> turns = new ArrayList<>();
         try {
             for (int i = 0; i < request.path("producers").asInt(1); i++) {
-                turns.add(new Turn(producer(request, perTransaction > 0 ? request.path("transactional_id").asText("oracle") + "-" + i : null)));
+                turns.add(new Turn(producer(request, perTransaction > 0 ? transactionalId(request, i) : null)));
             }
             Generator generator = new Generator(request, turns.get(0).producer.partitionsFor(request.required("topic").asText()).size());
-            return perTransaction > 0 ? generator.transactional(turns, records, perTransaction) : generator.plain(turns, records);
+            JsonNode sent = perTransaction > 0 ? generator.transactional(turns, records, perTransaction) : generator.plain(turns, records);
+            for (int i = 0; perTransaction > 0 && i < turns.size(); i++) {
+                awaitMarkers(request, transactionalId(request, i));
+            }
+            return sent;
         } finally {
             turns.forEach(turn -> turn.producer.close());
         }
+    }
+
+    private static String transactionalId(JsonNode request, int producer) {
+        return request.path("transactional_id").asText("oracle") + "-" + producer;
+    }
+
+    /**
+     * Waits until the markers of the last transaction stand in its partitions: the coordinator answers before it writes them, so a reader of
+     * committed records may not see yet what was committed. It lets no other producer begin before.
+     */
+    static void awaitMarkers(JsonNode request, String transactionalId) {
+        producer(request, transactionalId).close();
     }
 
     static KafkaProducer<byte[], byte[]> producer(JsonNode request, String transactionalId) {

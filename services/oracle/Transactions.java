@@ -15,7 +15,10 @@ import java.util.concurrent.Future;
 
 /** Records exactly as a test wants them, at once or in a transaction that stays open until it is ended by name. */
 final class Transactions {
-    private static final Map<String, KafkaProducer<byte[], byte[]>> OPEN = new HashMap<>();
+    private static final Map<String, Opened> OPEN = new HashMap<>();
+
+    private record Opened(KafkaProducer<byte[], byte[]> producer, JsonNode request) {
+    }
 
     static JsonNode produceRecords(JsonNode request) throws Exception {
         try (KafkaProducer<byte[], byte[]> producer = Generator.producer(request, null)) {
@@ -26,30 +29,33 @@ final class Transactions {
     /** Begins (or continues) the transaction `transactional_id`; its records are in the log when this returns. */
     static JsonNode open(JsonNode request) throws Exception {
         String name = request.required("transactional_id").asText();
-        KafkaProducer<byte[], byte[]> producer = OPEN.get(name);
-        if (producer == null) {
-            producer = Generator.producer(request, name);
-            producer.beginTransaction();
-            OPEN.put(name, producer);
+        Opened opened = OPEN.get(name);
+        if (opened == null) {
+            opened = new Opened(Generator.producer(request, name), request);
+            opened.producer.beginTransaction();
+            OPEN.put(name, opened);
         }
-        return send(producer, request);
+        return send(opened.producer, request);
     }
 
-    /** `outcome`: commit, abort, or abandon, which leaves it to the broker's transaction timeout like a producer that was killed. */
+    /** `outcome`: commit or abort, whose markers are in the log when this returns; abandon leaves it to the broker's transaction timeout. */
     static JsonNode end(JsonNode request) {
         String name = request.required("transactional_id").asText();
-        KafkaProducer<byte[], byte[]> producer = OPEN.remove(name);
-        if (producer == null) {
+        Opened opened = OPEN.remove(name);
+        if (opened == null) {
             throw new IllegalArgumentException("no transaction '" + name + "' is open");
         }
         String outcome = request.required("outcome").asText();
         switch (outcome) {
-            case "commit" -> producer.commitTransaction();
-            case "abort" -> producer.abortTransaction();
+            case "commit" -> opened.producer.commitTransaction();
+            case "abort" -> opened.producer.abortTransaction();
             case "abandon" -> { }
             default -> throw new IllegalArgumentException("unknown outcome " + outcome);
         }
-        producer.close(outcome.equals("abandon") ? Duration.ZERO : Duration.ofSeconds(10));
+        opened.producer.close(outcome.equals("abandon") ? Duration.ZERO : Duration.ofSeconds(10));
+        if (!outcome.equals("abandon")) {
+            Generator.awaitMarkers(opened.request, name);
+        }
         return Oracle.JSON.createObjectNode();
     }
 
