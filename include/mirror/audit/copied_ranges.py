@@ -11,9 +11,8 @@ Pairs of offsets that the ledger's offset map ties together: a source offset, an
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import NamedTuple
 
 from mirror.audit.history_ranges import SOURCE_GONE, TARGET_GONE, subtract_intervals, without_skipped
@@ -79,15 +78,10 @@ def pair_at_or_after(runs: Sequence[Run], source: int) -> OffsetPair | None:
 
 
 def live_ranges(
-    tp: TopicPartition,
-    record: LedgerRecord,
-    wanted: Interval | None,
-    held: LogBounds,
-    pairs: Mapping[int, OffsetPair] = MappingProxyType({}),
+    tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: LogBounds
 ) -> tuple[list[AuditRange], list[LeftOut]]:
-    """What the live copy wrote: at most a head and the rest. `wanted` None: all of it. `pairs`: those of source offsets that the map has
-    forgotten, as far as they were found."""
-    return _Live(tp, record, wanted, held, pairs).run()
+    """What the live copy wrote: at most a head and the rest. `wanted` None: all of it."""
+    return _Live(tp, record, wanted, held).run()
 
 
 def empty_range_at_end(tp: TopicPartition, record: LedgerRecord, held: LogBounds) -> AuditRange:
@@ -97,13 +91,10 @@ def empty_range_at_end(tp: TopicPartition, record: LedgerRecord, held: LogBounds
 
 
 class _Live:
-    def __init__(
-        self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: LogBounds, pairs: Mapping[int, OffsetPair]
-    ) -> None:
+    def __init__(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: LogBounds) -> None:
         self._tp = tp
         self._record = record
         self._held = held
-        self._pairs = pairs
         self._runs = record.offset_map.runs
         self._by_target = [Run(run.target, run.source, run.length, run.thinned) for run in self._runs]
         self._remote = TopicPartition(record.target_topic, tp.partition)
@@ -119,7 +110,7 @@ class _Live:
         if not covered:
             return [], self._left_out
         first, end = covered[0][0], self._end(covered[-1][1])
-        begin = pair_at(self._runs, first) or self._pairs.get(first) or self._widened(first)
+        begin = pair_at(self._runs, first) or self._widened(first)
         stretches: list[AuditRange] = []
         if begin is None:
             before_pair, ahead = pair_before(self._runs, first), pair_at_or_after(self._runs, first)
@@ -169,7 +160,7 @@ class _Live:
             self._leave_out(max(pair.source, self._wanted[0]), end, SOURCE_LOST.format(self._held.source_end))
             return pair
         last = OffsetPair(record.watermark, record.target_next)
-        return last if end == record.watermark else self._pairs.get(end) or pair_at_or_after(self._runs, end) or last
+        return last if end == record.watermark else pair_at_or_after(self._runs, end) or last
 
     def _widened(self, first: int) -> OffsetPair | None:
         """A known pair in front of the first offset that was asked for, if it may be read from there."""

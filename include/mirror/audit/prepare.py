@@ -4,12 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from mirror.audit.context import audit_context
 from mirror.audit.copied_ranges import empty_range_at_end, live_ranges
 from mirror.audit.history_ranges import HISTORY_GONE, HISTORY_LOST, PLACE_UNKNOWN, countable, forgotten, history_range, subtract_intervals
 from mirror.audit.log_bounds import LogBoundsReader
 from mirror.audit.model import Backlog, LeftOut
-from mirror.audit.pair_search import Pairs, search_pairs, searches
 from mirror.audit.range import AuditRange
 from mirror.audit.scope import Scope, not_begun, not_begun_notice
 from mirror.config import Flow
@@ -88,7 +86,6 @@ class _LedgerPass:
         self.stretches: list[AuditRange] = []
         self.left_out: dict[TopicPartition, list[LeftOut]] = {}
         self.tails: dict[TopicPartition, Interval] = {}
-        self._pairs: Pairs = {}
         self.records = scope.select_partitions(flow, view.records)
         self._holdings = LogBoundsReader(source, target, self.records, flow.reads_committed)
         self.backlog: list[Backlog] = []
@@ -101,7 +98,6 @@ class _LedgerPass:
     def run(self) -> None:
         """Fills what was asked for."""
         wanted = self._scope.select_offsets(self._source, self.records, self._holdings)
-        self._search(wanted or {})
         self.left_on_source += self._left_on_source(wanted)
         for tp, record in sorted(self.records.items()):
             self.left_out[tp] = []
@@ -114,18 +110,6 @@ class _LedgerPass:
                 self.backlog += self._backlog(tp, record, (wanted or {}).get(tp))
                 self._live(tp, record, (wanted or {}).get(tp))
                 self._history(tp, record, (wanted or {}).get(tp))
-
-    def _search(self, wanted: Mapping[TopicPartition, Interval]) -> None:
-        """Looks for the pairs of intervals that lie where offset maps have forgotten details."""
-        searches_of_ends = []
-        for tp, record in self.records.items():
-            errors = self._holdings.source_error(tp, record) or self._holdings.live_error(tp, record)
-            if tp not in wanted or errors is not None:
-                continue
-            if not self._lenient(tp, record) and not self._holdings.is_compacted(tp, record.target_topic):
-                searches_of_ends.append(searches(tp, record, wanted[tp], self._holdings.bounds(tp, record.target_topic)))
-        if any(search is not None for ends in searches_of_ends for search in ends):
-            self._pairs = search_pairs(audit_context(self._flow, False), searches_of_ends)
 
     def _backlog(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> Iterator[Backlog]:
         """What is asked for and not copied yet, of a partition that this flow is to copy."""
@@ -152,7 +136,7 @@ class _LedgerPass:
             self._fail(tp, error)
             return
         held = self._holdings.bounds(tp, record.target_topic if error is None else None)
-        stretches, left_out = live_ranges(tp, record, wanted, held, self._pairs.get(tp, {}))
+        stretches, left_out = live_ranges(tp, record, wanted, held)
         if error is None and self._scope.reaches_the_end and not lenient and (tail := self._holdings.tail(tp, record)) is not None:
             self.tails[tp] = tail
             stretches = stretches or [empty_range_at_end(tp, record, held)]
