@@ -21,7 +21,6 @@ from mirror.spark.connect_errors import as_our_errors, first_line, is_handshake_
 from mirror.spark.connect_shares import count_for_message, shares_of
 from mirror.spark.connect_url import ConnectUrl, connect_url, session_id
 from mirror.spark.connect_workers import worker_error
-from mirror.spark.deferred_pandas import deferred_pandas
 from mirror.spark.driver import of_prepared_workers
 from mirror.spark.listener import stranger_on
 from mirror.spark.log import LEVEL, level_for_job, write_lines
@@ -265,10 +264,9 @@ def _channel(url: str) -> Any:
 def _check_client() -> None:
     """Raises ConfigurationError where pyspark's client lacks a package. Its log, which would hold whole requests, is silent."""
     try:
-        with deferred_pandas():
-            from pyspark import cloudpickle
-            from pyspark.sql.connect.logging import logger
-            from pyspark.sql.connect.session import SparkSession  # noqa: F401 — it imports all that the client needs
+        from pyspark import cloudpickle
+        from pyspark.sql.connect.logging import logger
+        from pyspark.sql.connect.session import SparkSession  # noqa: F401 — it imports all that the client needs
     except ImportError as error:
         problem = Problem(
             "mirror.spark.connection",
