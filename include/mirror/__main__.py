@@ -188,7 +188,7 @@ def _shown_state(options: argparse.Namespace, answer: Answer) -> str | None:
     Where a command only looked, `done` would read as if the mirroring were done; where the command line is wrong, `unusable` as if the
     flow were.
     """
-    if any(error.code == UsageError.__name__ for error in answer.errors):
+    if any(error.kind is UsageError for error in answer.errors):
         return None
     looked = getattr(options, "looks", False) or getattr(options, "dry_run", False)
     return "" if looked and answer.state == DONE else answer.state

@@ -22,7 +22,7 @@ from mirror.airflow.tasks import ONE_VALUE, is_dry_run, pull, push_return_value,
 from mirror.backfill.intervals import TimeInterval
 from mirror.backfill.model import IN_TIME_ORDER, Resolution
 from mirror.backfill.summary import DONE, RangeSummary, summary
-from mirror.errors import ErrorReport, JobFailed
+from mirror.errors import AuditDifferent, ErrorReport, JobFailed
 from mirror.errors.next_step import program
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _failed_without_result(flow_name: str) -> list[ErrorReport]:
             reports.append(_audit_error(f"audit: {_state(value)}"))
         elif value is None:
             message = f"{flow_name}: the task {name} failed without a result."
-            reports.append(ErrorReport("JobFailed", message, retriable=True, next=f"The log of the task {name} says why."))
+            reports.append(JobFailed(message, next=f"The log of the task {name} says why.").report())
     return reports
 
 
@@ -123,7 +123,7 @@ def _state(audit_value: Any) -> str:
 
 
 def _audit_error(text: str) -> ErrorReport:
-    return ErrorReport("AuditDifferent", text, next="The log of the task audit shows both records.")
+    return ErrorReport(AuditDifferent.__name__, text, next="The log of the task audit shows both records.")
 
 
 def _notify(flow: Flow, summary: RangeSummary) -> None:

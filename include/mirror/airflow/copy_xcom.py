@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mirror.airflow.tasks import from_xcom, to_xcom
-from mirror.errors import ErrorReport
+from mirror.errors import ErrorReport, JobFailed
 
 if TYPE_CHECKING:
     from mirror.config import Flow
@@ -148,7 +148,7 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
     planned = of_rounds.plan if of_rounds is not None else from_columns(first) if first is not None else None
     if planned is None or ledger is None:
         message = "The copy ended without a verdict, and what was planned is too much to stand in XCom."
-        return Verdict(FAILED, (ErrorReport("JobFailed", message, retriable=True, next="The next run goes on behind what was committed."),))
+        return Verdict(FAILED, (JobFailed(message, next="The next run goes on behind what was committed.").report(),))
     from_ledger = Published(
         watermarks_from_columns(ledger["watermarks"]), tuple(ledger["disagreements"]), syncs, _elsewhere_from_xcom(ledger)
     )

@@ -17,7 +17,7 @@ from mirror.alerts.limits import Limits
 from mirror.alerts.observation import CheckObservation
 from mirror.alerts.problems import CheckResult, FlowProblem, Place, by_topic, first_lines
 from mirror.config.deadlines import LEAST_SECONDS
-from mirror.errors import ErrorReport, NextStep
+from mirror.errors import ClusterUnreachable, ErrorReport, NextStep
 from mirror.errors.next_step import Command, own
 from mirror.status.formatting import duration
 from mirror.status.status import NO_LEADER, NO_REMOTE
@@ -25,7 +25,7 @@ from mirror.status.status import NO_LEADER, NO_REMOTE
 LATE, STILL, NOT_COPYING, NOTHING_MIRRORED = "Behind", "NoProgress", "NotCopying", "NothingMirrored"
 
 
-UNREACHABLE, LEADERLESS = "ClusterUnreachable", "NoLeader"
+UNREACHABLE, LEADERLESS = ClusterUnreachable.__name__, "NoLeader"
 
 _BROKERS = NextStep.of(
     "Bring the source's brokers back that hold these partitions (",
@@ -40,14 +40,6 @@ _CREATE = NextStep(
     "They wait for their remote partitions: look whether the DAG refresh-topics is paused, and at the log of its newest run. With "
     "refresh.topics.enabled=false create them by hand."
 )
-
-LOSS = frozenset(
-    {
-        *("SourceGap", "SourceTruncated", "SourceRecreated", "TargetLostRecords", "TargetRecreated", "LedgerMissing", "LedgerDamaged"),
-        "WrittenOnSource",
-    }
-)
-"""Errors after which records are, or may be, missing."""
 
 NO_BEATS, CHECK_FAILED = "HeartbeatsStopped", "CheckFailed"
 _LOOK = NextStep("Look at the log of the newest run of the freshness DAG.")
@@ -202,7 +194,7 @@ def standing_errors(observation: CheckObservation, limits: Limits) -> list[FlowP
             by_code.setdefault(error.code, []).append(error)
     problems: list[FlowProblem] = []
     for code, errors in by_code.items():
-        severity = "critical" if code in LOSS else "error"
+        severity = "critical" if errors[0].kind.means_loss else "error"
         lines = [error.message for error in errors]
         if errors[0].retriable:
             if limits.unreachable is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mirror.alerts.observation import CheckObservation
 from mirror.config import Flow
-from mirror.errors import ErrorReport, MirrorError
+from mirror.errors import AuthenticationFailed, ClusterUnreachable, ErrorReport, MirrorError
 from mirror.sync.step import SWITCHES, run_step
 
 DRY = ("topic-configs", "topic-acls", "schemas")
@@ -19,7 +19,7 @@ DRY = ("topic-configs", "topic-acls", "schemas")
 KEPT = 1000
 """How many errors of a run are remembered."""
 
-_SEEN_BY_EVERY_CHECK = frozenset({"ClusterUnreachable", "AuthenticationFailed"})
+_SEEN_BY_EVERY_CHECK = (ClusterUnreachable, AuthenticationFailed)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def add_step_errors(observation: CheckObservation, errors: Iterable[ErrorReport]
     more = [
         error.of_flow(status.flow)
         for error in errors
-        if (error.code, error.topic) not in of_check and error.code not in _SEEN_BY_EVERY_CHECK
+        if (error.code, error.topic) not in of_check and error.kind not in _SEEN_BY_EVERY_CHECK
     ]
     errors = tuple(dict.fromkeys((*status.errors, *more)))
     return replace(observation, status=replace(status, errors=errors), of_steps=frozenset(error.code for error in more))

@@ -19,7 +19,7 @@ from mirror.audit.tail_check import with_foreign_tails
 from mirror.config import Flow
 from mirror.config.catalogue.per_topic import milliseconds
 from mirror.config.validate import check_readable
-from mirror.errors import UsageError, named_with
+from mirror.errors import LogMoved, UsageError, named_with
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
@@ -29,7 +29,6 @@ Compare = Callable[[AuditContext, Sequence[AuditRange]], list[Outcome]]
 """Compares stretches: in this process, or by a Spark job."""
 
 _ROUNDS = 3
-_MOVED = "LogMoved"
 
 
 def audit(
@@ -87,7 +86,7 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, scope: Scope, contex
 
 
 def _moved(outcomes: Iterable[Outcome]) -> set[TopicPartition]:
-    return {outcome.stretch.source for outcome in outcomes if outcome.error is not None and outcome.error.code == _MOVED}
+    return {outcome.stretch.source for outcome in outcomes if outcome.error is not None and outcome.error.kind is LogMoved}
 
 
 def _offsets(scope: Scope, prepared: PreparedAudit, moved: Iterable[TopicPartition]) -> dict[TopicPartition, Interval]:

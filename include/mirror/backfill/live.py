@@ -24,7 +24,7 @@ Copy = Callable[[Plan], Sequence[LaneResult]]
 
 Wanted = Mapping[TopicPartition, OffsetInterval]
 
-_OTHER_LOG = {SourceRecreated.__name__, SourceTruncated.__name__}
+_OTHER_LOG = (SourceRecreated, SourceTruncated)
 
 
 def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = False, run: str | None = None) -> BackfillPart:
@@ -77,7 +77,7 @@ def _not_stuck(part: BackfillPart, flow: str) -> BackfillPart:
 def _watermarks(plan: Plan, ledger: PendingLedger) -> dict[TopicPartition, int]:
     """How far the copy is, of the partitions where that counts the offsets of the log as it is now: not where the topic was created anew or
     truncated. There, a watermark past the interval says nothing about it."""
-    other_log = {partition_of(error) for error in plan.errors if error.code in _OTHER_LOG}
+    other_log = {partition_of(error) for error in plan.errors if error.kind in _OTHER_LOG}
     return {tp: record.watermark for tp, record in ledger.records.items() if tp not in other_log and tp not in ledger.begun}
 
 

@@ -101,7 +101,7 @@ def _switched_on(file: ConfigurationFile, source: str, target: str, setting: Set
     try:
         text = file.references.while_parsing().resolve(setting)
     except ConfigurationError as error:
-        return [ClusterPair(source, target, error.problems)], ""
+        return [ClusterPair(source, target, tuple(error.problems))], ""
     if text.lower() == "true":
         return [ClusterPair(source, target)], ""
     near = f"{setting.origin} is '{text}', which is not the word true (blanks count)"

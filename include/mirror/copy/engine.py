@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from mirror.copy.model import BatchShare, LaneTask
-from mirror.errors import BatchNotUnpacked
+from mirror.errors import BatchNotUnpacked, RecordRefused
 from mirror.formats.ledger import LastRecord
 from mirror.formats.skips import Skipped
 from mirror.offsets.map import Run
@@ -82,7 +82,7 @@ class PoisonRecord:
     @property
     def reason(self) -> str:
         """Why it was passed over, in the ledger's words."""
-        return f"RecordRefused: {self.detail}"
+        return f"{RecordRefused.__name__}: {self.detail}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,17 @@ from dataclasses import replace
 from itertools import count
 
 from mirror.config.catalogue.backfill import REMOTE
-from mirror.errors import ErrorReport, HistoryOutOfOrder, HistoryTooScattered, MirrorError
+from mirror.errors import (
+    BatchNotUnpacked,
+    ErrorReport,
+    HistoryOutOfOrder,
+    HistoryTooScattered,
+    MirrorError,
+    RecordRefused,
+    TargetLostRecords,
+    TargetRecreated,
+    UnexplainedTarget,
+)
 from mirror.formats.history import MAX_INTERVALS, History, HistoryTopic
 from mirror.formats.ledger import LedgerRecord
 from mirror.formats.skips import merge_skips
@@ -105,20 +115,20 @@ def stored(record: LedgerRecord, history_record: LedgerRecord) -> LedgerRecord:
 
 def advised(error: ErrorReport, into: str) -> ErrorReport:
     """The error of a lane with what a person does about it where it is about history: no decision does anything there."""
-    if error.code in _WRITE_ANEW:
+    if error.kind in _WRITE_AGAIN:
         step = (
             f"Let it go into another topic (--into, in Airflow the parameter into of the DAG backfill), or delete {into} if it holds "
             "nothing else: then it is written anew."
         )
-    elif error.code in _REFUSED:
+    elif error.kind in _REFUSED:
         step = "Remove the cause that is named, or let the backfill pass over such records (errors.tolerance=all); then run it again."
     else:
         return error
     return error.with_next(step)
 
 
-_WRITE_ANEW = ("UnexplainedTarget", "TargetLostRecords", "TargetRecreated")
-_REFUSED = ("RecordRefused", "BatchNotUnpacked")
+_WRITE_AGAIN = (UnexplainedTarget, TargetLostRecords, TargetRecreated)
+_REFUSED = (RecordRefused, BatchNotUnpacked)
 
 
 _OLDER = re.compile(r"-older(-[0-9]+)?$")

@@ -151,8 +151,8 @@ class LaneState:
     def keep_loss(self, tp: TopicPartition, record: LedgerRecord, lost: TargetLostRecords) -> None:
         """Lets the next commit note in the ledger what the target lost of what was committed: aborted records take up its offsets, and
         nobody would see the hole any more."""
-        if lost.end < record.target_next:
-            first = record.offset_map.source_of(lost.end)
+        if lost.offset < record.target_next:
+            first = record.offset_map.source_of(lost.offset)
             self.poisoned[tp] = (record.watermark if first is None else first, lost)
 
     @property

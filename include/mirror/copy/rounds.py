@@ -163,7 +163,7 @@ class Rounds:
         self.result = self.result.copied(plan, answers)
         self._keep(self.result)
         self._account(answers, self._now() - began)
-        if any(error.code == Overtaken.__name__ for answer in answers for error in answer.errors):
+        if any(error.kind is Overtaken for answer in answers for error in answer.errors):
             return self._ends("another attempt has the lane, or the target forgot this one")
         return True
 

@@ -9,7 +9,7 @@ from mirror.decide.model import PartitionState
 from mirror.decide.request import DecisionRequest
 from mirror.decisions.apply import acted_on
 from mirror.decisions.in_force import Decisions
-from mirror.errors import MirrorError, NothingToDecide
+from mirror.errors import MirrorError, NothingToDecide, UnexplainedTarget
 from mirror.formats.control import ACCEPT_RECORDS
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
@@ -85,7 +85,7 @@ def _with_unexplained(flow: Flow, target: Cluster, states: list[PartitionState],
         state.tp: acted_on(state.record, others[state.tp], state.facts)[0] for state in states if state.record and state.tp in offsets
     }
     errors = remote_errors(flow, target, offsets, records)
-    unexplained = {(error.topic, error.partition) for error in errors if error.code == "UnexplainedTarget"}
+    unexplained = {(error.topic, error.partition) for error in errors if error.kind is UnexplainedTarget}
     return [replace(state, unexplained=tuple(state.tp) in unexplained) for state in states]
 
 

@@ -76,6 +76,11 @@ class ErrorReport:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @property
+    def kind(self) -> type["MirrorError"]:
+        """The class of the error, which says what holds for all of its kind."""
+        return class_of(self.code)
+
+    @property
     def step(self) -> NextStep:
         """The next step with its commands."""
         return NextStep(self.next, self.commands)
@@ -113,11 +118,35 @@ class MirrorError(Exception):
     """The base of all: a message, where it happened, whether to retry, and the next step for a person.
 
     `next` is given as text, or as its parts: text, commands, and the decisions (`Remedy`) that answer the error.
+
+    What holds for every error of a class are attributes of the class, for others to ask: `retriable`, `partition_state`, `means_loss`. What
+    the runbook says of it stands there too: the docstring's first paragraph is what the error means, `more` goes on with that, and `lost`,
+    `do` and `answered_by` are the answers to its questions.
     """
 
     retriable: ClassVar[bool] = False
+    partition_state: ClassVar[str] = "failed"
+    """How a partition stands that has this error."""
+    means_loss: ClassVar[bool] = False
+    """Whether records are missing after it, or may be."""
+    answered_by: ClassVar[Remedy | None] = None
+    """The decision of a person that answers it, as the runbook names it: for `TOPIC`, or for the alias `ALIAS`."""
+    lost: ClassVar[str] = "No."
+    do: ClassVar[str]
+    more: ClassVar[str] = ""
     runbook: ClassVar[Runbook]
     """What the runbook says of the class."""
+
+    topic: str | None
+    partition: int | None
+    offset: int | None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "do" in vars(cls):
+            means = " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
+            cls.runbook = Runbook(means, cls.lost, cls.do, (cls.answered_by,) if cls.answered_by else (), cls.more)
+            _CLASSES[cls.__name__] = cls
 
     def __init__(
         self,
@@ -157,12 +186,29 @@ class MirrorError(Exception):
         self.step = self.step.with_flow(flow)
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, vars(self))
+
     def add_next(self, before: str = "", after: str = "") -> None:
         """Puts sentences in front of the next step and behind it."""
         self.step = NextStep(" ".join(filter(None, (before, self.step.text, after))), self.step.commands)
 
     def __str__(self) -> str:
         return _with_next(self.message, self.next)
+
+
+_CLASSES: dict[str, type[MirrorError]] = {}
+
+
+def class_of(code: str) -> type[MirrorError]:
+    """The class of the errors with this code; `MirrorError` for a code without one, as `Unexpected`."""
+    return _CLASSES.get(code, MirrorError)
+
+
+def _restored(kind: type[MirrorError], args: tuple[Any, ...], facts: dict[str, Any]) -> MirrorError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(facts)
+    return error
 
 
 @contextmanager

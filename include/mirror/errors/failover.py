@@ -1,81 +1,63 @@
 """Errors of a flow whose source was lost: it copies nothing until somebody decides, and what the source still has is exported."""
 
-from mirror.errors.base import MirrorError, Runbook
-from mirror.errors.next_step import of_the_flow
+from dataclasses import field
+
+from mirror.errors.declaration import DeclaredError
 
 
-class FlowClosed(MirrorError):
-    """Raised when a flow is to copy that was closed by a failover: its source may have come back with other records than were copied."""
+class FlowClosed(DeclaredError):
+    """The flow's source was declared lost, applications moved to the target, and the flow was closed against a source that comes back."""
 
-    runbook = Runbook(
-        "The flow's source was declared lost, applications moved to the target, and the flow was closed against a source that comes back.",
-        "No, nothing was copied.",
+    who: str
+    when: str
+    why: str
+    text = "The flow was closed by {who} at {when}, after a failover: {why}. Nothing was copied."
+    next_text = (
+        "See what only the source has: {mirror:cutover compare --flow '<flow>'}. Then move back by a wave of the opposite flow, or copy "
+        "again: {mirror:cutover reopen --flow '<flow>' --reason \"…\"}"
+    )
+    lost = "No, nothing was copied."
+    do = (
         "Compare the source with what was copied, and export what only it has (`cutover compare --export DIR`). Then move applications "
-        "back by a wave of the opposite flow, or let the flow copy again with `cutover reopen`.",
-        more="The message says who closed it, when and why.",
+        "back by a wave of the opposite flow, or let the flow copy again with `cutover reopen`."
     )
-
-    def __init__(self, who: str, when: str, why: str) -> None:
-        super().__init__(
-            f"The flow was closed by {who} at {when}, after a failover: {why}. Nothing was copied.",
-            next=(
-                "See what only the source has: ",
-                of_the_flow("cutover compare"),
-                ". Then move back by a wave of the opposite flow, or copy again: ",
-                of_the_flow("cutover reopen", '--reason "…"'),
-            ),
-        )
-        self.who = who
-        self.when = when
-        self.why = why
+    more = "The message says who closed it, when and why."
 
 
-class NotClosed(MirrorError):
-    """Raised when a flow is to be reopened that nobody closed."""
+class NotClosed(DeclaredError):
+    """A flow is to be reopened that nobody closed."""
 
-    runbook = Runbook(
-        "A flow is to be reopened that nobody closed.", "No, nothing was changed.", "Nothing: it copies, unless `plan` says why not."
-    )
-
-    def __init__(self, flow: str) -> None:
-        super().__init__(
-            f"{flow} is not closed, so there is nothing to reopen.", next=("See what its next copy does: ", of_the_flow("plan"))
-        )
+    flow: str
+    text = "{flow} is not closed, so there is nothing to reopen."
+    next_text = "See what its next copy does: {mirror:plan --flow '<flow>'}"
+    lost = "No, nothing was changed."
+    do = "Nothing: it copies, unless `plan` says why not."
 
 
-class ExportDiffers(MirrorError):
-    """Raised when a directory holds an export of other records than the ones that are to be exported there."""
+class ExportDiffers(DeclaredError):
+    """The directory of an export holds one of another cluster, flow or topic, or one that begins at another offset."""
 
-    runbook = Runbook(
-        "The directory of an export holds one of another cluster, flow or topic, or one that begins at another offset.",
-        "No, nothing was written.",
-        "Name another directory with `--export`, and keep both.",
-        more="The message says what differs.",
-    )
-
-    def __init__(self, directory: str, detail: str) -> None:
-        super().__init__(
-            f"{directory} holds another export: {detail}. Nothing was written there.", next="Name another directory with --export."
-        )
-        self.directory = directory
+    directory: str
+    detail: str
+    text = "{directory} holds another export: {detail}. Nothing was written there."
+    next_text = "Name another directory with --export."
+    lost = "No, nothing was written."
+    do = "Name another directory with `--export`, and keep both."
+    more = "The message says what differs."
 
 
-class ExportFailed(MirrorError):
-    """Raised when records cannot be written to the export's files, or a record cannot be written as JSON says it."""
+class ExportFailed(DeclaredError):
+    """A record that only the returned source has could not be exported.
 
-    runbook = Runbook(
-        "A record that only the returned source has could not be exported.",
-        "Not yet: the record is still on the source. Nothing was deleted.",
-        "Make room for the files, or read the record that is named by another client. Run the same command again: it goes on.",
-    )
+    The export's files cannot be written, or the record not as JSON says it.
+    """
 
-    def __init__(
-        self, where: str, detail: str, *, topic: str | None = None, partition: int | None = None, offset: int | None = None
-    ) -> None:
-        super().__init__(
-            f"{where} was not exported: {detail}.",
-            topic=topic,
-            partition=partition,
-            offset=offset,
-            next="Mend what is named, and run the same command again: it goes on where it ended. Keep the source's log until it has ended.",
-        )
+    where: str
+    detail: str
+    topic: str | None = field(default=None, kw_only=True)
+    partition: int | None = field(default=None, kw_only=True)
+    offset: int | None = field(default=None, kw_only=True)
+    text = "{where} was not exported: {detail}."
+    next_text = "Mend what is named, and run the same command again: it goes on where it ended. Keep the source's log until it has ended."
+    lost = "Not yet: the record is still on the source. Nothing was deleted."
+    do = "Make room for the files, or read the record that is named by another client. Run the same command again: it goes on."

@@ -2,45 +2,36 @@
 
 from collections.abc import Sequence
 
-from mirror.errors.base import MirrorError, Runbook
+from mirror.errors.declaration import DeclaredError
 
 _EXACT = "What was committed stays, and the next run does what is left."
 
 
-class SparkServerUnavailable(MirrorError):
-    """Raised when a Spark Connect server does not answer, ended or was restarted in the middle of a job, or has no room for it."""
+class SparkServerUnavailable(DeclaredError):
+    """A Spark Connect server does not answer, ended or was restarted during the job, or has no room for it."""
 
+    address: str
+    detail: str
     retriable = True
-    runbook = Runbook(
-        "A Spark Connect server does not answer, ended or was restarted during the job, or has no room for it.",
-        "No.",
-        "Look whether the server runs, and read its log. The next try does what is left; a copy begins at the ledger.",
-    )
-
-    def __init__(self, address: str, detail: str) -> None:
-        super().__init__(
-            f"The Spark server at {address} ended, was restarted, has no room, or does not answer: {detail}. {_EXACT}",
-            next="Look whether the server runs, and what its log says; the next try does what is left.",
-        )
-        self.address = address
-        self.detail = detail
+    text = f"The Spark server at {{address}} ended, was restarted, has no room, or does not answer: {{detail}}. {_EXACT}"
+    next_text = "Look whether the server runs, and what its log says; the next try does what is left."
+    do = "Look whether the server runs, and read its log. The next try does what is left; a copy begins at the ledger."
 
 
-class SparkServerRefused(MirrorError):
-    """Raised when a Spark Connect server refuses the token, has no certificate that is trusted, is of another version than this client, or
-    cannot take a message."""
+class SparkServerRefused(DeclaredError):
+    """A Spark Connect server refuses the token, its certificate is not trusted, another user of the host listens on its port, its Spark or
+    its workers' Python is of another version than the mirror's, or a task is too large for it."""
 
-    runbook = Runbook(
-        "A Spark Connect server refuses the token, its certificate is not trusted, another user of the host listens on its port, its "
-        "Spark or its workers' Python is of another version than the mirror's, or a task is too large for it.",
-        "No, nothing ran there.",
+    address: str
+    detail: str
+    advice: str
+    text = "The Spark server at {address} {detail}. Nothing ran there."
+    next_text = "{advice}"
+    lost = "No, nothing ran there."
+    do = (
         "Give the connection the server's token as its password; run the server with the same minor versions of Spark and of Python. The "
-        "message says what it is.",
+        "message says what it is."
     )
-
-    def __init__(self, address: str, detail: str, next: str) -> None:
-        super().__init__(f"The Spark server at {address} {detail}. Nothing ran there.", next=next)
-        self.address = address
 
     @classmethod
     def for_its_token(cls, address: str) -> "SparkServerRefused":
@@ -103,19 +94,11 @@ class SparkServerRefused(MirrorError):
         )
 
 
-class SparkJobInterrupted(MirrorError):
-    """Raised when somebody ended the job on a Spark Connect server: its next run, or an administrator."""
+class SparkJobInterrupted(DeclaredError):
+    """A job on a Spark Connect server was interrupted: its next run began, or an administrator ended it."""
 
+    address: str
     retriable = True
-    runbook = Runbook(
-        "A job on a Spark Connect server was interrupted: its next run began, or an administrator ended it.",
-        "No.",
-        "Nothing: the next run does what is left. If it stays, look for a second run beside it.",
-    )
-
-    def __init__(self, address: str) -> None:
-        super().__init__(
-            f"The job on the Spark server at {address} was interrupted, by its next run or by hand. {_EXACT}",
-            next="Nothing, the next run goes on. If it stays, look for somebody else who runs the same.",
-        )
-        self.address = address
+    text = f"The job on the Spark server at {{address}} was interrupted, by its next run or by hand. {_EXACT}"
+    next_text = "Nothing, the next run goes on. If it stays, look for somebody else who runs the same."
+    do = "Nothing: the next run does what is left. If it stays, look for a second run beside it."

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from mirror.errors import ErrorReport
+from mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError, TargetMissing, TargetUnavailable
 from mirror.formats.control import Decision
 from mirror.formats.ledger import LedgerRecord, Writer, history_text
 from mirror.kafka.model import Topic
@@ -21,37 +21,21 @@ FIRST_SIGHT = "first sight"
 PAUSED = "paused"
 MOVED = "moved"
 DECIDED = "decided"
-OPEN_TRANSACTION = "open transaction"
-NO_REMOTE = "no remote partition"
+OPEN_TRANSACTION = BlockedByOpenTransaction.partition_state
+NO_REMOTE = TargetMissing.partition_state
 NO_LEADER = "no leader"
 GONE = "gone from the source"
 UNKNOWN = "unknown"
-TARGET_UNAVAILABLE = "target unavailable"
+TARGET_UNAVAILABLE = TargetUnavailable.partition_state
 BLOCKED = "blocked"
 LEDGER_UNREADABLE = "ledger unreadable"
-FAILED = "failed"
+FAILED = MirrorError.partition_state
 
 PROGRESSING = frozenset({UP_TO_DATE, BEHIND, FIRST_SIGHT, DECIDED})
 """The states of a partition that the next run serves without anybody's help."""
 
 INTENDED = frozenset({PAUSED, MOVED})
 """The states of a partition that is not copied because a person wants it so."""
-
-STATES_OF_ERRORS = {
-    "SourceGap": "gap",
-    "SourceRecreated": "recreated",
-    "SourceTruncated": "truncated",
-    "BlockedByOpenTransaction": OPEN_TRANSACTION,
-    "AuthorizationRefused": "not allowed",
-    "SourceUnreadable": "unreadable",
-    "TargetMissing": NO_REMOTE,
-    "RemoteTopicRefused": NO_REMOTE,
-    "TargetUnavailable": TARGET_UNAVAILABLE,
-    "TargetRecreated": "target recreated",
-    "TargetLostRecords": "target lost records",
-    "UnexplainedTarget": "unexplained target",
-}
-"""The state that an error of a partition gives it; any other error: `failed`."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +247,7 @@ def _state(
     if record is not None and record.blocked and record.blocked.offset == record.watermark:
         return BLOCKED
     if error is not None:
-        return STATES_OF_ERRORS.get(error.code, FAILED)
+        return error.kind.partition_state
     if not observation.comparable:
         return UNKNOWN
     return _absent(tp, observation) if source is None else _compared(source, record, waits=tp in observation.waiting)

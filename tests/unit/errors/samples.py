@@ -21,7 +21,7 @@ _VALUES: dict[Any, Any] = {
     tuple[str, int]: ("east.orders", 3),
     Collection[str]: ("orders",),
     Sequence[str]: ("orders",),
-    list[Problem]: [Problem("west.acks", "has to be all", "1")],
+    Sequence[Problem]: [Problem("west.acks", "has to be all", "1")],
 }
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import pickle
 import re
 import shlex
 
@@ -38,6 +39,13 @@ def test_flow_is_put_into_sentence_and_commands() -> None:
     assert [text for text, typed in told.step.pieces if typed] == [
         "python -m mirror decide accept-gap --flow 'east->west' --topic orders --partition 3 --reason \"…\""
     ]
+
+
+@pytest.mark.parametrize("error", SAMPLES.values(), ids=SAMPLES)
+def test_error_survives_pickling_with_all_its_facts(error: MirrorError) -> None:
+    restored = pickle.loads(pickle.dumps(error))
+    assert type(restored) is type(error)
+    assert (vars(restored), restored.args, str(restored)) == (vars(error), error.args, str(error))
 
 
 @pytest.mark.parametrize("error", SAMPLES.values(), ids=SAMPLES)

@@ -9,6 +9,8 @@ from mirror.alerts.audits import MISMATCH
 from mirror.alerts.problems import MISSED
 from mirror.alerts.rules import CHECK_FAILED, LATE, LEADERLESS, NO_BEATS, NOT_COPYING, STILL, UNREACHABLE
 from mirror.errors import MirrorError, ReportedError
+from mirror.errors.base import class_of
+from mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
 from mirror.errors.runbook import anchor, classes, entries, markdown, sections
 from tests.unit.errors.samples import samples
 
@@ -21,7 +23,10 @@ def test_page_is_what_the_classes_say() -> None:
 
 def test_every_error_that_may_be_reported_has_its_entry() -> None:
     public = {each for each in vars(mirror.errors).values() if isinstance(each, type) and issubclass(each, MirrorError)}
-    assert set(classes().values()) == public - {MirrorError, ReportedError}
+    bases = {MirrorError, DeclaredError, PartitionError, OffsetError}
+    assert set(classes().values()) == public - bases - {ReportedError}
+    assert all(class_of(code) is each for code, each in classes().items())
+    assert class_of("Unexpected") is MirrorError
     assert set(entries()) == {*classes(), "Unexpected"}
 
 

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from mirror.alerts.lag import work_of
 from mirror.cli.status import summary
 from mirror.errors import ErrorReport, LedgerDamaged, RemoteTopicRefused, SourceGap, TargetMissing, UnexplainedTarget
+from mirror.errors.runbook import classes
 from mirror.formats.ledger import Blocked, Decided, Writer
 from mirror.kafka.model import Partition, Topic
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.ranges import SourceOffsets
 from mirror.status.formatting import duration
-from mirror.status.status import PROGRESSING, STATES_OF_ERRORS, Observation, status_of
+from mirror.status.status import PROGRESSING, Observation, status_of
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -196,7 +197,7 @@ def test_a_duration_has_the_two_largest_units(seconds, text):
 
 
 def test_no_state_of_an_error_is_one_that_needs_nobody():
-    assert not PROGRESSING & set(STATES_OF_ERRORS.values())
+    assert not PROGRESSING & {error.partition_state for error in classes().values()}
 
 
 @given(
