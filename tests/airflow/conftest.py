@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.airflow.spark_here import submit
 from tests.airflow.task_log import TaskLog, collect_task_log
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -142,6 +143,12 @@ def run_dag(dags: Callable[[], dict[str, Any]]) -> Callable[..., Run]:
         return Run(str(ended.state), tasks, xcom, ended.run_id)
 
     return run
+
+
+@pytest.fixture
+def spark_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs run in this process: to start Spark takes five seconds of a processor each time."""
+    monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", submit)
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ import pytest
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
 
+pytestmark = pytest.mark.usefixtures("spark_here")
+
 
 @pytest.fixture
 def copy(

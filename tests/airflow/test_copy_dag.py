@@ -93,6 +93,7 @@ def test_a_run_mirrors_a_topic_and_the_next_one_starts_no_spark(
     assert "nothing to do" in str(on_its_page(pair, second).verdict)
 
 
+@pytest.mark.usefixtures("spark_here")
 def test_a_tampered_remote_topic_makes_the_run_red_and_names_the_error(pair: ClusterPair, copy: Callable[..., Any], oracle: Oracle) -> None:
     tampered, sound = pair.topic("tampered"), pair.topic("sound")
     for topic in (tampered, sound):
