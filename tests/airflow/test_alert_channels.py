@@ -12,6 +12,7 @@ import pytest
 
 from mirror.alerts.model import Alert
 from mirror.errors import AlertConnectionUnusable, NotificationFailed
+from mirror.formats.documents import from_document
 from services.ports import free_ports
 from services.sinks import HttpSink, MailSink
 
@@ -87,7 +88,7 @@ def test_a_connection_to_a_web_service_posts_the_alert(connect: Callable[..., st
     web.posted.clear()
     channel(connect(kind, host=web.url, extra={"path": "/hook?x=1"})).send(ALERT, cleared=False)
     [posted] = web.posted
-    assert (posted.path, posted.body["event"], Alert.from_document(posted.body["alert"])) == ("/hook?x=1", "opened", ALERT)
+    assert (posted.path, posted.body["event"], from_document(Alert, posted.body["alert"])) == ("/hook?x=1", "opened", ALERT)
 
 
 def test_a_login_is_sent_and_a_password_alone_is_a_bearer_token(connect: Callable[..., str], web: HttpSink) -> None:

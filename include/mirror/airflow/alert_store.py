@@ -14,6 +14,7 @@ from airflow.sdk import Asset
 from mirror.airflow.compat import asset_state_store
 from mirror.config.flow import FlowName
 from mirror.errors import ErrorReport
+from mirror.formats.documents import from_document, to_document
 
 if TYPE_CHECKING:
     from mirror.alerts.audits import Audits
@@ -40,8 +41,8 @@ def audits_of(flow: FlowName) -> "Audits":
     if document is None:
         return Audits()
     try:
-        return Audits.from_document(document)
-    except (KeyError, TypeError, AttributeError) as error:
+        return from_document(Audits, document)
+    except ValueError as error:
         log.warning("%s: what audits found is not remembered any more (%s): audit again", flow.name, error)
         return Audits()
 
@@ -55,7 +56,7 @@ def remember_audit(flow: FlowName, run: str, document: Mapping[str, Any]) -> Non
 
     try:
         for _ in range(_TRIES):
-            _store(flow).set(_AUDITS, audits_of(flow).plus(run, document).as_document())
+            _store(flow).set(_AUDITS, to_document(audits_of(flow).plus(run, document)))
             time.sleep(0.2 + zlib.crc32(run.encode()) % 300 / 1000)  # not in step with others
             if run in audits_of(flow).counted:
                 return

@@ -16,6 +16,7 @@ from airflow.sdk import get_current_context
 from mirror.airflow.compat import run_before
 from mirror.backfill.intervals import TimeInterval
 from mirror.backfill.summary import MISSING, BackfillSummary, RangeSummary
+from mirror.formats.documents import from_document
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -80,7 +81,7 @@ def _summary_of(run: Any, flow: str) -> BackfillSummary | None:
     """The summary of a run; None if the run has not ended. A run that ended without a summary has the state `no result`."""
     value = _pull(run, SUMMARY)
     if value is not None:
-        return BackfillSummary.from_document(value["summary"])
+        return from_document(BackfillSummary, value["summary"])
     if run.state not in _END_STATES:
         return None
     return BackfillSummary(flow, interval_between(run.data_interval_start, run.data_interval_end), MISSING)

@@ -15,6 +15,7 @@ from mirror.backfill.intervals import TimeInterval
 from mirror.backfill.model import BackfillPart, BackfillRequest, Resolution, time_interval
 from mirror.config import Flow
 from mirror.errors import JobFailed, UsageError
+from mirror.formats.documents import from_document, to_document
 
 MAX_ENTRIES = 200
 """XCom has so many errors, notices and notes of what could not be had; the task's log has all of them."""
@@ -79,7 +80,7 @@ def resolution_of(flow: Flow) -> Resolution:
 def part_to_xcom(part: BackfillPart) -> dict[str, Any]:
     """A part, with at most MAX_ENTRIES of its errors, notices and notes."""
     shortened = replace(part, errors=part.errors[:MAX_ENTRIES], notices=part.notices[:MAX_ENTRIES], not_had=part.not_had[:MAX_ENTRIES])
-    return to_xcom(shortened.as_document(), {"records": part.records, "bytes": part.bytes, "owed": part.owed, "offsets": part.offsets})
+    return to_xcom(to_document(shortened), {"records": part.records, "bytes": part.bytes, "owed": part.owed, "offsets": part.offsets})
 
 
 def part_from_xcom(value: Value | None) -> BackfillPart:
@@ -87,4 +88,4 @@ def part_from_xcom(value: Value | None) -> BackfillPart:
     if value is None:
         return BackfillPart()
     document = from_xcom(value)
-    return BackfillPart.from_document(document) if document is not None else BackfillPart(**value["totals"])
+    return from_document(BackfillPart, document) if document is not None else BackfillPart(**value["totals"])

@@ -15,7 +15,7 @@ from mirror.airflow.alert_store import audits_of, step_errors_of, store_of
 from mirror.airflow.deadlines import late_runs
 from mirror.airflow.flow_files import configured_flow
 from mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_errors, watched_task
-from mirror.alerts.state import AlertState, from_document
+from mirror.alerts.state import AlertState, state_of
 from mirror.config import Flow
 from mirror.errors import ErrorReport
 
@@ -69,7 +69,7 @@ def _stored_state(flow: str, document: Any) -> AlertState:
     if document is None:
         return AlertState()
     try:
-        return from_document(document)
+        return state_of(document)
     except ValueError as error:
         log.warning("%s: what the last check remembered is lost, what is wrong is told again: %s", flow, error)
         return AlertState()

@@ -10,6 +10,7 @@ from mirror.alerts.model import Alert
 from mirror.config import Flow
 from mirror.config.notifiers import NotifierCall, parse_notifiers
 from mirror.errors import AlertNotifierUnusable, NotificationFailed
+from mirror.formats.documents import to_document
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ class NotifierChannel:
         notifier = _notifier(call, self.name)
         words = {"title": alert.title(cleared), "text": alert.text(cleared), "cleared": cleared}
         try:
-            notifier({"alert": {**alert.as_document(), **words}})
+            notifier({"alert": {**to_document(alert), **words}})
         except Exception as error:
             # Whatever somebody's class raises. Its words may hold a secret: Airflow masks them in the log, and not in XCom.
             log.exception("%s did not take the alert %s", self.name, alert.key)

@@ -1,7 +1,7 @@
 """What audits found, remembered until an audit finds it mended: an audit may look at some topics or intervals alone."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mirror.alerts.observation import CheckObservation
@@ -91,16 +91,6 @@ class Audits:
         }
         said = "The copy of {} is not equal to its source."
         return by_topic(MISMATCH, places, said=said, next=advice, patience=patience, severity="critical")
-
-    def as_document(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {"counted": dict(self.counted), "mismatches": [asdict(mismatch) for mismatch in self.mismatches]}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Audits":
-        """What `as_document` gave. Raises KeyError or TypeError for another document."""
-        rows: Iterable[Mapping[str, Any]] = document["mismatches"]
-        return cls(tuple(Mismatch(**row) for row in rows), dict(document["counted"]))
 
 
 def _mismatch(partition: PartitionAudit, when: str) -> Mismatch:

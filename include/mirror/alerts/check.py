@@ -14,7 +14,7 @@ from mirror.alerts.audits import MISMATCH, Audits
 from mirror.alerts.channels import Channel, channel, connections_of
 from mirror.alerts.lag import LatePartition, late_partitions, memory_after
 from mirror.alerts.limits import Limits, limits_of
-from mirror.alerts.model import Alert, iso
+from mirror.alerts.model import Alert
 from mirror.alerts.observation import Beats, CheckObservation
 from mirror.alerts.outbox import deliver, with_more
 from mirror.alerts.problems import MISSED, CheckResult, FlowProblem
@@ -25,6 +25,8 @@ from mirror.alerts.wait_times import Memory
 from mirror.config.policies import replication_policy
 from mirror.errors import MirrorError
 from mirror.errors.next_step import own
+from mirror.formats.documents import to_document
+from mirror.formats.fields import moment_text
 from mirror.kafka.cluster import Cluster
 from mirror.status.heartbeat_paths import heartbeat_paths
 from mirror.status.observe import observe
@@ -66,14 +68,14 @@ class FreshnessCheck:
         status, comparable = self.observation.status, self.observation.comparable
         paused = [str(partition.topic_partition) for partition in status.partitions if partition.state == PAUSED]
         return {
-            "time": iso(status.time),
+            "time": moment_text(status.time),
             "lag_records": sum(late.records for late in self.late) if comparable else None,
             "lag_seconds": round(max((late.seconds for late in self.late), default=0.0), 1) if comparable else None,
             "lag_bytes": _bytes(self.late) if comparable else None,
             "behind_offsets": status.lag if comparable else None,
             "oldest_seconds": _rounded(status.oldest_seconds if status.lag else 0.0) if comparable and status.lag is not None else None,
             "watermark_records": _copied(status),
-            "open": [alert.as_document() for alert in self.alerts],
+            "open": to_document(self.alerts),
             "of_steps": sorted(self.observation.of_steps),
             "paused": {"partitions": len(paused), "first": paused[:PAUSED_SHOWN]},
             "unsent": len(self.state.outbox),

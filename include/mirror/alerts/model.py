@@ -1,9 +1,7 @@
 """An alert: one problem of a flow, from the moment it is told to the moment it is over."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from mirror.errors import NextStep
 from mirror.errors.runbook import link
@@ -57,22 +55,6 @@ class Alert:
             lines += [f"Next: {self.next}", ""] if self.next else []
             lines += [f"Runbook: {address} in Airflow", ""] if (address := link(self.kind)) else []
         return "\n".join([*lines, f"{self.kind}, since {self.since:%Y-%m-%d %H:%M:%S} UTC ({self.key})"])
-
-    def as_document(self) -> dict[str, Any]:
-        """Plain JSON, as it stands in XCom; `since` in ISO 8601, UTC."""
-        return {**asdict(self), "since": iso(self.since), "commands": list(self.commands)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Alert":
-        """The alert of a document that `as_document` gave; fields that a later version added are left out."""
-        present = {name: document[name] for name in cls.__dataclass_fields__ if name in document}
-        since, commands = datetime.fromisoformat(document["since"]), tuple(document.get("commands", ()))
-        return cls(**{**present, "since": since, "commands": commands})
-
-
-def iso(time: datetime) -> str:
-    """A time in UTC as JSON has it: `2026-11-21T18:00:00.000Z`."""
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def key_of(flow: str, kind: str, what: str | None = None) -> str:

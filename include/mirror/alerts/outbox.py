@@ -2,11 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
-from mirror.alerts.model import Alert
 from mirror.alerts.tracker import Notification
 from mirror.errors import MirrorError, NotificationFailed
 
@@ -62,26 +60,3 @@ def deliver(
             else:
                 silent.add(notification.connection)
     return tuple(undelivered), failed
-
-
-def as_documents(outbox: Outbox) -> list[dict[str, Any]]:
-    """Plain JSON."""
-    return [
-        {
-            "connection": notification.connection,
-            "alert": notification.alert.as_document(),
-            "cleared": notification.cleared,
-            "again": notification.again,
-        }
-        for notification in outbox
-    ]
-
-
-def from_documents(documents: Iterable[Mapping[str, Any]]) -> Outbox:
-    """What `as_documents` gave. Raises KeyError, TypeError or ValueError for others."""
-    return tuple(
-        Notification(
-            document["connection"], Alert.from_document(document["alert"]), bool(document["cleared"]), str(document.get("again", ""))
-        )
-        for document in documents
-    )

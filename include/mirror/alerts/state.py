@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from mirror.alerts import outbox, wait_times
-from mirror.alerts.model import iso
+from mirror.alerts import wait_times
 from mirror.alerts.outbox import Outbox
-from mirror.alerts.tracker import TrackedProblem, Tracking
+from mirror.alerts.tracker import Notification, TrackedProblem, Tracking
 from mirror.alerts.wait_times import Memory
+from mirror.formats.documents import from_document, to_document
+from mirror.formats.fields import moment_text
 
 VERSION = 1
 
@@ -34,14 +35,14 @@ class AlertState:
             packed = base64.b64encode(zlib.compress(memory)).decode("ascii")
         return {
             "v": VERSION,
-            "time": iso(self.time) if self.time else None,
+            "time": moment_text(self.time) if self.time else None,
             "memory": packed,
             "tracking": [tracked.as_document() for tracked in self.tracking.values()],
-            "outbox": outbox.as_documents(self.outbox),
+            "outbox": to_document(self.outbox),
         }
 
 
-def from_document(document: Any) -> AlertState:
+def state_of(document: Any) -> AlertState:
     """What `as_document` gave. Raises ValueError for anything else: whoever asks begins anew then, and what is open is told again."""
     try:
         if document["v"] != VERSION:
@@ -52,7 +53,7 @@ def from_document(document: Any) -> AlertState:
         return AlertState(
             memory,
             {problem.alert.key: problem for problem in tracked},
-            outbox.from_documents(document["outbox"]),
+            tuple(from_document(Notification, notification) for notification in document["outbox"]),
             datetime.fromisoformat(document["time"]) if document["time"] is not None else None,
         )
     except (KeyError, TypeError, AttributeError, zlib.error) as error:

@@ -11,6 +11,7 @@ from typing import Any
 from mirror.alerts.observation import CheckObservation
 from mirror.config import Flow
 from mirror.errors import AuthenticationFailed, ClusterUnreachable, ErrorReport, MirrorError
+from mirror.formats.documents import from_document, to_document
 from mirror.sync.step import SWITCHES, run_step
 
 DRY = ("topic-configs", "topic-acls", "schemas")
@@ -42,7 +43,7 @@ class StepErrors:
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON; the errors are packed."""
-        errors = json.dumps([error.as_dict() for error in self.errors]).encode()
+        errors = json.dumps(to_document(self.errors)).encode()
         return {"run": self.run, "lasting": sorted(self.lasting), "errors": base64.b64encode(zlib.compress(errors)).decode("ascii")}
 
     @classmethod
@@ -52,7 +53,7 @@ class StepErrors:
             errors = json.loads(zlib.decompress(base64.b64decode(document["errors"])))
         except zlib.error as error:
             raise ValueError(str(error)) from None
-        return cls(document["run"], tuple(map(ErrorReport.from_dict, errors)), frozenset(document["lasting"]))
+        return cls(document["run"], tuple(from_document(ErrorReport, error) for error in errors), frozenset(document["lasting"]))
 
 
 def is_enabled(flow: Flow, step: str) -> bool:

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from mirror.alerts.model import Alert, iso, key_of
+from mirror.alerts.model import Alert, key_of
 from mirror.alerts.problems import CheckResult, FlowProblem, Where
+from mirror.formats.documents import from_document, to_document
+from mirror.formats.fields import moment_text
 
 STILL, WORSE = "still", "worse"
 
@@ -36,13 +38,13 @@ class TrackedProblem:
         """Plain JSON."""
         times = {"absent": self.absent, "told_at": self.notified_at}
         return {
-            "alert": self.alert.as_document(),
+            "alert": to_document(self.alert),
             "is_open": self.is_open,
             "told": list(self.notified),
             "size": self.size,
             "told_size": self.notified_size,
             "places": _by_topic(self.places),
-            **{name: iso(time) if time else None for name, time in times.items()},
+            **{name: moment_text(time) if time else None for name, time in times.items()},
         }
 
     @classmethod
@@ -50,7 +52,7 @@ class TrackedProblem:
         """What `as_document` gave. Raises KeyError, TypeError or ValueError for another document."""
         absent, told_at = (datetime.fromisoformat(time) if (time := document[name]) else None for name in ("absent", "told_at"))
         size, told_size = (float(document.get(name, 1.0)) for name in ("size", "told_size"))
-        alert = Alert.from_document(document["alert"])
+        alert = from_document(Alert, document["alert"])
         places = frozenset((topic, number) for topic, numbers in document.get("places", {}).items() for number in numbers)
         return cls(alert, bool(document["is_open"]), absent, tuple(document["told"]), told_at, size, told_size, places)
 

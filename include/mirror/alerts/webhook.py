@@ -10,6 +10,7 @@ import httpx
 
 from mirror.alerts.model import Alert
 from mirror.errors import NotificationFailed
+from mirror.formats.documents import to_document
 
 SECONDS = 10.0
 """How long a service may take to answer."""
@@ -58,7 +59,7 @@ class Webhook:
 
     def _request(self, alert: Alert, cleared: bool) -> dict[str, Any]:
         event = "cleared" if cleared else "opened"
-        body = {"version": 1, "event": event, "title": alert.title(cleared), "alert": alert.as_document()}
+        body = {"version": 1, "event": event, "title": alert.title(cleared), "alert": to_document(alert)}
         auth = httpx.BasicAuth(*self.login) if self.login else None
         return {"url": self.url, "json": body, "headers": dict(self.headers), "auth": auth}
 

@@ -4,12 +4,13 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from mirror.errors import ErrorReport
 from mirror.formats.columns import columns_of, rows_of
+from mirror.formats.documents import from_document, to_document
 from mirror.formats.record import TIMESTAMP_TYPES, Record
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
@@ -219,7 +220,9 @@ class AuditResult:
             **{f"total_{name}": value for name, value in self.totals.items()},
             "columns": columns_of(_COLUMNS, rows),
             "differences": [
-                {"row": number, **asdict(partition.difference)} for number, partition in enumerate(rows) if partition.difference is not None
+                {"row": number, **to_document(partition.difference)}
+                for number, partition in enumerate(rows)
+                if partition.difference is not None
             ],
             "left_out": [
                 [number, interval.start, interval.end, interval.reason]
@@ -228,47 +231,21 @@ class AuditResult:
             ],
             "notes": [[number, note] for number, partition in enumerate(rows) for note in partition.notes],
             "notices": list(self.notices),
-            "backlog": [asdict(partition) for partition in self.backlog],
+            "backlog": to_document(self.backlog),
             "not_begun": list(self.not_begun),
-            "errors": [error.as_dict() for error in self.errors],
+            "errors": to_document(self.errors),
         }
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "AuditResult":
-        """The result of a document that `as_document` made."""
-        differences = {row["row"]: _difference(row) for row in document["differences"]}
-        left_out: dict[int, list[LeftOut]] = {}
-        for number, *interval in document["left_out"]:
-            left_out.setdefault(number, []).append(LeftOut(*interval))
-        notes: dict[int, list[str]] = {}
+        """The result of a document that `as_document` made. Raises ValueError or KeyError for another one."""
+        partitions: list[dict[str, Any]] = [
+            {**dict(zip(_COLUMNS, row, strict=True)), "left_out": [], "notes": []} for row in rows_of(_COLUMNS, document["columns"])
+        ]
+        for row in document["differences"]:
+            partitions[row["row"]]["difference"] = row
+        for number, start, end, reason in document["left_out"]:
+            partitions[number]["left_out"].append({"start": start, "end": end, "reason": reason})
         for number, note in document["notes"]:
-            notes.setdefault(number, []).append(note)
-        rows = []
-        for number, row in enumerate(rows_of(_COLUMNS, document["columns"])):
-            fields = dict(zip(_COLUMNS, row, strict=True))
-            rows.append(
-                PartitionAudit(
-                    **{**fields, "source": tuple(fields["source"]), "target": tuple(fields["target"])},
-                    difference=differences.get(number),
-                    left_out=tuple(left_out.get(number, ())),
-                    notes=tuple(notes.get(number, ())),
-                )
-            )
-        return cls(
-            flow=document["flow"],
-            time=datetime.fromisoformat(document["time"]).astimezone(UTC),
-            partitions=tuple(rows),
-            errors=tuple(ErrorReport.from_dict(error) for error in document["errors"]),
-            notices=tuple(document["notices"]),
-            isolation=document["isolation"],
-            seconds=document["seconds"],
-            backlog=tuple(Backlog(**row) for row in document.get("backlog", ())),
-            not_begun=tuple(document.get("not_begun", ())),
-        )
-
-
-def _difference(row: Mapping[str, Any]) -> Difference:
-    fields: dict[str, Any] = {name: value for name, value in row.items() if name != "row"}
-    for side in ("source", "target"):
-        fields[side] = RecordText(**row[side]) if row[side] is not None else None
-    return Difference(**fields)
+            partitions[number]["notes"].append(note)
+        return from_document(cls, {**document, "partitions": partitions})

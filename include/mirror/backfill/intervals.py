@@ -5,13 +5,13 @@ offsets that tile, whatever the order of the records' timestamps: each offset be
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
 
 
-@dataclass(frozen=True)
-class TimeInterval:
+class TimeInterval(NamedTuple):
     """Times `[start, end)` in Unix milliseconds."""
 
     start: int

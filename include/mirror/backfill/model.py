@@ -4,7 +4,7 @@ Times for people, and from people: ISO 8601, UTC unless they say otherwise.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pendulum
@@ -13,6 +13,7 @@ from mirror.backfill.intervals import OffsetInterval, TimeInterval
 from mirror.config.catalogue.per_topic import milliseconds
 from mirror.errors import ErrorReport, UsageError
 from mirror.formats.columns import columns_of, rows_of
+from mirror.formats.documents import from_document, to_document
 from mirror.offsets.partition import TopicPartition
 
 IN_TIME_ORDER, ANY_ORDER = "time", "any"
@@ -77,29 +78,14 @@ class Resolution:
         return f"{sentence}; {totals['errors']:,} partitions have no interval, with an error." if totals["errors"] else f"{sentence}."
 
     def as_document(self) -> dict[str, Any]:
-        """Plain JSON, one column a field."""
-        return {
-            "flow": self.flow,
-            "times": [self.times.start, self.times.end],
-            "intervals": columns_of(_COLUMNS, self.intervals),
-            "errors": [error.as_dict() for error in self.errors],
-            "notices": list(self.notices),
-            "not_had": list(self.not_had),
-            "absent": list(self.absent),
-        }
+        """Plain JSON, with a column for each field of the intervals."""
+        return {**to_document(replace(self, intervals=())), "intervals": columns_of(_COLUMNS, self.intervals)}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Resolution":
         """The opposite of `as_document`."""
-        return cls(
-            document["flow"],
-            TimeInterval(*document["times"]),
-            tuple(OffsetInterval(*row) for row in rows_of(_COLUMNS, document["intervals"])),
-            tuple(ErrorReport.from_dict(error) for error in document["errors"]),
-            tuple(document["notices"]),
-            tuple(document["not_had"]),
-            tuple(document.get("absent", ())),
-        )
+        intervals = tuple(OffsetInterval(*row) for row in rows_of(_COLUMNS, document["intervals"]))
+        return replace(from_document(cls, {**document, "intervals": []}), intervals=intervals)
 
 
 @dataclass(frozen=True)
@@ -119,17 +105,6 @@ class BackfillPart:
     not_had: tuple[str, ...] = ()
     into: Mapping[str, str] = field(default_factory=dict)
     """For history: the topics that it goes to, by source topic."""
-
-    def as_document(self) -> dict[str, Any]:
-        """Plain JSON."""
-        errors = [error.as_dict() for error in self.errors]
-        return {**asdict(self), "errors": errors, "notices": list(self.notices), "not_had": list(self.not_had)}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "BackfillPart":
-        """The opposite of `as_document`."""
-        lists = {name: tuple(document[name]) for name in ("notices", "not_had")}
-        return cls(**{**document, **lists, "errors": tuple(ErrorReport.from_dict(error) for error in document["errors"])})
 
     def plus(self, other: "BackfillPart") -> "BackfillPart":
         """This slice and the one after it: what was copied adds up, what is left is the later one's."""

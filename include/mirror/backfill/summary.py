@@ -1,12 +1,13 @@
 """What became of a backfill, in one value: per interval, and together for a date range."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mirror.backfill.intervals import TimeInterval
 from mirror.backfill.model import BackfillPart, Resolution, text_of
 from mirror.errors import ErrorReport
+from mirror.formats.documents import to_document
 
 DONE, FAILED, MISSING = "done", "failed", "no result"
 _SHOWN = 20
@@ -35,16 +36,8 @@ class BackfillSummary:
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON; at most 20 of the errors and of what could not be had, with their numbers."""
-        first_lines = {"errors": [error.as_dict() for error in self.errors[:_SHOWN]], "not_had": list(self.not_had[:_SHOWN])}
-        counts = {"error_count": len(self.errors), "not_had_count": len(self.not_had)}
-        return {**asdict(self), "times": [self.times.start, self.times.end], **first_lines, **counts}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "BackfillSummary":
-        """The summary of a document that `as_document` gave."""
-        fields = {name: document[name] for name in cls.__dataclass_fields__}
-        errors, not_had = tuple(ErrorReport.from_dict(error) for error in document["errors"]), tuple(document["not_had"])
-        return cls(**{**fields, "times": TimeInterval(*document["times"]), "errors": errors, "not_had": not_had})
+        shortened = replace(self, errors=self.errors[:_SHOWN], not_had=self.not_had[:_SHOWN])
+        return {**to_document(shortened), "error_count": len(self.errors), "not_had_count": len(self.not_had)}
 
     def __str__(self) -> str:
         copied = f"the copy brought {self.live_records:,} records on its way past these times, and {self.history_records:,} came as history"

@@ -11,6 +11,7 @@ from mirror.cli.copy import copier
 from mirror.cli.options import Parser
 from mirror.config import Flow
 from mirror.errors import UsageError
+from mirror.formats.documents import to_document
 from mirror.sync.step import run_by_hand
 
 if TYPE_CHECKING:
@@ -102,8 +103,8 @@ def _document(filled: "BackfillOutcome", done: "BackfillSummary") -> dict[str, o
     return {
         "summary": {name: value for name, value in document.items() if name != "errors"},
         "intervals": filled.resolution.as_document()["intervals"],
-        "live": filled.live.as_document(),
-        "history": filled.history.as_document(),
+        "live": to_document(filled.live),
+        "history": to_document(filled.history),
     }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from mirror.cli.answer import DONE, FAILED, Answer, Piece, table
 from mirror.config import Flow
 from mirror.errors import MirrorError, UsageError
+from mirror.formats.documents import to_document
 from mirror.status.formatting import duration
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     if late and not found:
         lines += table(_HEAD, [_row(each) for each in late[:_SHOWN]])
     result = {
-        "over": [alert.as_document() for alert in found],
+        "over": to_document(found),
         "behind": [dict(zip(_HEAD, _row(each), strict=True)) for each in late[:_SHOWN]],
     }
     return Answer(FAILED if found else DONE, result, (), lines)

@@ -9,6 +9,7 @@ from mirror.alerts.model import Alert
 from mirror.errors import NextStep
 from mirror.errors.next_step import Command, program
 from mirror.errors.runbook import entries
+from mirror.formats.documents import from_document
 from mirror.web.auth import COPY, AirflowView, Dag
 from mirror.web.formatting import plural, seconds
 
@@ -103,8 +104,8 @@ def alerts_of(view: AirflowView, now: datetime) -> list[Alert]:
     alerts = []
     for document in documents if isinstance(documents, list) else []:
         try:
-            alerts.append(Alert.from_document(document))
-        except (KeyError, TypeError, ValueError, AttributeError):
+            alerts.append(from_document(Alert, document))
+        except ValueError:
             continue  # of another version of the mirror; the next run of `freshness` leaves it anew
     return sorted((alert for alert in alerts if alert.kind not in entries() or alert.kind in of_steps), key=lambda alert: alert.since)
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
+from mirror.formats.documents import to_document
 from mirror.status.snapshot import PartitionSnapshot, TopicSnapshot
 from mirror.web.auth import Signed, person, require
 from mirror.web.context import Site, name_of, site_of, snapshot_by_id
@@ -34,7 +35,7 @@ def flow(request: Request, flow_id: str, site: OfSite, user: Signed) -> dict[str
     return {
         **_short(page.flow),
         "errors": [error.as_dict() for error in snapshot.errors],
-        "alerts": [alert.as_document() for alert in page.alerts],
+        "alerts": to_document(page.alerts),
         "causes": [cause.what for cause in page.causes],
         "copied": page.flow.view.copied or None,
         "groups": _page(page.groups.page, [{**asdict(group), "exact_now": group.is_exact} for group in page.groups.page.rows]),

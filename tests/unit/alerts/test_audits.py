@@ -5,6 +5,7 @@ from typing import Any
 
 from mirror.alerts.audits import COUNTED, KEPT, Audits
 from mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
+from mirror.formats.documents import from_document, to_document
 from mirror.offsets.partition import TopicPartition
 from mirror.status.status import GONE, PartitionStatus
 from tests.unit.alerts.observations import at, hidden, partition, seen
@@ -20,7 +21,7 @@ def audited(minute: int, *partitions: tuple[int, str, tuple[int, int], int | Non
 
 
 def places(audits: Audits) -> set[tuple[str, int]]:
-    assert Audits.from_document(json.loads(json.dumps(audits.as_document()))) == audits
+    assert from_document(Audits, json.loads(json.dumps(to_document(audits)))) == audits
     return {(each.topic, each.partition) for each in audits.mismatches}
 
 

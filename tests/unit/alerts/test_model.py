@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.alerts.model import Alert
+from mirror.formats.documents import from_document, to_document
 from tests.unit.alerts.observations import at
 
 ALERT = Alert(
@@ -38,4 +39,4 @@ def test_text_says_what_where_since_when_and_what_to_do() -> None:
 def test_title_is_one_line_and_the_document_is_the_alert_whatever_it_says(text: str, detail: str, cleared: bool) -> None:
     alert = Alert(f"f/{text}", "K", text, detail, detail, at(0), "east->west", text, 0)
     assert "\n" not in alert.title(cleared)
-    assert Alert.from_document(json.loads(json.dumps(alert.as_document()))) == alert
+    assert from_document(Alert, json.loads(json.dumps(to_document(alert)))) == alert

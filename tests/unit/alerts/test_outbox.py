@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirror.alerts.model import Alert
-from mirror.alerts.outbox import Outbox, as_documents, deliver, from_documents, with_more
+from mirror.alerts.outbox import Outbox, deliver, with_more
 from mirror.alerts.tracker import Notification
 from mirror.errors import NotificationFailed
+from mirror.formats.documents import from_document, to_document
 from tests.unit.alerts.observations import at
 
 BOTH = ("mail", "slack")
@@ -93,7 +94,7 @@ def test_who_has_not_heard_of_a_beginning_is_not_told_that_it_is_worse() -> None
     worse = replace(telling("mail", "A", False), again="worse")
     assert [each.again for each in with_more((telling("mail", "A", False),), [worse], BOTH)] == [""]
     assert [each.again for each in with_more((), [worse], BOTH)] == ["worse"]
-    assert from_documents(as_documents((worse,))) == (worse,)
+    assert from_document(Notification, to_document(worse)) == worse
 
 
 def test_of_a_problem_that_came_and_went_often_meanwhile_the_newest_time_is_told() -> None:
@@ -125,7 +126,7 @@ def test_beginnings_and_ends_alternate_at_every_connection_and_the_last_word_arr
         sinks.down = down
         is_open[kind] = not is_open[kind]
         outbox = with_more(outbox, [telling(connection, kind, not is_open[kind]) for connection in BOTH], BOTH)
-        outbox = from_documents(json.loads(json.dumps(as_documents(outbox))))
+        outbox = tuple(from_document(Notification, each) for each in json.loads(json.dumps(to_document(outbox))))
         outbox, _ = deliver(outbox, sinks.send)
         assert len(outbox) <= 3 * len(BOTH) * len(is_open)
     sinks.down = set()

@@ -11,7 +11,7 @@ from mirror.alerts.audits import Audits
 from mirror.alerts.check import FreshnessCheck, check, deliver_outbox
 from mirror.alerts.model import Alert
 from mirror.alerts.problems import late_run
-from mirror.alerts.state import AlertState, from_document
+from mirror.alerts.state import AlertState, state_of
 from mirror.audit.model import DIFFERENT, EQUAL
 from mirror.config import Flow
 from mirror.errors import NotificationFailed
@@ -40,7 +40,7 @@ def flow(make_flow) -> Flow:
 
 def run(flow: Flow, state: AlertState, channel: Channel, seconds: float, *errors: str) -> tuple[AlertState, FreshnessCheck, list[str]]:
     """One run of the DAG, with what it remembered as JSON."""
-    before = from_document(json.loads(json.dumps(state.as_document()))) if state != AlertState() else state
+    before = state_of(json.loads(json.dumps(state.as_document()))) if state != AlertState() else state
     looked = seen(seconds, partition(0, 9, written=written(seconds)), errors=[error(code, "orders", 0) for code in errors])
     checked = check(flow, looked, before)
     after, failed = deliver_outbox(checked, lambda _connection: channel)
@@ -128,7 +128,7 @@ def test_an_alert_about_a_partition_is_not_over_because_that_cannot_be_looked_at
     def minute(number: int, *partitions: PartitionStatus, gap: bool) -> None:
         nonlocal state
         looked = seen(60 * number, *partitions, errors=[error("SourceGap", "orders", 0)] if gap else [])
-        checked = check(flow, looked, from_document(json.loads(json.dumps(state.as_document()))))
+        checked = check(flow, looked, state_of(json.loads(json.dumps(state.as_document()))))
         told.extend((number, each.cleared, each.alert.kind) for each in checked.state.outbox[len(state.outbox) :])
         state = checked.state
 
@@ -148,7 +148,7 @@ def test_an_alert_about_a_partition_is_not_over_because_that_cannot_be_looked_at
 
 def test_that_nothing_is_remembered_of_partitions_is_not_the_same_as_that_none_had_work() -> None:
     for memory in (None, {}):
-        assert from_document(json.loads(json.dumps(AlertState(memory).as_document()))).memory == memory
+        assert state_of(json.loads(json.dumps(AlertState(memory).as_document()))).memory == memory
 
 
 def test_the_document_has_the_figures_of_the_curve_and_what_is_open(flow: Flow) -> None:
@@ -158,7 +158,7 @@ def test_the_document_has_the_figures_of_the_curve_and_what_is_open(flow: Flow) 
     document = json.loads(json.dumps(checked.document()))
     assert (document["lag_records"], document["lag_seconds"], document["lag_bytes"]) == (9, 200, None)
     assert (document["behind_offsets"], document["oldest_seconds"]) == (9, 1e9)
-    assert [Alert.from_document(each).kind for each in document["open"]] == ["Behind"]
+    assert [each["kind"] for each in document["open"]] == ["Behind"]
     assert document["time"] == "2026-11-21T12:03:20.000Z"
     assert document["paused"] == {"partitions": 0, "first": []}
 
@@ -169,23 +169,23 @@ def test_the_document_has_the_figures_of_the_curve_and_what_is_open(flow: Flow) 
 )
 def test_a_damaged_document_is_a_value_error_and_nothing_else(damaged: object) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        from_document(damaged)
+        state_of(damaged)
 
 
 def test_every_part_of_a_document_has_to_be_there_and_of_its_type_and_memory_and_time_may_be_null(flow: Flow) -> None:
     state, _, _ = run(flow, AlertState(), Channel(), 0, "SourceGap")
     good = state.as_document()
-    assert from_document(good) == state
+    assert state_of(good) == state
     assert "east->west/SourceGap/orders" in state.tracking
     assert set(good) == {"v", "time", "memory", "tracking", "outbox"}
     for name in good:
         with pytest.raises(ValueError, match="cannot be read"):
-            from_document({part: value for part, value in good.items() if part != name})
+            state_of({part: value for part, value in good.items() if part != name})
         for wrong in (7, "x", [1], {"a": 1}):
             with pytest.raises(ValueError, match=r".+"):
-                from_document({**good, name: wrong})
-    assert from_document({**good, "memory": None}) == replace(state, memory=None)
-    assert from_document({**good, "time": None}) == replace(state, time=None)
+                state_of({**good, name: wrong})
+    assert state_of({**good, "memory": None}) == replace(state, memory=None)
+    assert state_of({**good, "time": None}) == replace(state, time=None)
     for name in ("v", "tracking", "outbox"):
         with pytest.raises(ValueError, match=r".+"):
-            from_document({**good, name: None})
+            state_of({**good, name: None})

@@ -9,6 +9,7 @@ import pytest
 from mirror.alerts.model import Alert
 from mirror.alerts.webhook import Webhook
 from mirror.errors import NotificationFailed
+from mirror.formats.documents import from_document
 from services.ports import free_ports
 from services.sinks import HttpSink
 from tests.unit.alerts.test_model import ALERT
@@ -36,7 +37,7 @@ def test_an_alert_and_its_end_arrive_as_they_are(sink: HttpSink) -> None:
     assert begin.headers["authorization"].startswith("Basic ")
     assert (begin.body["event"], begin.body["title"]) == ("opened", "east->west: Source gap: orders-3")
     assert (end.body["event"], end.body["title"]) == ("cleared", "east->west: over: Source gap: orders-3")
-    assert Alert.from_document(begin.body["alert"]) == Alert.from_document(end.body["alert"]) == ALERT
+    assert from_document(Alert, begin.body["alert"]) == from_document(Alert, end.body["alert"]) == ALERT
 
 
 @pytest.mark.parametrize(("status", "answer"), [(403, f"no such hook: /services/{SECRET}"), (500, "x" * 5000), (302, "")])

@@ -10,6 +10,7 @@ from mirror.backfill.intervals import OffsetInterval, TimeInterval
 from mirror.backfill.model import BackfillPart, Resolution, text_of, time_interval
 from mirror.backfill.summary import BackfillSummary, RangeSummary, summary
 from mirror.errors import ErrorReport, UsageError
+from mirror.formats.documents import from_document, to_document
 
 numbers = st.integers(0, 2**62)
 errors = st.builds(ErrorReport, st.text(), st.text(), st.none() | st.text(), st.none() | numbers)
@@ -42,8 +43,8 @@ def test_interval_is_told_with_what_the_copy_brought_beside_it() -> None:
 @given(numbers, numbers, st.lists(errors, max_size=2).map(tuple), st.lists(st.text(), max_size=2).map(tuple))
 def test_part_is_the_same_after_its_journey(records: int, owed: int, failed: tuple[ErrorReport, ...], not_had: tuple[str, ...]) -> None:
     part = BackfillPart(owed, records, records, owed, failed, not_had, not_had, {"orders": "history.orders"})
-    document = part.as_document()
-    assert BackfillPart.from_document(document) == part
+    document = to_document(part)
+    assert from_document(BackfillPart, document) == part
     assert json.loads(json.dumps(document)) == document, "lists, and no tuples: Airflow's state store takes none"
 
 
@@ -66,7 +67,7 @@ def test_interval_failed_if_anything_did_or_something_is_left() -> None:
     assert summary(resolution, BackfillPart(), BackfillPart()).state == "done"
     assert summary(resolution, BackfillPart(owed=1), BackfillPart()).state == "failed"
     assert summary(resolution, BackfillPart(), BackfillPart(errors=(broken,)), errors=(broken,)).errors == (broken,)
-    assert BackfillSummary.from_document(day(0, errors=(broken,), not_had=("gone",)).as_document()) == day(
+    assert from_document(BackfillSummary, day(0, errors=(broken,), not_had=("gone",)).as_document()) == day(
         0, errors=(broken,), not_had=("gone",)
     )
 

@@ -26,6 +26,7 @@ from mirror.copy.publish import Published
 from mirror.copy.run_result import RunResult
 from mirror.copy.verdict import Verdict
 from mirror.formats.control import encode, encode_key
+from mirror.formats.documents import to_document
 from mirror.plan.model import Plan
 from mirror.status import status as partition_states
 from mirror.sync import heartbeats, topic_acls, topic_configs, topics
@@ -55,13 +56,13 @@ DOCUMENTS: dict[str, Callable[[], Any]] = {
     "audit.totals": lambda: example(AuditResult).totals,
     "backfill.resolve": lambda: example(Resolution).as_document(),
     "backfill.resolve.totals": lambda: example(Resolution).totals,
-    "backfill.part": lambda: example(BackfillPart).as_document(),
+    "backfill.part": lambda: to_document(example(BackfillPart)),
     "backfill.summary": lambda: example(BackfillSummary).as_document(),
     "packed": lambda: sorted(to_xcom({"x": "".join(map(str, range(50_000)))}, {})),
     "command": lambda: example(Answer).document("east->west"),
-    "alert": lambda: example(Alert).as_document(),
+    "alert": lambda: to_document(example(Alert)),
     "alerts.tracked": lambda: example(TrackedProblem).as_document(),
-    "alerts.audits": lambda: example(Audits).as_document(),
+    "alerts.audits": lambda: to_document(example(Audits)),
 }
 
 

@@ -24,6 +24,7 @@ from mirror.backfill.model import BackfillPart, Resolution
 from mirror.copy.model import LaneResult, SkippedRecords, Watermark
 from mirror.errors import ErrorReport, LedgerTooNew
 from mirror.formats import control
+from mirror.formats.documents import from_document, to_document
 from mirror.formats.ledger import Decided, LedgerRecord, Writer
 from mirror.formats.ledger_codec import decode, decode_key, encode, encode_key
 from mirror.formats.skips import Skipped
@@ -146,7 +147,7 @@ def test_the_list_of_groups_of_the_version_before_is_used() -> None:
 
 
 def test_an_alert_that_the_version_before_told_is_not_told_again() -> None:
-    state = alert_state.from_document(BEFORE["alert_state"])
+    state = alert_state.state_of(BEFORE["alert_state"])
     [tracked] = state.tracking.values()
     assert (tracked.alert.key, tracked.is_open, tracked.notified) == ("east->west/SourceGap/orders", True, ("pager",))
     assert [(each.connection, each.again) for each in state.outbox] == [("slack", "worse")]
@@ -159,7 +160,7 @@ def test_an_alert_that_the_version_before_told_is_not_told_again() -> None:
 
 
 def test_what_audits_of_the_version_before_found_stands() -> None:
-    assert Audits.from_document(BEFORE["audits"]).as_document() == BEFORE["audits"]
+    assert to_document(from_document(Audits, BEFORE["audits"])) == BEFORE["audits"]
     document = from_xcom(BEFORE["audit"])
     assert document is not None
     assert AuditResult.from_document(document).totals["state"] == document["total_state"]
