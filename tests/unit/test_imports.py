@@ -18,6 +18,8 @@ MOVES_RECORDS = Path("copy/batches")
 CHANGES_CLUSTERS = {Path("kafka/admin.py")}
 """What opens librdkafka's admin client: for changes alone."""
 ADMIN_CLIENT = "confluent_kafka.admin.AdminClient"
+CONSUMERS = ("confluent_kafka.Consumer", "confluent_kafka.DeserializingConsumer")
+"""Of librdkafka; nobody uses them, for all reading goes over connections of our own."""
 OF_KAFKA_PYTHON = ("kafka.errors", "kafka.net.sasl", "kafka.protocol", "kafka.record")
 """Its schemas, logins, readers of old records, and errors. Its clients are not used: all questions go over connections of our own."""
 REGISTRY = "kafka.protocol.api_header"
@@ -156,10 +158,10 @@ def refused(relative: Path, module: str) -> bool:
 
 
 def is_unused(relative: Path, module: str) -> bool:
-    """Whether it is an admin client where nothing is changed, or a part of kafka-python that nobody uses."""
+    """Whether it is an admin client where nothing is changed, a consumer, or a part of kafka-python that nobody uses."""
     is_used = module in ("kafka", "kafka.net") or any(within(module, each) for each in OF_KAFKA_PYTHON)
     of_kafka_python = within(module, "kafka") and (not is_used or within(module, REGISTRY))
-    return of_kafka_python or (module == ADMIN_CLIENT and relative not in CHANGES_CLUSTERS)
+    return of_kafka_python or module in CONSUMERS or (module == ADMIN_CLIENT and relative not in CHANGES_CLUSTERS)
 
 
 def asks_though_pure(relative: Path, module: str) -> bool:

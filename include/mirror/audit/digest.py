@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
-from mirror.formats.message_headers import UNREADABLE_HEADERS, read_headers
 from mirror.formats.record import NO_TIMESTAMP, Message, UnreadableHeaders, comparable_bytes
 
 MEAN_RECORDS = 4096
@@ -110,17 +109,17 @@ class Digester:
             messages = messages[skipped:]
         done = 0
         while done < len(messages) and not self.is_done:
-            before = messages[done - 1].offset() or 0 if done else self._last
+            before = messages[done - 1].offset() if done else self._last
             part = messages[done : done + self._most - self._records]
             data, taken, is_end = self._up_to_an_end(part)
-            last = part[taken - 1].offset() or 0
+            last = part[taken - 1].offset()
             if taken > 1:
-                before = part[taken - 2].offset() or 0
+                before = part[taken - 2].offset()
             if self._in_front:
                 self._leave_behind(last, is_end)
             else:
                 if not self._records:
-                    self._first = part[0].offset() or 0
+                    self._first = part[0].offset()
                 self._hash.update(data)
                 self._records += taken
                 if is_end or self._records == self._most:
@@ -128,7 +127,7 @@ class Digester:
                 self.is_done = is_end and self._piece is not None and self._piece.ends_block_at(last, before)
             done += taken
         if messages:
-            self._last = messages[-1].offset() or 0
+            self._last = messages[-1].offset()
 
     def digest(self) -> Digest:
         """What all messages so far come to; nothing can be added behind."""
@@ -152,17 +151,15 @@ class Digester:
         try:
             for message in messages:
                 kind, timestamp = message.timestamp()
-                data = comparable_bytes(
-                    timestamp if timed and kind else NO_TIMESTAMP, message.key(), message.value(), read_headers(message)
-                )
+                data = comparable_bytes(timestamp if timed and kind else NO_TIMESTAMP, message.key(), message.value(), message.headers())
                 parts.append(data)
                 before, mark = mark, crc32(data[:_LOOKED_AT])
                 # Of records that look alike only the first one ends a block: all of them would make a block each.
                 if not mark & mask and before is not None and mark != before:
                     is_end = True
                     break
-        except UNREADABLE_HEADERS:
-            raise UnreadableHeaders(message.offset() or 0) from None
+        except ValueError:
+            raise UnreadableHeaders(message.offset()) from None
         self._mark = mark
         return b"".join(parts), len(parts), is_end
 

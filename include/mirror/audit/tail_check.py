@@ -36,7 +36,7 @@ def with_foreign_tails(ledger: Ledger, context: AuditContext, prepared: Prepared
     findings |= {remote: UNREAD for remote in tails if late and remote not in visible}
     findings |= {remote: refused[remote.topic] for remote in tails if remote.topic in refused}
     for remote, message in visible.items():
-        tp, offset = behind[remote], message.offset() or 0
+        tp, offset = behind[remote], message.offset()
         current = now.get(tp)
         if current is None:
             findings[remote] = OPEN
@@ -53,7 +53,7 @@ def _visible(
     refused: dict[str, MirrorError] = {}
 
     def noted(message: Any) -> bool:
-        visible.setdefault(TopicPartition(str(message.topic()), int(message.partition() or 0)), message)
+        visible.setdefault(TopicPartition(message.topic(), message.partition()), message)
         return True
 
     try:

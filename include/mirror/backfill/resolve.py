@@ -30,8 +30,6 @@ from mirror.sync.flow_clusters import clusters
 SAMPLE = 16
 """How many offsets behind the end of an interval are looked at."""
 
-_FETCH_BYTES = 128 * 1024
-
 
 @dataclass(frozen=True)
 class TimestampedOffset:
@@ -162,13 +160,11 @@ class _TimestampLookup:
             self._refused,
             accept=lambda message: message.timestamp()[1] >= time,
         )
-        return offsets | {tp: int(first_records[tp].offset() or 0) if tp in first_records else None for tp in ranges}
+        return offsets | {tp: first_records[tp].offset() if tp in first_records else None for tp in ranges}
 
 
 def _reader(flow: Flow) -> BoundedReader:
-    """A reader that mostly needs the first few records only."""
-    settings = {**flow.client("source", "consumer"), "max.partition.fetch.bytes": _FETCH_BYTES}
-    return BoundedReader(flow.source, settings, flow.reads_committed)
+    return BoundedReader(flow.source, flow.client("source", "consumer"), flow.reads_committed)
 
 
 def _left_out(flow: Flow, topics: Collection[str], context: PlanContext) -> tuple[list[ErrorReport], list[str], list[str]]:
@@ -258,6 +254,6 @@ def _behind(
     ranges = {tp: (interval.end, min(interval.end + SAMPLE, interval.readable_end)) for tp, interval in suspects.items()}
     behind: dict[TopicPartition, list[TimestampedOffset]] = {}
     for message in reader.read(ranges, flow.request_seconds, refused):
-        tp = TopicPartition(str(message.topic()), int(message.partition() or 0))
-        behind.setdefault(tp, []).append(TimestampedOffset(int(message.offset() or 0), message.timestamp()[1]))
+        tp = TopicPartition(message.topic(), message.partition())
+        behind.setdefault(tp, []).append(TimestampedOffset(message.offset(), message.timestamp()[1]))
     return behind

@@ -156,7 +156,7 @@ class Pace:
         task, newest = self._task, None
         for message in BoundedReader(task.target, task.clients.target_consumer).read({self._control: (self._read_to, end)}, _READ_SECONDS):
             value = message.value()
-            decision = None if value is None else decode(bytes(value), f"{self._control}@{message.offset()}")
+            decision = None if value is None else decode(value, f"{self._control}@{message.offset()}")
             self.has_news |= decision is None or decision.decision not in NOTES
             if decision is not None and decision.decision == THROTTLE:
                 newest = decision

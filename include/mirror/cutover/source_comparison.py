@@ -18,7 +18,6 @@ from mirror.cutover.findings import Finding, in_order, of_error, stop, wave_find
 from mirror.cutover.wave import Wave, select_topics
 from mirror.errors import ExportFailed, MirrorError, named_with
 from mirror.formats.ledger import LedgerRecord
-from mirror.formats.message_headers import UNREADABLE_HEADERS, read_headers
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.producers import active_producers
 from mirror.kafka.reader import BoundedReader
@@ -151,20 +150,14 @@ def _written(
 
 def _record(message: Any) -> ExportedRecord:
     """A message of the client."""
-    tp, offset = TopicPartition(message.topic() or "", int(message.partition() or 0)), int(message.offset() or 0)
+    tp, offset = TopicPartition(message.topic(), message.partition()), message.offset()
     try:
-        headers = tuple((name.encode(), value) for name, value in read_headers(message) or ())
-    except UNREADABLE_HEADERS as failure:
+        headers = tuple((name.encode(), value) for name, value in message.headers() or ())
+    except ValueError as failure:
         detail = "a header key is not UTF-8, which this client cannot read"
         raise ExportFailed(f"{tp}@{offset}", detail, topic=tp.topic, partition=tp.partition, offset=offset) from failure
     kind, timestamp = message.timestamp()
-    return ExportedRecord(
-        tp, offset, timestamp, TIMESTAMP_TYPES[kind], message.leader_epoch(), _bytes(message.key()), _bytes(message.value()), headers
-    )
-
-
-def _bytes(data: Any) -> bytes | None:
-    return None if data is None else bytes(data)
+    return ExportedRecord(tp, offset, timestamp, TIMESTAMP_TYPES[kind], message.leader_epoch(), message.key(), message.value(), headers)
 
 
 def _shared(comparisons: Iterable[PartitionComparison]) -> dict[TopicPartition, tuple[int, int]]:

@@ -8,7 +8,6 @@ from hashlib import blake2b
 from struct import Struct
 from typing import Any, NamedTuple, Protocol
 
-from mirror.formats.message_headers import UNREADABLE_HEADERS, read_headers
 from mirror.offsets.holes import CONTENT_BYTES, Records
 
 CREATE_TIME, LOG_APPEND_TIME = 1, 2
@@ -22,9 +21,9 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class Message(Protocol):
-    """What a Kafka client hands out, as far as an audit looks at it."""
+    """A record as it was read, as far as an audit looks at it."""
 
-    def offset(self) -> int | None:
+    def offset(self) -> int:
         """Its offset."""
         ...
 
@@ -64,21 +63,29 @@ class Record(NamedTuple):
 
 
 class UnreadableHeaders(Exception):
-    """Raised for a record with a header key that is not UTF-8. The message must not be asked again: the client crashes then."""
+    """Raised for a record with a header key that is not UTF-8."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(offset)
         self.offset = offset
 
 
+def headers_or_none(message: Message) -> list[tuple[str, bytes | None]] | None:
+    """The headers, none if the message has none; None for one with a name that is not UTF-8."""
+    try:
+        return list(message.headers() or ())
+    except ValueError:
+        return None
+
+
 def record_of(message: Message) -> Record:
     """The record of a message. Raises UnreadableHeaders."""
     kind, timestamp = message.timestamp()
     try:
-        headers = tuple((name, value) for name, value in read_headers(message) or ())
-    except UNREADABLE_HEADERS:
-        raise UnreadableHeaders(message.offset() or 0) from None
-    return Record(message.offset() or 0, kind, timestamp if kind else NO_TIMESTAMP, message.key(), message.value(), headers)
+        headers = tuple((name, value) for name, value in message.headers() or ())
+    except ValueError:
+        raise UnreadableHeaders(message.offset()) from None
+    return Record(message.offset(), kind, timestamp if kind else NO_TIMESTAMP, message.key(), message.value(), headers)
 
 
 def comparable_bytes(timestamp: int, key: bytes | None, value: bytes | None, headers: Any) -> bytes:
@@ -100,10 +107,10 @@ def take(records: Records, messages: Sequence[Message]) -> int:
     for message in messages:
         kind, timestamp = message.timestamp()
         try:
-            data = comparable_bytes(NO_TIMESTAMP, message.key(), message.value(), read_headers(message))
-        except UNREADABLE_HEADERS:
-            raise UnreadableHeaders(message.offset() or 0) from None
+            data = comparable_bytes(NO_TIMESTAMP, message.key(), message.value(), message.headers())
+        except ValueError:
+            raise UnreadableHeaders(message.offset()) from None
         records.is_stamped |= kind == LOG_APPEND_TIME
-        records.add(message.offset() or 0, timestamp if kind else NO_TIMESTAMP, blake2b(data, digest_size=CONTENT_BYTES).digest())
+        records.add(message.offset(), timestamp if kind else NO_TIMESTAMP, blake2b(data, digest_size=CONTENT_BYTES).digest())
         size += len(data)
     return size

@@ -18,7 +18,7 @@ def varint(number: int) -> bytes:
     return bytes(encoded)
 
 
-def read_varint(body: memoryview, at: int) -> tuple[int, int]:
+def read_varint(body: bytes | memoryview, at: int) -> tuple[int, int]:
     """The unsigned number that begins there, and where the next field does. Raises ValueError for one without an end, IndexError at the
     end of the bytes."""
     if body[at] < 0x80:
@@ -46,7 +46,7 @@ def signed_varint(number: int) -> bytes:
     return varint(number << 1 if number >= 0 else (-number << 1) - 1)
 
 
-def read_signed_varint(body: memoryview, at: int) -> tuple[int, int]:
+def read_signed_varint(body: bytes | memoryview, at: int) -> tuple[int, int]:
     """The signed number that begins there, and where the next field does; raises as `read_varint`."""
     number, at = read_varint(body, at)
     return number >> 1 ^ -(number & 1), at

@@ -5,8 +5,8 @@ What brokers answer means the same as in `connection_errors`; here is what librd
 
 import re
 from collections import deque
-from collections.abc import Mapping, MutableMapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -16,7 +16,6 @@ from mirror.kafka.connection_errors import DENIED, HUNG_UP, LOAD_NEXT, SILENCE
 from mirror.kafka.kerberos import with_ticket
 from mirror.kafka.tls_diagnosis import KEPT, explained, refuses_us
 from mirror.kafka.tokens import with_tokens
-from mirror.offsets.partition import TopicPartition
 
 _AUTHENTICATION = {
     KafkaError._AUTHENTICATION,
@@ -31,24 +30,12 @@ _CUT_SHORT = ("mechanism handshake failed: Local: ",)
 """In librdkafka's words: the connection broke before the broker answered, so the broker refused nothing. A broker closes the connection of
 a token that ended (KIP-368), also in the middle of the client's next login."""
 _UNREACHABLE = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE}
-_OF_THE_REQUEST = {
-    "REQUEST_TIMED_OUT",
-    "NOT_CONTROLLER",
-    "BROKER_NOT_AVAILABLE",
-    "NETWORK_EXCEPTION",
-    "UNSUPPORTED_VERSION",
-    "INVALID_REQUEST",
-}
 _TIMED_OUT = {KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._MSG_TIMED_OUT}
 _REFUSALS = 2
 """So many refusals of our credentials are believed while no broker answers; one alone might be a broker that is just starting."""
 
 # What librdkafka puts around the reason: `sasl_ssl://host:9092/bootstrap: …  (after 316ms in state AUTH_REQ, 3 identical error(s) …)`.
 _FRAME = re.compile(r"^(?:\w+://)?\S+/(?:bootstrap|\d+): |\s*\(after \d+ms in state [^)]*(?:\(s\)[^)]*)?\)$")
-
-Result = TypeVar("Result")
-Errors = MutableMapping[str, MirrorError] | None
-"""Takes what fails for one topic alone, by its name."""
 
 
 class ClientErrors:
@@ -79,11 +66,6 @@ class ClientErrors:
         refusals = self._refusals()
         if len(refusals) >= _REFUSALS:
             raise self.refused(refusals[-1])
-
-    def raise_unreachable(self, seconds: float) -> None:
-        """Raises ClusterUnreachable with what was complained of, if anything: for so many seconds nothing has come."""
-        if detail := self.detail():
-            raise ClusterUnreachable(self.cluster, self.bootstrap, seconds, detail)
 
     def refused(self, refusal: KafkaError) -> AuthenticationFailed:
         """The error of ours for a refusal: of certificates what is wrong with them, otherwise what the client says."""
@@ -122,27 +104,6 @@ def settings_with(settings: Mapping[str, Any], complaints: ClientErrors, **more:
     return with_tokens(own, complaints, complaints.cluster)
 
 
-def concerns_reading(error: KafkaError) -> bool:
-    """Whether an error that a consumer hands out is one of reading. The client looks for the coordinator of its group although none is
-    joined, and MirrorMaker 2's principals need no permission for a group."""
-    return error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not (error.retriable() and not error.fatal())
-
-
-def collect_refusal(failure: MirrorError, errors: Errors) -> bool:
-    """Whether to go on without a topic: a broker refuses it, it alone, and `errors` takes that. Every other failure has to be raised."""
-    if errors is None or failure.topic is None or not (isinstance(failure, AuthorizationRefused) or _is_of_one_topic(failure)):
-        return False
-    errors[failure.topic] = failure
-    return True
-
-
-def _is_of_one_topic(failure: MirrorError) -> bool:
-    """Whether it is a broker's answer about a topic, and not one about the whole request or what the client says by itself."""
-    if not isinstance(failure, KafkaFailure) or not failure.reason:
-        return False
-    return not failure.reason.startswith("_") and failure.reason not in _OF_THE_REQUEST
-
-
 def kafka_error(failure: BaseException | None) -> KafkaError | None:
     """The KafkaError inside what a client call raised."""
     if isinstance(failure, KafkaException) and failure.args and isinstance(failure.args[0], KafkaError):
@@ -178,13 +139,7 @@ def to_mirror_error(
     if code in _TIMED_OUT:
         return _timed_out(complaints, step, seconds)
     said = f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str().rstrip('.')}."
-    return KafkaFailure(said, reason=error.name(), topic=topic, next=_NOT_UNPACKED if code == KafkaError._BAD_COMPRESSION else "")
-
-
-_NOT_UNPACKED = (
-    "Trying again changes nothing: this client cannot unpack the batch that is named, which is spoilt or unpacks to far more than it "
-    "should. Leave it out, for an audit by --from and --to, or the topic."
-)
+    return KafkaFailure(said, reason=error.name(), topic=topic)
 
 
 def _timed_out(complaints: ClientErrors, step: str, seconds: float) -> MirrorError:
@@ -199,8 +154,3 @@ def _timed_out(complaints: ClientErrors, step: str, seconds: float) -> MirrorErr
 def _reason(error: KafkaError) -> str:
     """What the client says, without the address and the time that it puts around every reason."""
     return _FRAME.sub("", error.str()).strip().rstrip(".:?")
-
-
-def without_leader(tp: TopicPartition, said: str, whose: str = "the target's") -> KafkaFailure:
-    """The error of a partition that no broker leads, in the given sentence; it ends when `whose` brokers are back."""
-    return KafkaFailure(said, topic=tp.topic, partition=tp.partition, next=f"Bring {whose} brokers back; the next run goes on by itself.")

@@ -20,11 +20,10 @@ from mirror.errors import MirrorError
 from mirror.kafka.admin import Admin
 from mirror.kafka.bootstrap_servers import beginning_at, connect_anew, servers
 from mirror.kafka.broker_connection import Needs
-from mirror.kafka.client_errors import Errors, collect_refusal
 from mirror.kafka.client_log import keep_secret
 from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic
 from mirror.kafka.cluster_connections import ClusterConnections
-from mirror.kafka.connection_errors import TOPIC_DENIED, UNKNOWN_TOPIC
+from mirror.kafka.connection_errors import TOPIC_DENIED, UNKNOWN_TOPIC, Errors, collect_refusal
 from mirror.kafka.model import OPERATIONS, ConfigEntry, End, LogOffsets, LogPosition, NewTopic, Topic
 from mirror.kafka.offset_questions import EpochEnd, OffsetQuestion
 from mirror.kafka.polling import until

@@ -201,12 +201,15 @@ class ClusterConnections:
 
     # ------------------------------------------------------------ offsets
 
-    def leaders(self, pool: BrokerPool, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Leader]:
-        """Who leads each of the partitions: a part of a question."""
+    def leaders(self, pool: BrokerPool, wanted: Collection[TopicPartition]) -> tuple[dict[TopicPartition, Leader], dict[str, int]]:
+        """Who leads each of the partitions, without those that nobody leads, and the error codes of their topics: a part of a question."""
         by_node = self._by_node(pool, wanted)
-        if sum(map(len, by_node.values())) < len(wanted):
-            raise errors.LeaderNotAvailableError("a partition has no leader")
-        return {tp: Leader(node, epoch, self._described[tp.topic].id) for node, there in by_node.items() for tp, epoch in there.items()}
+        leaders = {tp: Leader(node, epoch, self._described[tp.topic].id) for node, there in by_node.items() for tp, epoch in there.items()}
+        return leaders, {tp.topic: self._described[tp.topic].error_code for tp in wanted if self._described[tp.topic].error_code}
+
+    def forget(self, topic: str) -> None:
+        """Asks anew who leads a topic's partitions, before they are asked again."""
+        self._described.pop(topic, None)
 
     def bounds(self, pool: BrokerPool, wanted: Sequence[TopicPartition]) -> tuple[dict[TopicPartition, End], dict[TopicPartition, End]]:
         """Where the logs begin and end, of the partitions whose leaders tell: a part of a question."""

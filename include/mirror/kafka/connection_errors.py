@@ -3,7 +3,7 @@
 import errno
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 import kafka.errors as errors
@@ -22,6 +22,10 @@ from mirror.kafka.client_log import masked
 from mirror.kafka.kerberos import NoTicket
 from mirror.kafka.tls_diagnosis import explained_failure
 from mirror.kafka.tokens import TokenMissing
+from mirror.offsets.partition import TopicPartition
+
+Errors = MutableMapping[str, MirrorError] | None
+"""Takes what fails for one topic alone, by its name."""
 
 LOOK_NEXT = "Look at the brokers; the next run goes on by itself."
 LOAD_NEXT = "Look at the brokers' load and the network; the next run goes on by itself."
@@ -44,6 +48,14 @@ DENIED = {
     errors.GroupAuthorizationFailedError.errno: "the group",
     errors.ClusterAuthorizationFailedError.errno: "the cluster",
     errors.TransactionalIdAuthorizationFailedError.errno: "the transactional id",
+}
+_OF_THE_REQUEST = {
+    "REQUEST_TIMED_OUT",
+    "NOT_CONTROLLER",
+    "BROKER_NOT_AVAILABLE",
+    "NETWORK_EXCEPTION",
+    "UNSUPPORTED_VERSION",
+    "INVALID_REQUEST",
 }
 SILENCE = "nothing refuses the connection either, so a firewall or a hanging broker is likely"
 HUNG_UP = "the brokers close each connection, as they do if security.protocol is not the listener's"
@@ -148,3 +160,23 @@ def _detail(failure: OSError, address: tuple[str, int]) -> str:
     if isinstance(failure, ConnectionError):
         return f"{failure or 'the connection broke'} ({where}); {HUNG_UP}"
     return f"{where}: {failure}"
+
+
+def collect_refusal(failure: MirrorError, errors: Errors) -> bool:
+    """Whether to go on without a topic: a broker refuses it, it alone, and `errors` takes that. Every other failure has to be raised."""
+    if errors is None or failure.topic is None or not (isinstance(failure, AuthorizationRefused) or _is_of_one_topic(failure)):
+        return False
+    errors[failure.topic] = failure
+    return True
+
+
+def _is_of_one_topic(failure: MirrorError) -> bool:
+    """Whether it is a broker's answer about a topic, and not one about the whole request or what a client says by itself."""
+    if not isinstance(failure, KafkaFailure) or not failure.reason:
+        return False
+    return not failure.reason.startswith("_") and failure.reason not in _OF_THE_REQUEST
+
+
+def without_leader(tp: TopicPartition, said: str, whose: str = "the target's") -> KafkaFailure:
+    """The error of a partition that no broker leads, in the given sentence; it ends when `whose` brokers are back."""
+    return KafkaFailure(said, topic=tp.topic, partition=tp.partition, next=f"Bring {whose} brokers back; the next run goes on by itself.")

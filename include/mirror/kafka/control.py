@@ -14,8 +14,9 @@ from mirror.kafka.bootstrap_servers import asking_on
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter, not_readable
 from mirror.kafka.group_transaction import GroupTransaction
-from mirror.kafka.log_reader import Ranges, newest_records, stored_records
+from mirror.kafka.log_reader import newest_records, stored_records
 from mirror.kafka.model import Topic
+from mirror.kafka.range_reader import Ranges
 from mirror.kafka.transactions import Fenced
 from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition

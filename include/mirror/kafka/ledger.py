@@ -12,9 +12,9 @@ from mirror.formats.ledger import LedgerRecord
 from mirror.formats.ledger_codec import decode, decode_key
 from mirror.kafka import create_topics
 from mirror.kafka.bootstrap_servers import asking_on
-from mirror.kafka.client_errors import without_leader
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.compare_and_set import not_readable
+from mirror.kafka.connection_errors import without_leader
 from mirror.kafka.log_reader import newest_records
 from mirror.kafka.model import Topic
 from mirror.offsets.partition import TopicPartition

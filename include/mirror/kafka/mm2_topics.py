@@ -10,14 +10,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
-
 from mirror.errors import InternalRecordDamaged, MirrorError
 from mirror.formats import mm2
-from mirror.formats.message_headers import headers_or_none
+from mirror.formats.batch_records import ReadRecord
 from mirror.formats.mm2 import Checkpoint, Heartbeat, OffsetSync
-from mirror.kafka.client_errors import without_leader
+from mirror.formats.record import headers_or_none
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.connection_errors import without_leader
 from mirror.kafka.reader import BoundedReader
 from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
@@ -117,20 +116,20 @@ def read_between(
     cluster: Cluster, settings: Mapping[str, Any], topic: str, start: int, end: int, decode: Decode[Record]
 ) -> TopicContent[Record]:
     """The records of partition 0 between two offsets."""
-    return _read_messages(cluster, settings, topic, start, end, lambda message: decode(_bytes(message.key()), _bytes(message.value())))
+    return _read_records(cluster, settings, topic, start, end, lambda record: decode(record.key(), record.value()))
 
 
-def _read_messages(
-    cluster: Cluster, settings: Mapping[str, Any], topic: str, start: int, end: int, decode: Callable[[Message], Record]
+def _read_records(
+    cluster: Cluster, settings: Mapping[str, Any], topic: str, start: int, end: int, decode: Callable[[ReadRecord], Record]
 ) -> TopicContent[Record]:
     records: list[Record] = []
     damaged: list[MirrorError] = []
     reader = BoundedReader(cluster.alias, settings, committed=False)
-    for message in reader.read({TopicPartition(topic, 0): (start, end)}, READ_SECONDS):
+    for record in reader.read({TopicPartition(topic, 0): (start, end)}, READ_SECONDS):
         try:
-            records.append(decode(message))
+            records.append(decode(record))
         except ValueError as failure:
-            damaged.append(InternalRecordDamaged(topic, int(message.offset() or 0), str(failure)))
+            damaged.append(InternalRecordDamaged(topic, record.offset(), str(failure)))
     return TopicContent(tuple(records), tuple(damaged))
 
 
@@ -139,22 +138,18 @@ def _read(cluster: Cluster, settings: Mapping[str, Any], topic: str, decode: Dec
     return TopicContent() if end is None else read_between(cluster, settings, topic, 0, end, decode)
 
 
-def _bytes(data: Any) -> bytes | None:
-    return None if data is None else bytes(data)
-
-
 def read_stored(
     target: Cluster, settings: Mapping[str, Any], topic: str
 ) -> tuple[dict[tuple[str, TopicPartition], StoredCheckpoint], list[MirrorError]]:
     """The newest checkpoint of each group and remote partition, and the records that are none; nothing if there is no such topic."""
-    content = _read_messages(target, settings, topic, 0, end_of(target, topic) or 0, _stored_checkpoint)
+    content = _read_records(target, settings, topic, 0, end_of(target, topic) or 0, _stored_checkpoint)
     return {key_of(stored.checkpoint): stored for stored in content.records}, list(content.damaged)
 
 
-def _stored_checkpoint(message: Message) -> StoredCheckpoint:
-    checkpoint, headers = mm2.decode_checkpoint(_bytes(message.key()), _bytes(message.value())), headers_or_none(message)
-    kind, time = message.timestamp()
-    stamp = None if kind == TIMESTAMP_NOT_AVAILABLE else int(time)
+def _stored_checkpoint(record: ReadRecord) -> StoredCheckpoint:
+    checkpoint, headers = mm2.decode_checkpoint(record.key(), record.value()), headers_or_none(record)
+    kind, time = record.timestamp()
+    stamp = time if kind else None
     generation, place = _header(headers, GENERATION), _header(headers, PLACE) or ""
     return StoredCheckpoint(checkpoint, generation, place, stamp, _logs(_header(headers, LOGS)))
 

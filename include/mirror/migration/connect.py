@@ -86,7 +86,7 @@ def stored_offsets(flow: Flow, target: Cluster, maker: MirrorMaker) -> StoredOff
     others: set[str] = set()
     unread: list[str] = []
     for message in _records(flow, target, maker.offsets_topic):
-        where = (maker.offsets_topic, int(message.partition() or 0), int(message.offset() or 0))
+        where = (maker.offsets_topic, message.partition(), message.offset())
         try:
             key = decode_source(message.key())
         except OtherConnector:
@@ -115,14 +115,14 @@ def _task_counts(flow: Flow, target: Cluster, topic: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     prefix = b"tasks-fencing-"
     for message in _records(flow, target, topic):
-        key, value = bytes(message.key() or b""), message.value()
+        key, value = message.key() or b"", message.value()
         if key.startswith(prefix) and value is not None:
             name = key[len(prefix) :].decode()
             try:
                 fields = json.loads(value)
                 count = max((number for number in fields.values() if type(number) is int), default=0)
             except (ValueError, AttributeError) as failure:
-                raise ConnectOffsetsUnreadable(topic, int(message.partition() or 0), int(message.offset() or 0), str(failure)) from failure
+                raise ConnectOffsetsUnreadable(topic, message.partition(), message.offset(), str(failure)) from failure
             counts[name] = max(counts.get(name, 0), count)
     return counts
 

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 from mirror.config import Flow
-from mirror.formats.message_headers import headers_or_none
+from mirror.formats.record import headers_or_none
 from mirror.kafka.reader import BoundedReader
 from mirror.migration.connect import READ_SECONDS
 from mirror.migration.model import Ambiguous, Evidence, MoreSource, MoreTail, Position, RecordDigest
@@ -138,7 +138,7 @@ def _read(
 ) -> dict[TopicPartition, list[RecordDigest]]:
     digests: dict[TopicPartition, list[RecordDigest]] = {tp: [] for tp in ranges}
     for message in reader.read(ranges, READ_SECONDS):
-        digests[TopicPartition(str(message.topic()), int(message.partition() or 0))].append(_digest_of(message, on_target))
+        digests[TopicPartition(message.topic(), message.partition())].append(_digest_of(message, on_target))
     return digests
 
 
@@ -158,4 +158,4 @@ def _headers(message: Any) -> list[bytes | None]:
     headers = headers_or_none(message)
     if headers is None:
         return [b"a header whose key the client cannot read"]
-    return [part for name, value in headers for part in (name.encode(), None if value is None else bytes(value))]
+    return [part for name, value in headers for part in (name.encode(), value)]

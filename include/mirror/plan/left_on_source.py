@@ -17,7 +17,6 @@ from mirror.decisions.in_force import Decisions
 from mirror.errors import ErrorReport, MirrorError, UsageError, WrittenOnSource
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.consumer_settings import SMALL_FETCHES
 from mirror.kafka.model import LogOffsets, Topic
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
@@ -57,9 +56,9 @@ def _written(
     # The ledger behind the ends: it knows all that the way back had written by then.
     way_back = _way_back(flow, source, beyond)
     ranges = {tp: part for tp, log in beyond.items() if (part := unexplained(records.get(tp), way_back.get(tp), topics[tp.topic], log))}
-    reader = BoundedReader(flow.source, {**flow.client("source", "consumer"), **SMALL_FETCHES}, committed=True)
+    reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=True)
     first = reader.first_visible(ranges, flow.request_seconds, errors)
-    return [WrittenOnSource(*tp, message.offset() or 0, logs[tp].stable) for tp, message in sorted(first.items())]
+    return [WrittenOnSource(*tp, message.offset(), logs[tp].stable) for tp, message in sorted(first.items())]
 
 
 def unexplained(record: LedgerRecord | None, way_back: LedgerRecord | None, topic: Topic, log: LogOffsets) -> Range | None:

@@ -16,7 +16,6 @@ from mirror.errors import AuthenticationFailed, ClusterUnreachable, ErrorReport,
 from mirror.formats.control import WAVE
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.consumer_settings import SMALL_FETCHES
 from mirror.kafka.model import Topic
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
@@ -79,7 +78,7 @@ def oldest_records(
 def _stamps(
     flow: Flow, ranges: Mapping[TopicPartition, tuple[int, int]], committed: bool, errors: MutableMapping[str, MirrorError]
 ) -> dict[TopicPartition, int]:
-    reader = BoundedReader(flow.source, {**flow.client("source", "consumer"), **SMALL_FETCHES}, committed)
+    reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed)
     first = reader.first_visible(ranges, READ_SECONDS, errors, partial=True)
     return {tp: int(message.timestamp()[1]) for tp, message in first.items()}
 

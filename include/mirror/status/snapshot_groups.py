@@ -13,9 +13,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from mirror.errors import MirrorError
-from mirror.formats.message_headers import headers_or_none
+from mirror.formats.record import headers_or_none
 from mirror.formats.schema_registry import has_id_in_header, schema_id
-from mirror.kafka.consumer_settings import SMALL_FETCHES
 from mirror.kafka.reader import BoundedReader
 from mirror.offsets.partition import TopicPartition
 from mirror.status.snapshot import GroupSnapshot, GroupsSnapshot, InexactPosition, SchemaIds
@@ -136,7 +135,7 @@ class SchemaIdSampler:
         if not chosen:
             return
         self._looked.update(dict.fromkeys(due, now))
-        reader = BoundedReader(flow.target, {**flow.client("target", "consumer"), **SMALL_FETCHES})
+        reader = BoundedReader(flow.target, flow.client("target", "consumer"))
         refused: dict[str, MirrorError] = {}
         messages = reader.first_visible(chosen, _READ_SECONDS, refused, partial=True)
         for topic in due:

@@ -139,13 +139,13 @@ def test_going_back_takes_as_many_blocks_as_it_needs() -> None:
     assert [full.back_from(5, records) for records in (0, 1, 2, 3, 99)] == [5, 4, 4, 3, 0]
 
 
-def test_a_record_that_the_client_cannot_read_is_named_and_asked_only_once() -> None:
+def test_a_record_with_a_header_name_that_is_not_utf_8_is_named() -> None:
     asked = []
 
     class Unreadable(MemoryMessage):
         def headers(self) -> list[tuple[str, bytes | None]] | None:
             asked.append(self.offset())
-            raise SystemError
+            raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
 
     messages = [*(MemoryMessage(each) for each in numbered(3)), Unreadable(record(7))]
     with pytest.raises(UnreadableHeaders) as raised:

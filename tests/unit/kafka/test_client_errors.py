@@ -4,7 +4,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
-from mirror.kafka.client_errors import ClientErrors, collect_refusal, concerns_reading, to_mirror_error
+from mirror.kafka.client_errors import ClientErrors, to_mirror_error
+from mirror.kafka.connection_errors import collect_refusal
 
 REFUSED = KafkaError(
     KafkaError._AUTHENTICATION,
@@ -93,12 +94,6 @@ def test_any_other_error_keeps_the_name_that_kafka_gives_it():
     assert error.message == "Cluster 'east': listing offsets failed: INVALID_REPLICATION_FACTOR: Broker: Invalid replication factor."
 
 
-def test_a_batch_that_the_client_cannot_unpack_has_a_next_step_that_ends_it():
-    error = ours(KafkaException(KafkaError(KafkaError._BAD_COMPRESSION, "Decompression (codec 0x4) of message at 7 failed")))
-    assert "message at 7" in error.message
-    assert "Leave it out" in error.report().next
-
-
 def test_the_sentence_of_the_client_gets_one_full_stop():
     assert ours(KafkaException(KafkaError(KafkaError._FAIL, "Local: no luck."))).message.endswith("_FAIL: Local: no luck.")
 
@@ -148,11 +143,6 @@ def test_a_connection_that_breaks_in_a_login_is_lost_and_not_refused(told_by):
 
 def test_a_refusal_stays_one_beside_a_connection_that_broke_in_a_login():
     assert isinstance(ours(KafkaError._TRANSPORT, CUT_SHORT, REFUSED), AuthenticationFailed)
-
-
-def test_a_missing_permission_for_the_group_is_none_of_our_business():
-    assert not concerns_reading(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED))
-    assert concerns_reading(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
 
 
 # ---------------------------------------------------------------- asking again and again

@@ -171,7 +171,7 @@ def test_records_of_an_aborted_transaction_are_none(connections, broker):
 
 def test_an_end_that_a_leader_does_not_reach_is_waited_for_and_then_named(broker):
     connections = ClusterConnections("west", broker.settings, 0.5)
-    with pytest.raises(DeadlineExceeded, match=r"orders-0 ends at 3, and 4 was told"):
+    with pytest.raises(DeadlineExceeded, match=r"the end of orders-0@4 was not reached"):
         read_records(connections, {ORDERS: (0, 4)})
 
 

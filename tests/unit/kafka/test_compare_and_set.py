@@ -4,7 +4,7 @@ import pytest
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, UnexpectedOffset
-from mirror.formats.batch_records import records_in
+from mirror.formats.batch_records import opened, records_of
 from mirror.formats.record_batch import batches_in
 from mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter, not_readable
 from mirror.kafka.produce_request import keyed_batches
@@ -42,7 +42,12 @@ def write(broker, end=2, seconds=5.0):
 
 def stored(broker):
     """Offset, key and value of what stands behind the end."""
-    return [record for data in broker.log(*LOG).batches[2:] for batch in batches_in(data) for record in records_in(batch)]
+    return [
+        (record.offset(), record.key(), record.value())
+        for data in broker.log(*LOG).batches[2:]
+        for batch in batches_in(data)
+        for record in records_of(LOG, batch, opened(batch))
+    ]
 
 
 def test_records_that_land_at_the_end_that_was_read_are_committed(west):

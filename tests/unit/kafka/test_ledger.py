@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from mirror.errors import DeadlineExceeded, LedgerHidden
-from mirror.kafka import polling
+from mirror.kafka import ledger, polling
 from mirror.kafka.ledger import Ledger
 from mirror.kafka.model import LogOffsets
 from mirror.offsets.partition import TopicPartition
@@ -18,7 +18,6 @@ class Target:
     """Its last stable offset reaches the end, 7, after so many questions."""
 
     alias, timeout, settings = "west", 30.0, {}
-    connections = SimpleNamespace(ask=lambda _step, _question: [])
 
     def __init__(self, after: float) -> None:
         self.after = after
@@ -42,6 +41,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         passing.now += seconds
         assert passing.now < 60, "it waits on and on"
 
+    monkeypatch.setattr(ledger, "newest_records", lambda *_: [])
     monkeypatch.setattr(polling, "time", SimpleNamespace(monotonic=lambda: passing.now, sleep=sleep))
     return passing
 

@@ -1,344 +1,292 @@
-"""Reading partitions to an end, with consumers whose fetches end early, as they may after a leader change, or come to nothing."""
+"""Reading partitions to an end, over real connections to a broker in memory that moves, breaks off, refuses or has nothing."""
 
-import json
-import logging
-import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.metadata import MetadataRequest
 
-from mirror.errors import AuthorizationRefused, DeadlineExceeded, LogMoved, MirrorError, StaleAnswer
-from mirror.kafka import reader
+from mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, LogMoved, MirrorError, StaleAnswer
+from mirror.formats.record_batch import Attribute
+from mirror.kafka import range_reader, reader
+from mirror.kafka.produce_request import keyed_batches
 from mirror.kafka.reader import PARTITIONS_AT_ONCE, BoundedReader, Part, PartReader, TimeIsUp
 from mirror.offsets.partition import TopicPartition
+from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.copy.batches.wire_protocol import FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION
+from tests.unit.formats.test_batch_join import with_header
 
-TP, OTHER = TopicPartition("ledger", 0), TopicPartition("ledger", 1)
-
-
-class FakeMessage:
-    """A record, or an event at an offset: the end of the partition, or another error."""
-
-    def __init__(self, tp: TopicPartition, offset: int, end: bool = False, error: KafkaError | None = None) -> None:
-        self._tp = tp
-        self._offset = offset
-        self._error = KafkaError(KafkaError._PARTITION_EOF) if end else error
-
-    def topic(self) -> str:
-        return self._tp.topic
-
-    def partition(self) -> int:
-        return self._tp.partition
-
-    def offset(self) -> int:
-        return self._offset
-
-    def error(self) -> KafkaError | None:
-        return self._error
+TP, OTHER, THIRD = TopicPartition("ledger", 0), TopicPartition("ledger", 1), TopicPartition("orders", 0)
+TOPIC_AUTHORIZATION_FAILED = 29
+ABORTED = 7
+"""The producer of transactions that were aborted."""
 
 
-@pytest.fixture
-def consumer(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Makes the consumer hand out these batches, one after the other."""
+def write(broker: WireBroker, tp: TopicPartition, *values: bytes) -> None:
+    """Appends records, each in a batch of its own."""
+    for value in values:
+        (batch,) = keyed_batches([(b"k", value)], 1 << 20)
+        broker.log(*tp).append(bytes(batch.data))
 
-    def hand_out(*batches: Sequence[FakeMessage]) -> None:
-        left = list(batches)
 
-        class FakeConsumer:
-            def __init__(self, settings: object) -> None: ...
+def end_transaction(broker: WireBroker, tp: TopicPartition, producer: int = ABORTED) -> None:
+    """Appends a marker."""
+    (batch,) = keyed_batches([(b"", b"")], 1000)
+    broker.log(*tp).append(with_header(bytes(batch.data), Attribute.CONTROL | Attribute.TRANSACTIONAL, producer))
 
-            def incremental_assign(self, partitions: object) -> None: ...
 
-            def incremental_unassign(self, partitions: object) -> None: ...
-
-            def consume(self, number: int, timeout: float) -> Sequence[FakeMessage]:
-                return left.pop(0) if left else []
-
-            def close(self) -> None: ...
-
-        monkeypatch.setattr(reader, "Consumer", FakeConsumer)
-
-    return hand_out
+def abort(broker: WireBroker, tp: TopicPartition, number: int) -> None:
+    """Appends records of a transaction, and that it was aborted."""
+    first = broker.log(*tp).end
+    for _ in range(number):
+        (batch,) = keyed_batches([(b"k", b"aborted")], 1000)
+        header, rest = batch.by_producer(ABORTED, 0, 0)
+        broker.log(*tp).append(header + bytes(rest))
+    broker.log(*tp).aborted.append((ABORTED, first))
+    end_transaction(broker, tp)
 
 
 @pytest.fixture
-def read(consumer: Any) -> Any:
-    """Reads the given ranges while the consumer hands out these batches: the offsets per partition, in order."""
+def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[WireBroker]:
+    monkeypatch.setattr(range_reader, "_PAUSE_SECONDS", 0.001)
+    made = WireBroker()
+    write(made, TP, *(b"%d" % number for number in range(4)))
+    write(made, OTHER, b"other")
+    write(made, THIRD, b"third", b"more")
+    yield made
+    made.close()
 
-    def run(ranges: Any, batches: Sequence[Sequence[FakeMessage]], seconds: float = 30, in_all: bool = False) -> Any:
-        consumer(*batches)
+
+@pytest.fixture
+def read(broker: WireBroker) -> Callable[..., dict[TopicPartition, list[int]]]:
+    """Reads the given ranges: the offsets of each partition, in order."""
+
+    def run(ranges: Any, seconds: float = 30.0, errors: Any = None, *, committed: bool = True, **more: Any) -> Any:
         found: dict[TopicPartition, list[int]] = {tp: [] for tp in ranges}
-        for message in BoundedReader("west", {}).read(ranges, seconds, in_all=in_all):
-            found[TopicPartition(str(message.topic()), int(message.partition() or 0))].append(int(message.offset() or 0))
+        for record in BoundedReader("west", broker.settings, committed).read(ranges, seconds, errors, **more):
+            found[TopicPartition(record.topic(), record.partition())].append(record.offset())
         return found
 
     return run
 
 
-def test_an_end_of_partition_in_front_of_the_wanted_end_is_not_the_end(read: Any) -> None:
-    batches = [
-        [FakeMessage(TP, 0), FakeMessage(TP, 1), FakeMessage(TP, 2, end=True)],
-        [FakeMessage(TP, 2, end=True)],
-        [FakeMessage(TP, 2), FakeMessage(TP, 3)],
-    ]
-    assert read({TP: (0, 4)}, batches) == {TP: [0, 1, 2, 3]}
+def first(broker: WireBroker, ranges: Any, seconds: float = 30.0, errors: Any = None, **more: Any) -> dict[TopicPartition, int]:
+    found = BoundedReader("west", broker.settings).first_visible(ranges, seconds, {} if errors is None else errors, **more)
+    return {tp: record.offset() for tp, record in found.items()}
 
 
-def test_an_end_of_partition_behind_markers_at_the_wanted_end_is_the_end(read: Any) -> None:
-    assert read({TP: (0, 4)}, [[FakeMessage(TP, 0), FakeMessage(TP, 4, end=True)]]) == {TP: [0]}
+def test_records_come_whole_and_not_from_behind_the_wanted_end(broker: WireBroker, read: Any) -> None:
+    assert read({TP: (1, 3), OTHER: (0, 1), THIRD: (1, 1)}) == {TP: [1, 2], OTHER: [0], THIRD: []}
+    (record,) = BoundedReader("west", broker.settings).read({OTHER: (0, 1)}, 30.0)
+    assert (record.key(), record.value(), record.headers(), record.leader_epoch()) == (b"k", b"other", None, 0)
+    kind, stamp = record.timestamp()
+    assert kind == 1
+    assert abs(stamp / 1000 - time.time()) < 3600
 
 
-def test_the_end_of_one_partition_is_not_that_of_another(read: Any) -> None:
-    batches = [[FakeMessage(OTHER, 9, end=True)], [FakeMessage(TP, 0), FakeMessage(OTHER, 9, end=True), FakeMessage(TP, 1)]]
-    assert read({TP: (0, 2), OTHER: (3, 9)}, batches) == {TP: [0, 1], OTHER: []}
+def test_a_range_that_ends_in_markers_or_in_what_was_aborted_ends_there(broker: WireBroker, read: Any) -> None:
+    end_transaction(broker, TP, producer=9)
+    abort(broker, OTHER, 2)
+    assert read({TP: (0, 5), OTHER: (0, 4)}) == {TP: [0, 1, 2, 3], OTHER: [0]}
+    assert read({OTHER: (0, 4)}, committed=False) == {OTHER: [0, 1, 2]}
 
 
-def test_a_broker_that_sends_the_reader_back_to_the_beginning_has_not_what_was_asked_for(
-    read: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent_back = [[FakeMessage(TP, 0), FakeMessage(TP, 1)]]
+def test_what_was_deleted_in_front_is_passed_over(broker: WireBroker, read: Any) -> None:
+    log = broker.log(*TP)
+    log.batches, log.start = log.batches[2:], 2
+    assert read({TP: (0, 4)}) == {TP: [2, 3]}
+    assert read({TP: (0, 2)}) == {TP: []}
+
+
+def test_a_broker_whose_log_ends_in_front_of_a_range_has_not_what_was_asked_for(read: Any) -> None:
     with pytest.raises(StaleAnswer) as raised:
-        read({TP: (5, 8)}, list(sent_back))
-    assert (raised.value.log, raised.value.read, raised.value.furthest, raised.value.retriable) == (TP, 5, 8, True)
-    with pytest.raises(StaleAnswer):
-        read({TP: (5, 8)}, [[FakeMessage(TP, 2, end=True)]])
+        read({TP: (5, 8)})
+    assert (raised.value.log, raised.value.read, raised.value.furthest, raised.value.retriable) == (TP, 4, 5, True)
 
 
-def test_a_range_that_begins_in_front_of_the_log_is_read_from_where_the_log_starts(read: Any) -> None:
-    assert read({TP: (0, 8)}, [[FakeMessage(TP, 6), FakeMessage(TP, 7)]]) == {TP: [6, 7]}
+def test_an_end_that_comes_later_is_waited_for(broker: WireBroker, read: Any) -> None:
+    empty = broker._fetch
+    asked: list[object] = []
+
+    def grows(request: FetchRequest) -> object:
+        asked.append(request)
+        if len(asked) == 3:
+            write(broker, TP, b"4")
+        return empty(request)
+
+    broker.answers[FetchRequest] = grows
+    assert read({TP: (3, 5)}) == {TP: [3, 4]}
 
 
-def test_what_stands_behind_the_wanted_end_is_not_given_and_ends_the_range(read: Any) -> None:
-    assert read({TP: (0, 3)}, [[FakeMessage(TP, 1), FakeMessage(TP, 5)]]) == {TP: [1]}
+@pytest.mark.parametrize("in_all", [False, True])
+def test_an_end_that_never_comes_is_an_error_that_names_it(read: Any, in_all: bool) -> None:
+    with pytest.raises(DeadlineExceeded, match=r"the end of ledger-0@9 was not reached"):
+        read({TP: (0, 9)}, seconds=0.1, in_all=in_all)
 
 
-def test_a_range_that_is_read_on_and_on_is_not_late_unless_all_of_it_has_its_time(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(1000))
-    monkeypatch.setattr(reader.time, "monotonic", lambda: float(next(clock)))
-    batches = [[FakeMessage(TP, offset)] for offset in range(20)]
-    assert read({TP: (0, 20)}, list(batches), seconds=3) == {TP: list(range(20))}
-    with pytest.raises(DeadlineExceeded, match=r"ledger-0@20 was not reached"):
-        read({TP: (0, 20)}, list(batches), seconds=3, in_all=True)
-
-
-def test_a_client_that_gets_on_through_aborted_records_is_not_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(1000))
-    monkeypatch.setattr(reader.time, "monotonic", lambda: float(next(clock)))
-
-    class Consumer:
-        def __init__(self, settings: dict[str, Any]) -> None:
-            self.told, self.fetched = settings.get("stats_cb"), 0
-
-        def incremental_assign(self, partitions: object) -> None: ...
-
-        def close(self) -> None: ...
-
-        def consume(self, number: int, timeout: float) -> Sequence[FakeMessage]:
-            self.fetched += 100
-            if self.told:
-                self.told(json.dumps({"topics": {TP.topic: {"partitions": {"0": {"next_offset": self.fetched}}}}}))
-            return [FakeMessage(TP, 5000, end=True)] if self.fetched >= 5000 else []
-
-    monkeypatch.setattr(reader, "Consumer", Consumer)
-    assert BoundedReader("west", {}).first_visible({TP: (0, 5000)}, 9, {}, in_all=False) == {}
+def test_whoever_gets_on_through_aborted_records_is_not_late(broker: WireBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(100_000))
+    monkeypatch.setattr(range_reader.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(reader, "_FIRST_BYTES", 1)
+    monkeypatch.setattr(reader, "FETCH_BYTES", 1)
+    abort(broker, TP, 50)
+    assert first(broker, {TP: (4, 55)}, 150, in_all=False) == {}
     with pytest.raises(DeadlineExceeded):
-        BoundedReader("west", {}).first_visible({TP: (0, 5000)}, 9, {})
+        first(broker, {TP: (4, 55)}, 150)
 
 
-def test_an_end_that_never_comes_is_an_error_that_names_it(read: Any) -> None:
-    with pytest.raises(DeadlineExceeded, match=r"ledger-0@4 was not reached"):
-        read({TP: (0, 4)}, [[FakeMessage(TP, 2, end=True)]], seconds=0.05)
+def test_the_first_visible_record_that_is_wanted_ends_its_range(broker: WireBroker) -> None:
+    assert first(broker, {TP: (0, 4), OTHER: (0, 1)}, accept=lambda record: record.value() != b"0") == {TP: 1, OTHER: 0}
 
 
-def test_the_first_visible_record_that_is_wanted_ends_its_range(consumer: Any) -> None:
-    consumer([FakeMessage(TP, 0), FakeMessage(TP, 1), FakeMessage(OTHER, 0, end=True), FakeMessage(TP, 2)], [FakeMessage(OTHER, 3)])
-    found = BoundedReader("west", {}).first_visible({TP: (0, 9), OTHER: (0, 9)}, 30, {}, accept=lambda message: (message.offset() or 0) > 0)
-    assert {tp: message.offset() for tp, message in found.items()} == {TP: 1, OTHER: 3}
+def test_what_was_found_before_time_was_up_is_given_if_that_is_enough(broker: WireBroker) -> None:
+    assert first(broker, {TP: (0, 4), OTHER: (1, 9)}, 0.1, partial=True) == {TP: 0}
+    broker.close()
+    assert first(broker, {TP: (0, 4)}, 0.1, partial=True) == {}
 
 
-def test_what_was_found_before_time_was_up_is_given_if_that_is_enough(consumer: Any) -> None:
-    consumer([FakeMessage(TP, 4)])
-    found = BoundedReader("west", {}).first_visible({TP: (0, 9), OTHER: (0, 9)}, 0.05, {}, partial=True)
-    assert {tp: message.offset() for tp, message in found.items()} == {TP: 4}
+@pytest.mark.parametrize("request_type", [FetchRequest, MetadataRequest])
+def test_a_topic_that_may_not_be_read_ends_all_its_ranges_where_errors_are_taken_and_is_raised_elsewhere(
+    broker: WireBroker, read: Any, request_type: type
+) -> None:
+    def refuse() -> None:
+        for tp in (TP, OTHER, None):
+            broker.refusals[request_type, tp].extend([TOPIC_AUTHORIZATION_FAILED] * (tp is not None or request_type is MetadataRequest))
 
-
-def test_a_topic_that_may_not_be_read_ends_all_its_ranges_where_errors_are_taken_and_is_raised_elsewhere(consumer: Any) -> None:
-    third = TopicPartition("orders", 0)
-    refusal = FakeMessage(TP, 0, error=KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
-    ranges, errors = {TP: (0, 9), OTHER: (0, 9), third: (0, 2)}, dict[str, MirrorError]()
-    consumer([refusal], [FakeMessage(third, 0), FakeMessage(third, 1)])
-    assert [message.offset() for message in BoundedReader("west", {}).read(ranges, 30, errors)] == [0, 1]
+    errors: dict[str, MirrorError] = {}
+    refuse()
+    ranges = {TP: (0, 4), OTHER: (0, 1)} | ({THIRD: (0, 2)} if request_type is FetchRequest else {})
+    assert read(ranges, errors=errors).get(THIRD, [0, 1]) == [0, 1]
     assert [(topic, type(error)) for topic, error in errors.items()] == [("ledger", AuthorizationRefused)]
-    consumer([refusal])
-    with pytest.raises(AuthorizationRefused):
-        list(BoundedReader("west", {}).read(ranges, 30))
+    refuse()
+    with pytest.raises(AuthorizationRefused, match="READ on topic ledger"):
+        read(ranges)
+
+
+def test_a_topic_that_goes_on_being_unknown_is_left_out(broker: WireBroker, read: Any) -> None:
+    errors: dict[str, MirrorError] = {}
+    assert read({TopicPartition("gone", 0): (0, 4), THIRD: (0, 2)}, 0.2, errors)[THIRD] == [0, 1]
+    assert [(topic, error.reason) for topic, error in errors.items() if isinstance(error, KafkaFailure)] == [
+        ("gone", "UNKNOWN_TOPIC_OR_PARTITION")
+    ]
+
+
+def test_a_leader_that_moves_and_a_connection_that_breaks_cost_nothing(broker: WireBroker, read: Any) -> None:
+    broker.refusals[FetchRequest, TP].extend([FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION])
+    assert read({TP: (0, 4)}) == {TP: [0, 1, 2, 3]}
+    broker.log(*TP).elect(4)
+    write(broker, TP, b"4")
+    records = BoundedReader("west", broker.settings).read({TP: (0, 5), THIRD: (0, 2)}, 30.0)
+    assert next(records).offset() == 0
+    broker.hang_up()
+    assert [record.offset() for record in records] == [1, 2, 3, 4, 0, 1]
+
+
+def test_a_cluster_that_cannot_be_reached_is_the_error(broker: WireBroker, read: Any) -> None:
+    broker.close()
+    with pytest.raises(ClusterUnreachable):
+        read({TP: (0, 4)}, 0.1)
 
 
 # ------------------------------------------------------------ many records
 
 
-class Broker:
-    """A consumer whose partitions hold these offsets, and which hands out a few records of one partition at a time."""
-
-    left: ClassVar[dict[TopicPartition, list[int]]]
-    most: ClassVar[int] = 0
-    listings: ClassVar[int] = 0
-
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        self.assigned: dict[TopicPartition, int] = {}
-
-    def list_topics(self, timeout: float) -> None:
-        Broker.listings += 1
-        raise KafkaException(KafkaError(KafkaError._TRANSPORT))  # whoever reads gets on without
-
-    def incremental_assign(self, partitions: Iterable[Any]) -> None:
-        self.assigned |= {TopicPartition(each.topic, each.partition): each.offset for each in partitions}
-        Broker.most = max(Broker.most, len(self.assigned))
-
-    def incremental_unassign(self, partitions: Iterable[Any]) -> None:
-        for each in partitions:
-            del self.assigned[TopicPartition(each.topic, each.partition)]
-
-    def consume(self, number: int, timeout: float) -> Sequence[FakeMessage]:
-        for tp, position in self.assigned.items():
-            offsets = [offset for offset in Broker.left[tp] if offset >= position][:3]
-            if offsets:
-                self.assigned[tp] = offsets[-1] + 1
-                return [FakeMessage(tp, offset) for offset in offsets]
-        return [FakeMessage(tp, 1000, end=True) for tp in self.assigned]
-
-    def close(self) -> None: ...
+Found = tuple[dict[TopicPartition, list[int]], dict[TopicPartition, MirrorError]]
 
 
 @pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The offsets that are read of each partition, with the errors, while the partitions hold some."""
+def parts(broker: WireBroker) -> Callable[[Mapping[TopicPartition, Part]], Found]:
+    """The offsets that are read of each partition, and the errors."""
 
-    def run(held: Mapping[TopicPartition, Iterable[int]], wanted: Mapping[TopicPartition, Part]) -> Any:
-        Broker.left, Broker.most, Broker.listings = {tp: list(offsets) for tp, offsets in held.items()}, 0, 0
-        monkeypatch.setattr(reader, "Consumer", Broker)
+    def run(wanted: Mapping[TopicPartition, Part]) -> Found:
         found: dict[TopicPartition, list[int]] = {tp: [] for tp in wanted}
         errors: dict[TopicPartition, MirrorError] = {}
-        for tp, messages in PartReader("west", {}, True, 30).batches(wanted, errors):
-            found[tp] += [int(each.offset() or 0) for each in messages]
+        for tp, records in PartReader("west", broker.settings, True, 30).batches(wanted, errors):
+            found[tp] += [record.offset() for record in records]
         return found, errors
 
     return run
 
 
-def test_a_part_is_read_to_its_last_record_and_without_what_is_left_out(parts: Any) -> None:
-    held = {TP: range(20), OTHER: range(5)}
-    found, errors = parts(held, {TP: Part(2, 9, ((4, 6), (8, 9))), OTHER: Part(0, 5)})
-    assert found == {TP: [2, 3, 6, 7], OTHER: [0, 1, 2, 3, 4]}
+def test_a_part_is_read_to_its_last_record_and_without_what_is_left_out(broker: WireBroker, parts: Any) -> None:
+    write(broker, TP, *(b"more" for _ in range(16)))
+    found, errors = parts({TP: Part(2, 9, ((4, 6), (8, 9))), THIRD: Part(0, 2)})
+    assert found == {TP: [2, 3, 6, 7], THIRD: [0, 1]}
     assert errors == {}
 
 
-def test_a_part_that_ends_in_markers_ends_with_the_partition(parts: Any) -> None:
-    assert parts({TP: [0, 1]}, {TP: Part(0, 4)})[0] == {TP: [0, 1]}
+def test_many_records_come_some_at_a_time(broker: WireBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(range_reader, "_RECORDS", 3)
+    (batch,) = keyed_batches([(b"k", b"%d" % number) for number in range(8)], 1 << 20)
+    broker.log("many").append(bytes(batch.data))
+    tp = TopicPartition("many", 0)
+    read = PartReader("west", broker.settings, True, 30).batches({tp: Part(0, 8)}, {})
+    assert [[record.offset() for record in records] for _, records in read] == [[0, 1, 2], [3, 4, 5], [6, 7]]
 
 
-def test_many_partitions_are_read_some_at_a_time(parts: Any) -> None:
-    held = {TopicPartition("many", number): range(4) for number in range(3 * PARTITIONS_AT_ONCE)}
-    found, _ = parts(held, dict.fromkeys(held, Part(0, 4)))
-    assert found == {tp: [0, 1, 2, 3] for tp in held}
-    assert Broker.most == PARTITIONS_AT_ONCE
+def test_many_partitions_are_read_some_at_a_time(broker: WireBroker, parts: Any) -> None:
+    many = [TopicPartition("many", number) for number in range(2 * PARTITIONS_AT_ONCE + 1)]
+    for tp in many:
+        write(broker, tp, b"1")
+    found, _ = parts(dict.fromkeys(many, Part(0, 1)))
+    assert found == {tp: [0] for tp in many}
+    assert max(sum(len(topic.partitions) for topic in request.topics) for request in broker.of(FetchRequest)) == PARTITIONS_AT_ONCE
 
 
-@pytest.fixture
-def mock_cluster() -> Iterator[tuple[str, list[TopicPartition]]]:
-    """The address of a cluster that the client itself plays, and the partitions of its topics, of which each holds one record."""
-    topics = [f"orders-{number}" for number in range(30)]
-    producer = Producer({"bootstrap.servers": "", "test.mock.num.brokers": 1, "log_level": 0})
-    for topic in topics:
-        producer.produce(topic, b"value", partition=0)
-    assert producer.flush(30) == 0
-    brokers = producer.list_topics(timeout=30).brokers.values()
-    yield ",".join(f"{broker.host}:{broker.port}" for broker in brokers), [TopicPartition(topic, 0) for topic in topics]
-
-
-def test_topics_that_come_later_are_read_as_soon_as_those_that_come_first(mock_cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that met them one by one would take a second for each."""
-    address, partitions = mock_cluster
-    monkeypatch.setattr(reader, "PARTITIONS_AT_ONCE", 1)
-    begun, errors = time.monotonic(), dict[TopicPartition, MirrorError]()
-    reading = PartReader("west", {"bootstrap.servers": address}, True, 30).batches(dict.fromkeys(partitions, Part(0, 1)), errors)
-    assert [(tp, len(messages)) for tp, messages in reading] == [(tp, 1) for tp in sorted(partitions)]
-    assert errors == {}
-    assert time.monotonic() - begun < len(partitions) - 2
-
-
-@pytest.mark.parametrize(("partitions", "listed"), [((TP, OTHER), 0), ((TP, OTHER, TopicPartition("orders", 0)), 1)])
-def test_the_topics_are_listed_only_where_some_come_later(
-    parts: Any, monkeypatch: pytest.MonkeyPatch, partitions: Any, listed: int
-) -> None:
-    monkeypatch.setattr(reader, "PARTITIONS_AT_ONCE", 1)
-    held = {tp: range(4) for tp in partitions}
-    assert parts(held, dict.fromkeys(held, Part(0, 4)))[0] == {tp: [0, 1, 2, 3] for tp in held}
-    assert Broker.listings == listed
-
-
-class Failing(Broker):
-    """Of one partition it hands out an error behind the first record."""
-
-    def consume(self, number: int, timeout: float) -> Sequence[FakeMessage]:
-        if TP in self.assigned and self.assigned[TP] > 0:
-            return [FakeMessage(TP, 1, error=KafkaError(KafkaError._AUTO_OFFSET_RESET, "out of range"))]
-        if TP in self.assigned:
-            self.assigned[TP] = 1
-            return [FakeMessage(TP, 0)]
-        return super().consume(number, timeout)
-
-
-def test_a_part_whose_start_goes_away_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    Broker.left = {OTHER: [0, 1, 2, 3]}
-    monkeypatch.setattr(reader, "Consumer", Failing)
-    errors: dict[TopicPartition, MirrorError] = {}
-    found = [
-        (tp, each.offset())
-        for tp, messages in PartReader("west", {}, True, 30).batches({TP: Part(0, 4), OTHER: Part(0, 4)}, errors)
-        for each in messages
-    ]
-    assert found == [(TP, 0), *((OTHER, offset) for offset in range(4))]
+def test_a_part_whose_start_went_away_is_an_error_of_its_own(broker: WireBroker, parts: Any) -> None:
+    log = broker.log(*TP)
+    log.batches, log.start = log.batches[2:], 2
+    found, errors = parts({TP: Part(0, 4), THIRD: Part(0, 2)})
+    assert found == {TP: [], THIRD: [0, 1]}
     assert [(tp, type(error)) for tp, error in errors.items()] == [(TP, LogMoved)]
 
 
-class Silent(Broker):
-    """Nothing ever comes of it; each question takes a second."""
+def test_a_log_that_is_cut_off_while_it_is_read_is_another_log(broker: WireBroker) -> None:
+    errors: dict[TopicPartition, MirrorError] = {}
+    reading = PartReader("west", broker.settings, True, 30).batches({TP: Part(0, 6)}, errors)
+    assert [record.offset() for record in next(reading)[1]] == [0, 1, 2, 3]
+    broker.log(*TP).elect(2)
+    write(broker, TP, *(b"another" for _ in range(4)))
+    assert list(reading) == []
+    assert "another leader wrote what follows @2" in errors[TP].message
 
-    def consume(self, number: int, timeout: float) -> Sequence[FakeMessage]:
-        return []
+
+def test_a_damaged_batch_is_an_error_behind_what_stands_in_front_of_it(broker: WireBroker, parts: Any) -> None:
+    spoilt = bytearray(broker.log(*TP).batches[2])
+    spoilt[-1] ^= 1
+    broker.log(*TP).batches[2] = bytes(spoilt)
+    found, errors = parts({TP: Part(0, 4), THIRD: Part(0, 2)})
+    assert found == {TP: [0, 1], THIRD: [0, 1]}
+    assert "ledger-0@2 cannot be read: its checksum" in errors[TP].message
 
 
-def test_a_reading_of_which_nothing_comes_is_late_and_one_beyond_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(1000))
-    monkeypatch.setattr(reader.time, "monotonic", lambda: float(next(clock)))
-    monkeypatch.setattr(reader, "Consumer", Silent)
-    with pytest.raises(DeadlineExceeded, match=r"nothing came for 9 s, and the end of ledger-0@4 was not reached"):
-        list(PartReader("west", {}, True, 9).batches({TP: Part(0, 4)}, {}))
+def test_a_reading_of_which_nothing_comes_is_late_and_one_beyond_its_time_is_over(broker: WireBroker) -> None:
+    with pytest.raises(DeadlineExceeded, match=r"nothing came for 0.1 s, and the end of ledger-0@9 was not reached"):
+        list(PartReader("west", broker.settings, True, 0.1).batches({TP: Part(0, 9)}, {}))
     with pytest.raises(TimeIsUp):
-        list(PartReader("west", {}, True, 1000, ends_at=100.0).batches({TP: Part(0, 4)}, {}))
+        list(PartReader("west", broker.settings, True, 1000, ends_at=time.monotonic() + 0.05).batches({TP: Part(0, 9)}, {}))
 
 
-def test_whoever_takes_the_records_may_take_his_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr(reader.time, "monotonic", lambda: now[0])
-    Broker.left = {TP: list(range(7))}
-    monkeypatch.setattr(reader, "Consumer", Broker)
+def test_whoever_takes_the_records_may_take_his_time(broker: WireBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = [0.0]
+    real = time.monotonic
+    monkeypatch.setattr(range_reader.time, "monotonic", lambda: real() + passed[0])
     taken = []
-    for _, messages in PartReader("west", {}, True, 5).batches({TP: Part(0, 7)}, {}):
-        now[0] += 60
-        taken += messages
-    assert len(taken) == 7
+    settings = {**broker.settings, "max.partition.fetch.bytes": 1}
+    for _, records in PartReader("west", settings, True, 5).batches({TP: Part(0, 4)}, {}):
+        passed[0] += 60
+        taken += records
+    assert len(taken) == 4
 
 
-def test_a_consumer_that_does_not_end_is_left_behind_and_said(caplog: pytest.LogCaptureFixture) -> None:
-    released, closed = threading.Event(), list[bool]()
-    with caplog.at_level(logging.WARNING):
-        reader._close(SimpleNamespace(close=released.wait), seconds=0.05)
-        reader._close(SimpleNamespace(close=lambda: closed.append(True)))
-    released.set()
-    assert "A consumer did not close within 0.05 s" in caplog.text
-    assert (closed, len(caplog.records)) == ([True], 1)
+def test_who_reads_no_further_leaves_nothing_open(broker: WireBroker) -> None:
+    with closing(PartReader("west", broker.settings, True, 30).batches({TP: Part(0, 4)}, {})) as reading:
+        next(reading)
+    assert read_again(broker) == [0, 1, 2, 3]
+
+
+def read_again(broker: WireBroker) -> list[int]:
+    return [record.offset() for record in BoundedReader("west", broker.settings).read({TP: (0, 4)}, 30.0)]

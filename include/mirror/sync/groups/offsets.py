@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from mirror.errors import ErrorReport, GroupOffsetsRefused, KafkaFailure, MirrorError
 from mirror.errors.display import show
 from mirror.formats.columns import columns_of
-from mirror.kafka.client_errors import without_leader
 from mirror.kafka.cluster import Cluster
+from mirror.kafka.connection_errors import without_leader
 from mirror.kafka.group_coordinators import AT_ONCE
 from mirror.kafka.groups import Group, Groups
 from mirror.kafka.model import Committed
