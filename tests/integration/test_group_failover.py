@@ -11,7 +11,7 @@ from mirror.formats import mm2
 from mirror.formats.mm2 import OffsetSync
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.create_topics import ensure_internal_topic
-from mirror.kafka.mm2_topics import read_checkpoints
+from mirror.kafka.mm2_topics import read_topic
 from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.sync.groups.checkpoints import emit
 from mirror.sync.groups.context import group_context
@@ -56,7 +56,7 @@ def answers(mirror, group):
 def checkpoints(mirroring, names):
     settings = {"bootstrap.servers": mirroring.target}
     with Cluster("seen", settings) as target:
-        content = read_checkpoints(target, settings, group_context(mirroring.flow).checkpoints_topic)
+        content = read_topic(target, settings, group_context(mirroring.flow).checkpoints_topic, mm2.decode_checkpoint)
     assert not content.damaged
     return [each for each in content.records if each.group in names]
 

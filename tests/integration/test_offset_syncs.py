@@ -10,8 +10,9 @@ from mirror.__main__ import main
 from mirror.copy.publish import publish
 from mirror.copy.run import copy_in_process
 from mirror.errors import KafkaFailure
+from mirror.formats import mm2
 from mirror.formats.mm2 import OffsetSync
-from mirror.kafka.mm2_topics import newest_offset_syncs, read_checkpoints, read_heartbeats, read_offset_syncs
+from mirror.kafka.mm2_topics import newest_offset_syncs, read_topic
 from mirror.kafka.writer import Outgoing, RecordWriter
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
@@ -31,6 +32,10 @@ ON_TARGET = {"source->target.offset-syncs.topic.location": "target"}
 def syncs_topic(mirroring, side="source"):
     pair = mirroring.pair
     return f"mm2-offset-syncs.{pair.target if side == 'source' else pair.source}.internal"
+
+
+def read_offset_syncs(cluster, settings, topic):
+    return read_topic(cluster, settings, topic, mm2.decode_offset_sync)
 
 
 def read(mirroring, side="source", reader=read_offset_syncs, topic=None):
@@ -244,8 +249,7 @@ def test_the_newest_pair_of_a_partition_is_found_however_deep_it_stands(mirrorin
 
 
 def test_what_is_not_there_is_nothing_and_what_is_there_is_read(mirroring, topic, oracle):
-    for reader in (read_offset_syncs, read_checkpoints, read_heartbeats):
-        assert read(mirroring, reader=reader, topic=f"missing-{topic}").records == ()
+    assert read(mirroring, topic=f"missing-{topic}").records == ()
     assert read(mirroring, reader=lambda *found: newest_offset_syncs(*found, {TopicPartition(topic, 0)})) is None
     oracle.create_topic(mirroring.source, f"empty-{topic}")
     assert read(mirroring, topic=f"empty-{topic}").records == ()

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from mirror.errors import InternalRecordDamaged, MirrorError
 from mirror.formats import mm2
 from mirror.formats.batch_records import ReadRecord
-from mirror.formats.mm2 import Checkpoint, Heartbeat, OffsetSync
+from mirror.formats.mm2 import OffsetSync
 from mirror.formats.record import headers_or_none
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import without_leader
@@ -44,22 +44,14 @@ class TopicContent(Generic[Record]):
     damaged: tuple[MirrorError, ...] = ()
 
 
-def read_offset_syncs(cluster: Cluster, settings: Mapping[str, Any], topic: str) -> TopicContent[OffsetSync]:
-    """All offset syncs of the topic; nothing if there is no such topic. `settings` are those of a consumer of the cluster.
+def read_topic(cluster: Cluster, settings: Mapping[str, Any], topic: str, decode: Decode[Record]) -> TopicContent[Record]:
+    """All records of the topic, of which `decode` reads key and value; nothing if there is no such topic. `settings` are those of a
+    consumer of the cluster.
 
     Raises what concerns the cluster or the topic: KafkaFailure without a leader, AuthorizationRefused, DeadlineExceeded …
     """
-    return _read(cluster, settings, topic, mm2.decode_offset_sync)
-
-
-def read_checkpoints(cluster: Cluster, settings: Mapping[str, Any], topic: str) -> TopicContent[Checkpoint]:
-    """All checkpoints of the topic; otherwise as `read_offset_syncs`."""
-    return _read(cluster, settings, topic, mm2.decode_checkpoint)
-
-
-def read_heartbeats(cluster: Cluster, settings: Mapping[str, Any], topic: str) -> TopicContent[Heartbeat]:
-    """All heartbeats of the topic, a mirrored one or not; otherwise as `read_offset_syncs`."""
-    return _read(cluster, settings, topic, mm2.decode_heartbeat)
+    end = end_of(cluster, topic)
+    return TopicContent() if end is None else read_between(cluster, settings, topic, 0, end, decode)
 
 
 @dataclass(frozen=True)
@@ -74,7 +66,7 @@ class NewestSyncs:
 def newest_offset_syncs(
     cluster: Cluster, settings: Mapping[str, Any], topic: str, partitions: Collection[TopicPartition]
 ) -> NewestSyncs | None:
-    """The newest pair of each of these partitions; None if there is no such topic. Otherwise as `read_offset_syncs`.
+    """The newest pair of each of these partitions; None if there is no such topic. Otherwise as `read_topic`.
 
     The topic is read backwards, in steps that get larger: what was written a moment ago stands at its end, and brokers may compact the
     rest only after a week.
@@ -131,11 +123,6 @@ def _read_records(
         except ValueError as failure:
             damaged.append(InternalRecordDamaged(topic, record.offset(), str(failure)))
     return TopicContent(tuple(records), tuple(damaged))
-
-
-def _read(cluster: Cluster, settings: Mapping[str, Any], topic: str, decode: Decode[Record]) -> TopicContent[Record]:
-    end = end_of(cluster, topic)
-    return TopicContent() if end is None else read_between(cluster, settings, topic, 0, end, decode)
 
 
 def read_stored(

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from mirror.config import Flow
 from mirror.errors import ErrorReport, MirrorError, TakeOverRefused
+from mirror.formats import mm2
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import LedgerView
-from mirror.kafka.mm2_topics import read_offset_syncs
+from mirror.kafka.mm2_topics import read_topic
 from mirror.kafka.model import Topic, is_compacted
 from mirror.kafka.polling import until
 from mirror.migration.evidence import Mm2Partition, mm2_reads_committed
@@ -220,7 +221,7 @@ class _StateReader:
         side, topic = place(self._flow)
         cluster = self._source if side == "source" else self._target
         try:
-            content = read_offset_syncs(cluster, self._flow.client(side, "consumer"), topic)
+            content = read_topic(cluster, self._flow.client(side, "consumer"), topic, mm2.decode_offset_sync)
         except MirrorError as failure:
             self._survey.notices.append(f"The offset syncs cannot be read, so offsets translate less exactly: {failure.message}")
             return {}

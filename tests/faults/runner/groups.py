@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from mirror.config import Flow
 from mirror.errors import ErrorReport
+from mirror.formats import mm2
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.mm2_topics import read_checkpoints
+from mirror.kafka.mm2_topics import read_topic
 from mirror.sync.groups.checkpoints import emit
 from mirror.sync.groups.context import GroupContext, group_clusters, group_context
 from mirror.sync.groups.find import with_offsets
@@ -57,7 +58,7 @@ class Groups:
 
     def _checkpoints(self, context: GroupContext) -> Iterator[Answer]:
         with Cluster("seen", context.clients.target_admin) as target:
-            written = read_checkpoints(target, context.clients.target_consumer, context.checkpoints_topic).records
+            written = read_topic(target, context.clients.target_consumer, context.checkpoints_topic, mm2.decode_checkpoint).records
         newest = {(each.group, each.topic, each.partition): each for each in written if each.group in self.committed}
         for each in newest.values():
             yield Answer("checkpoint", each.group, each.partition, each.upstream, each.downstream)

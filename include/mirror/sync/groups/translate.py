@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from mirror.errors import ErrorReport, MirrorError, SourceUnreadable
+from mirror.formats import mm2
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.ledger import Ledger
-from mirror.kafka.mm2_topics import read_offset_syncs, read_stored
+from mirror.kafka.mm2_topics import read_stored, read_topic
 from mirror.kafka.model import Committed, LogPosition
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.sync.groups.context import GroupContext
@@ -254,7 +255,7 @@ class _Sides:
         clients, store = self._context.clients, OffsetSyncStore(must_read_to_end=False)
         on_source = self._context.offset_syncs_on_source
         cluster, settings = (self._source, clients.source_consumer) if on_source else (self._target, clients.target_consumer)
-        content = read_offset_syncs(cluster, settings, self._context.offset_syncs_topic)
+        content = read_topic(cluster, settings, self._context.offset_syncs_topic, mm2.decode_offset_sync)
         self.errors += content.damaged
         for record in content.records:
             store.sync(record)
