@@ -28,7 +28,7 @@ from mirror.errors import (
     UnexplainedTarget,
 )
 from mirror.formats.ledger import LedgerRecord, Writer
-from mirror.kafka.cluster import Cluster, furthest_ends
+from mirror.kafka.cluster import Cluster
 from mirror.kafka.compare_and_set import LogEnd
 from mirror.kafka.ledger import Ledger
 from mirror.kafka.polling import until
@@ -248,8 +248,9 @@ class LanePreflight:
         """Raises StaleAnswer if any broker knows that a partition reaches further than the end that was read: before a person is told that
         records are lost, or are somebody else's."""
         task = self._state.task  # this attempt's own may begin at one server alone
-        furthest = furthest_ends(task.target, task.clients.target_admin, [log], task.request_seconds).get(log, end)
-        if furthest >= further:
+        with Cluster(task.target, task.clients.target_admin, task.request_seconds) as target:
+            answers, _ = target.ask_each_server(lambda server: server.offsets([log], "latest"))
+        if (furthest := max((ends.get(log, end) for ends in answers.values()), default=end)) >= further:
             raise StaleAnswer(log, end, furthest)
 
     def _refuse(self, tp: TopicPartition, error: MirrorError) -> None:

@@ -8,7 +8,6 @@ import operator
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
@@ -343,16 +342,6 @@ class Cluster:
         answers, refused = self.connections.offsets(_usable(partitions), questions)
         self._refuse(refused, "listing offsets", "DESCRIBE", errors)
         return answers
-
-
-def furthest_ends(alias: str, settings: Mapping[str, Any], partitions: Partitions, seconds: float) -> dict[TopicPartition, int]:
-    """The end of each partition, uncommitted records included, as the broker has it that has most: every bootstrap server is asked. What a
-    deposed leader has, the true one has too. A server that does not answer is left out."""
-    wanted, ends = list(partitions), dict[TopicPartition, int]()
-    with suppress(MirrorError), Cluster(alias, settings, min(seconds, _SERVER_SECONDS)) as cluster:
-        for offsets in cluster.ask_each_server(lambda server: server.offsets(wanted, "latest"))[0].values():
-            ends |= {tp: max(end, ends.get(tp, end)) for tp, end in offsets.items()}
-    return ends
 
 
 def _in_portions(

@@ -14,7 +14,6 @@ from mirror.copy.model import LaneResult, LaneTask
 from mirror.errors import AuthorizationRefused
 from mirror.formats.ledger import LedgerRecord, Writer
 from mirror.formats.ledger_codec import decode, decode_key
-from mirror.kafka import cluster
 from mirror.kafka.ledger import FencedLane
 from mirror.kafka.model import Topic
 from mirror.offsets.map import OffsetMap, Run
@@ -179,7 +178,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     for fake in (MemoryCluster, MemoryLedger, MemoryReader):
         monkeypatch.setattr(fake, "world", made, raising=False)
     monkeypatch.setattr(lane_protocol, "Cluster", MemoryCluster)
-    monkeypatch.setattr(cluster, "Cluster", MemoryCluster)
+    monkeypatch.setattr(lane_preflight, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane_preflight, "Ledger", MemoryLedger)
     monkeypatch.setattr(lane_preflight, "BoundedReader", MemoryReader)
     monkeypatch.setattr(lane.time, "sleep", lambda _seconds: None)

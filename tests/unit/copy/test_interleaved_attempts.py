@@ -16,7 +16,6 @@ from mirror.config.resolved_flow import ClientSettings
 from mirror.copy import lane, lane_preflight, lane_protocol
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import LaneResult, LaneTask
-from mirror.kafka import cluster
 from mirror.offsets.intervals import merged
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import BEHIND, Range
@@ -84,7 +83,7 @@ class Attempts(RuleBasedStateMachine):
             self.patches.setattr(fake, "brokers", self.brokers, raising=False)
         for module, name, fake in (
             (lane_protocol, "Cluster", MemoryCluster),
-            (cluster, "Cluster", MemoryCluster),
+            (lane_preflight, "Cluster", MemoryCluster),
             (lane_preflight, "Ledger", MemoryLedger),
             (lane_preflight, "BoundedReader", MemoryReader),
         ):
