@@ -35,6 +35,8 @@ _WAIT_MS = 100
 _OFFSET_BYTES = 8
 NOBODY_KNOWS = sys.maxsize
 """Where a batch begins that has not come."""
+_BELIEVED = 2
+"""A second answer in which a batch ends behind its log is believed: what was written meanwhile, the leader has told by then."""
 _LEAST_SHARE = 1024 * 1024
 """An answer is shared by the partitions that are asked for, but not into pieces smaller than this."""
 _MOVED = {
@@ -91,6 +93,7 @@ class FetchedPartition:
 
     __slots__ = (
         "_answers",
+        "_beyond",
         "_confirmed_by",
         "_head",
         "_rest",
@@ -128,6 +131,8 @@ class FetchedPartition:
         """The message of an older format at the position, if it cannot be read: nothing after it is here."""
         self._rest = memoryview(b"")
         self._confirmed_by: Leader | None = None
+        self._beyond = 0
+        """How often nothing came but a batch that ends behind its log."""
 
     def goes_on(self, start: int, epoch: int | None) -> bool:
         """Whether what is here follows the record in front of `start`, which is of this leader epoch: the broker was asked with it whether
@@ -159,9 +164,13 @@ class FetchedPartition:
         return [answer.data.obj for answer in self._answers] + [batch.data.obj for batch, _ in self._there]
 
     def add(self, data: PartitionData) -> None:
-        """Takes what its leader answered. Raises ValueError for bytes that are no batches."""
+        """Takes what its leader answered. Raises ValueError for bytes that are no batches, and for a batch that ends behind its log."""
         self._confirmed_by = self.leader
-        self._add(memoryview(data.records), AbortedTransactions(data.aborted) if data.aborted else None)
+        before = self.position
+        end = self._add(memoryview(data.records), AbortedTransactions(data.aborted) if data.aborted else None, data.high_watermark)
+        self._beyond = self._beyond + 1 if end and self.position == before else 0
+        if self._beyond >= _BELIEVED:
+            raise ValueError(f"a batch says that it ends at {end}, and its log ends at {data.high_watermark}")
 
     def read_old(self, largest: int) -> None:
         """Reads the messages of an older format that were met, and what follows them, up to one that is `closed`."""
@@ -205,9 +214,14 @@ class FetchedPartition:
 
     # ------------------------------------------------------------ inside
 
-    def _add(self, data: memoryview, aborted: AbortedTransactions | None) -> None:
-        """Goes along the batches. What they hold is read when they are handed over."""
-        span = span_of(data, self.position)
+    def _add(self, data: memoryview, aborted: AbortedTransactions | None, log_end: int = NOBODY_KNOWS) -> int:
+        """Goes along the batches. What they hold is read when they are handed over. An intact one that ends behind its log is left out, and
+        where it says that it ends is given; 0: there is none. No checksum covers where a batch begins, and nothing follows the last one
+        that would show the damage. It is asked for again: a leader reads its log a moment after it has looked where that ends."""
+        span, beyond = span_of(data, self.position), 0
+        if span.last >= 0 and span.next_offset > log_end and next(batches_in(data[span.last :])).is_intact:
+            beyond, data = span.next_offset, data[: span.last]
+            span = span_of(data, self.position)
         if span.last >= 0:
             self._answers.append(_ClosedAnswer(data[span.begin : span.end], data[span.end :], aborted))
             self.bytes += span.end - span.begin
@@ -216,6 +230,7 @@ class FetchedPartition:
             require_batch(data[span.end :])
         except OldMagic as old:
             self.old, self._rest = old, data[span.end :]
+        return beyond
 
     def _read_some(self, most: int) -> None:
         """Reads batches of the first answer."""

@@ -32,6 +32,8 @@ class PartitionData(NamedTuple):
     topic: str
     partition: int
     error_code: int
+    high_watermark: int
+    """Where the log ends for every reader."""
     aborted: tuple[tuple[int, int], ...]
     records: memoryview
     diverged_at: int | None
@@ -95,7 +97,7 @@ def _text(body: memoryview, at: int, encoding: _Encoding) -> tuple[str, int]:
 
 
 def _partition_data(body: memoryview, at: int, topic: str, encoding: _Encoding, replica_bytes: int) -> tuple[PartitionData, int]:
-    partition, error_code, _, _, _ = _PARTITION.unpack_from(body, at)
+    partition, error_code, high_watermark, _, _ = _PARTITION.unpack_from(body, at)
     number, at = encoding.number(body, at + _PARTITION.size, _ABORTED.size)
     aborted: list[tuple[int, int]] = []
     for _ in range(number):  # -1: the answer to a reader of uncommitted records names none
@@ -106,7 +108,7 @@ def _partition_data(body: memoryview, at: int, topic: str, encoding: _Encoding, 
     records = body[at:end]
     tagged, at = encoding.tagged(body, end)
     at_offset = _END_OFFSET.unpack_from(tagged[_DIVERGING_EPOCH])[1] if _DIVERGING_EPOCH in tagged else -1
-    return PartitionData(topic, partition, error_code, tuple(aborted), records, at_offset if at_offset >= 0 else None), at
+    return PartitionData(topic, partition, error_code, high_watermark, tuple(aborted), records, at_offset if at_offset >= 0 else None), at
 
 
 def _tagged(body: memoryview, at: int) -> tuple[dict[int, memoryview], int]:

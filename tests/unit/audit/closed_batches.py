@@ -125,4 +125,4 @@ def _fetched(start: int) -> FetchedPartition:
 
 
 def _answer(batches: Iterable[bytes]) -> PartitionData:
-    return PartitionData("orders", 0, 0, (), memoryview(b"".join(batches)), None)
+    return PartitionData("orders", 0, 0, 1 << 62, (), memoryview(b"".join(batches)), None)

@@ -33,7 +33,7 @@ def test_an_answer_says_what_kafka_python_writes_into_it(wanted, throttle, code,
     read = fetch_response(memoryview(encoded(wanted, throttle, code, version)), version, names(wanted))
     assert (read.throttle_time_ms, read.error_code) == (throttle, code)
     assert [data._replace(records=bytes(data.records)) for data in read.partitions] == [
-        PartitionData(topic, number, data["error_code"], tuple(data["aborted"]), data["records"], diverged(data, version))
+        PartitionData(topic, number, data["error_code"], 1, tuple(data["aborted"]), data["records"], diverged(data, version))
         for topic, of_topic in wanted.items()
         for number, data in of_topic.items()
     ]

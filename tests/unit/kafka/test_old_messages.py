@@ -33,7 +33,9 @@ def written(magic, codec, start, messages, step=1):
 
 
 def answer(records):
-    return PartitionData(**{**dict.fromkeys(PartitionData._fields), "records": memoryview(records), "aborted": ()})
+    return PartitionData(
+        **{**dict.fromkeys(PartitionData._fields), "records": memoryview(records), "aborted": (), "high_watermark": 1 << 62}
+    )
 
 
 def read(data):

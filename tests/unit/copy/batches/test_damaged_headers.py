@@ -4,9 +4,10 @@ front of it, the decision that ends this passes over that batch alone, and no ot
 import struct
 
 import pytest
+from kafka.protocol.consumer import FetchRequest
 
 from mirror.copy.batches.engine import BatchEngine
-from mirror.errors import BatchNotUnpacked, SourceRepeated
+from mirror.errors import BatchNotUnpacked, SourceRepeated, SourceUnreadable
 from mirror.formats.record_batch import Attribute
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, marker_of, values
 from tests.unit.copy.batches.conftest import ORDERS, REMOTE, batch_of
@@ -107,3 +108,31 @@ def test_offsets_that_do_not_follow_each_other_write_nothing(east, west, copied,
     with pytest.raises(SourceRepeated):
         copied(0, 12)
     assert west.committed == []
+
+
+@pytest.mark.parametrize("base_offset", [11, 100])
+def test_a_last_batch_that_says_it_lies_behind_the_end_of_its_log_writes_nothing(east, west, copied, base_offset):
+    """No checksum covers the base offset, and no other batch follows that would show it."""
+    log = east.log(*ORDERS)
+    fill(log, 4)
+    damage(log, 3, (BASE_OFFSET, base_offset))
+    with pytest.raises(SourceUnreadable, match=f"a batch says that it ends at {base_offset + RECORDS}, and its log ends at 12"):
+        copied(0, 12)
+    assert west.committed == []
+
+
+def test_a_last_batch_that_came_while_its_leader_told_the_end_is_copied(east, copied):
+    log = east.log(*ORDERS)
+    fill(log, 4)
+    told = []
+
+    def fetched(request):
+        answer = east._fetch(request)
+        told.append(answer.responses[0].partitions[0])
+        if len(told) == 1:
+            told[0].high_watermark = 9
+        return answer
+
+    east.answers[FetchRequest] = fetched
+    done, reached = copied(0, 12)
+    assert (done.next_offset, len(reached), len(told)) == (12, 12, 2)
