@@ -1,11 +1,12 @@
 """The Spark job of a copy: a few lanes that have work in each Spark task, side by side. Arguments: plan file, result file, flow, run; and
-for a run that goes on with rounds since when it copies, and the process that submitted it.
+for a run that follows until when, in seconds since the epoch, and the process that submitted it.
 
 Spark only schedules. A lane's function never raises, so a failing lane does not end the job for the others; Spark's own retries are for
 lost executors, and fencing makes them safe.
 """
 
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,34 +25,35 @@ def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
         return copy_on_spark(flow, plan, run_id, spark.defaultParallelism, partial(run_on_workers, spark))
 
 
-def run_in_rounds(plan_file: str, result_file: str, flow_name: str, run_id: str, begun: str, submitter: str) -> Any:
-    """The same for a run that goes on with rounds: what came of all of them."""
-    from spark_job import run_on_workers, spark_context
+def follow(plan_file: str, result_file: str, flow_name: str, run_id: str, until: str, submitter: str) -> Any:
+    """The same for a run that follows: what came of all of its plans. It ends with the process that submitted it."""
+    from spark_job import cancel_with, run_on_workers, spark_context
 
     from mirror.config import load
+    from mirror.copy.follow import Following
     from mirror.copy.job import keep_run, read_plan
-    from mirror.copy.rounds import Rounds, run_times
     from mirror.copy.run import MODULES, copy_on_spark
     from mirror.copy.run_result import RunResult
     from mirror.spark.driver import wait_while_alive
 
     flow, plan, wait = load().flow(flow_name), read_plan(Path(plan_file)), wait_while_alive(int(submitter))
     with spark_context(flow_name, run_id, MODULES) as spark:
+        cancel_with(spark, wait)
 
-        def copy(now: Any, planned: Any, budget: Any) -> list[Any]:
-            return copy_on_spark(now, planned, run_id, spark.defaultParallelism, partial(run_on_workers, spark), budget)
+        def copy(now: Any, planned: Any, max_bytes: int) -> list[Any]:
+            return copy_on_spark(now, planned, run_id, spark.defaultParallelism, partial(run_on_workers, spark), max_bytes)
 
-        times, keep = run_times(flow, float(begun)), partial(keep_run, Path(result_file))
-        return Rounds(flow, RunResult(plan), run_id, times, wait, plan=plan, keep=keep).run(copy)
+        due, keep = float(until) - time.time() + time.monotonic(), partial(keep_run, Path(result_file))
+        return Following(flow, RunResult(plan), run_id, due, wait, plan=plan, keep=keep).run(copy)
 
 
-def main(plan_file: str, result_file: str, flow_name: str, run_id: str, *rounds: str) -> int:
+def main(plan_file: str, result_file: str, flow_name: str, run_id: str, *following: str) -> int:
     """The whole job; its exit code."""
     from mirror.copy.job import write_results, write_run
     from mirror.spark.driver import exit_code
 
-    if rounds:
-        return exit_code(result_file, lambda result: write_run(result, run_in_rounds(plan_file, result_file, flow_name, run_id, *rounds)))
+    if following:
+        return exit_code(result_file, lambda result: write_run(result, follow(plan_file, result_file, flow_name, run_id, *following)))
     return exit_code(result_file, lambda result: write_results(result, run(plan_file, flow_name, run_id)))
 
 

@@ -6,7 +6,9 @@ gives py4j, as Spark 4.2.0 has them.
 
 import logging
 import pickle
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -52,6 +54,23 @@ def spark_context(flow: str, run: str = "", modules: Sequence[str] = ()) -> Iter
     finally:
         # The JVM's side alone: its own stop would wait another second for its server of accumulators, which nobody uses here.
         spark._jsc.stop()
+
+
+def cancel_with(spark: Any, wait: Callable[[float], bool]) -> None:
+    """Cancels what Spark does, in a thread, as soon as `wait` says that nobody waits for the job any more."""
+
+    def watch() -> None:
+        """Cancels again and again: the driver may just be between two jobs."""
+        while True:
+            if wait(1.0):
+                continue
+            log.warning(
+                "The process that submitted the job is gone, so the job ends. What it has not committed is aborted by the next run."
+            )
+            spark.cancelAllJobs()
+            time.sleep(1.0)
+
+    threading.Thread(target=watch, name="submitter", daemon=True).start()
 
 
 def run_on_workers(spark: Any, function: str, tasks: Sequence[Any], slices: int) -> list[Any]:

@@ -11,7 +11,7 @@ MINUTES = {
     "throughput": 38,
     "delays": 12,
     "thousand_partitions": 22,
-    "rounds": 24,
+    "follow": 24,
     "airflow_run": 7,
     "memory": 6,
     "audit": 6,

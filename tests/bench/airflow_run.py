@@ -93,15 +93,15 @@ class Scheduled:
         below = sum(cpu_with_children(each) for other in others for each in (other, *other.children(recursive=True)))
         return below + cpu_seconds([self._scheduler.pid])
 
-    def begin(self, needed: Mapping[str, Mapping[str, Any]], *, in_rounds: bool) -> None:
-        """Creates pools, unpauses the DAG and waits for its scheduled run, to its end but in rounds: it ends when the next is due."""
+    def begin(self, needed: Mapping[str, Mapping[str, Any]], *, follows: bool) -> None:
+        """Creates pools, unpauses the DAG and waits for its scheduled run, to its end unless it `follows`: until the next is due."""
         self._api.import_pools(needed)
         self._api.wait_for_dags([self.dag])
         self._api.unpause(self.dag)
         deadline = time.monotonic() + 60
         while not (runs := self._api.runs(self.dag)) and time.monotonic() < deadline:
             time.sleep(0.1)
-        if not in_rounds:
+        if not follows:
             self._api.wait_for_run(self.dag, runs[-1]["dag_run_id"])
 
     def _settle(self) -> None:
@@ -158,7 +158,7 @@ def scheduled(both: Stage, pair: ClusterPair, settings: Mapping[str, str], spark
         with RunningTree(airflow.pid("scheduler") or 0) as tree:
             flow = Scheduled(airflow, pair, tree, spark)
             known = load([config]).flow(pair.flow)
-            flow.begin(pools([known]), in_rounds=known.value("mirror.rounds.seconds") > 0)
+            flow.begin(pools([known]), follows=known.value("mirror.follow.seconds") > 0)
             yield flow
     finally:
         airflow.stop()

@@ -4,15 +4,20 @@ import base64
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
 
-from mirror.copy.connect import rounds_in_session
+from mirror.__main__ import main
+from mirror.copy.connect import following_in_session
+from mirror.copy.follow import Following
 from mirror.copy.publish import publish
+from mirror.copy.run_result import RunResult
 from mirror.copy.verdict import verdict
 from mirror.spark.serve import TOKEN as TOKEN_VARIABLE
 from services.certificates import Authority
@@ -25,12 +30,12 @@ from services.tls import TlsProxy
 from tests.integration.access import JAAS, acl
 from tests.integration.conftest import Mirroring
 from tests.integration.consumers import set_offsets
-from tests.integration.run_under_way import RUN, decided, under_way
 from tests.spark_stranger import ask_all, listening, refusals
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 PASSWORD = "tr0ub4dor-and-3-more"
 RECORDS = 3_000
+RUN = "a run that follows"
 # It leaves a task on the server that nobody waits for: its function is the library's of Python, which every worker has.
 LEFT_BEHIND = """
 import sys
@@ -194,7 +199,7 @@ def test_server_that_is_killed_in_the_middle_is_one_error_and_the_next_run_is_ex
     assert assert_mirrored(pair, oracle) == 21 * RECORDS
 
 
-def test_records_arrive_within_seconds_in_rounds_of_one_session_and_a_pause_holds_from_the_next_one(
+def test_a_run_follows_in_one_session_and_a_pause_in_its_middle_holds_until_it_is_lifted(
     make_mirroring: Callable[..., Mirroring],
     pair: ClusterPair,
     oracle: Oracle,
@@ -202,34 +207,40 @@ def test_records_arrive_within_seconds_in_rounds_of_one_session_and_a_pause_hold
     spark: SparkServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    mirroring = make_mirroring(pair, {"source->target.mirror.rounds.seconds": "1"})
+    mirroring = make_mirroring(pair, {"source->target.mirror.follow.seconds": "1"})
     monkeypatch.setenv("MIRROR_CONFIG", mirroring.flow.file)
-    other, sessions, ages = pair.topic("clicks"), [], []
+    other, sessions, end = pair.topic("clicks"), list[object](), threading.Event()
     oracle.create_topic(pair.source_bootstrap, other, 1)
-    decide = ["--flow", pair.flow, "--topic", topic, "--reason", "a test"]
-    with (
-        rounds_in_session(f"{spark.master}/;token={TOKEN}", RUN, sessions.append) as copy,
-        under_way(mirroring, copy) as run,
-    ):
-        run.arrived(topic, 60)
-        for number in range(1, 4):
-            oracle.produce(pair.source_bootstrap, other, 10, seed=number)
-            produced = time.monotonic()
-            run.arrived(other, 10 * number)
-            ages.append(time.monotonic() - produced)
-        assert decided(mirroring, "pause", *decide)
-        run.await_plans(1)
-        oracle.produce(pair.source_bootstrap, topic, 5, seed=2)
-        oracle.produce(pair.source_bootstrap, other, 5, seed=4)
-        run.arrived(other, 35)
-        run.await_plans(1)
-        assert sum(record.records for record in mirroring.ledger().values()) == 60 + 35, "of the paused topic nothing came"
-        assert decided(mirroring, "resume", *decide)
-        run.arrived(topic, 65)
-        result = run.end()
-    print(f"seconds until records had arrived: {', '.join(f'{age:.1f}' for age in ages)}")
-    assert min(ages) < 5, ages
-    assert len(sessions) == 1
+
+    def decide(word: str) -> None:
+        assert main(["--config", mirroring.flow.file, "decide", word, "--flow", pair.flow, "--topic", topic, "--reason", "a test"]) == 0
+
+    def arrived(records: int) -> None:
+        def there() -> bool:
+            assert not run.done(), run.result()
+            return sum(record.records for record in mirroring.ledger().values()) >= records
+
+        eventually(there, f"{records} records")
+
+    with following_in_session(f"{spark.master}/;token={TOKEN}", RUN, sessions.append) as copy, ThreadPoolExecutor(1) as threads:
+        following = Following(mirroring.flow, RunResult(mirroring.plan()), RUN, time.monotonic() + 600, lambda s: not end.wait(s))
+        run = threads.submit(following.run, copy)
+        try:
+            arrived(60)
+            for number in range(1, 4):
+                oracle.produce(pair.source_bootstrap, other, 10, seed=number)
+                arrived(60 + 10 * number)
+            decide("pause")
+            oracle.produce(pair.source_bootstrap, topic, 5, seed=2)
+            oracle.produce(pair.source_bootstrap, other, 5, seed=4)
+            arrived(95)
+            decide("resume")
+            arrived(100)
+        finally:
+            end.set()
+            decide("pause")  # it ends the lanes, and the run makes no further plan
+        result = run.result(PATIENCE)
+    assert (len(sessions), result.plans) == (1, 4)
     published = publish(mirroring.flow, result.plan, result.results, run=RUN)
     judged = verdict(result.whole_plan, result.results, published)
     assert (judged.state, judged.errors, judged.owed, judged.records) == ("done", (), 0, 100)

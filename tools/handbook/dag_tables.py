@@ -41,7 +41,7 @@ def markdown_xcom_keys() -> str:
 def _task(document: str) -> str:
     known = {
         "copy.results": "copy",
-        "copy.rounds": "copy` with `mirror.rounds.seconds",
+        "copy.following": "copy` with `mirror.follow.seconds",
         "copy.published": "publish",
         "backfill.part": "live`, `history",
     }

@@ -87,13 +87,13 @@ def publish(flow_name: str) -> dict[str, Any]:
         skip("A dry run changes nothing, so there is nothing to publish.")
     with task_body():
         flow, plan_value, copied = configured_flow(flow_name), pull("plan"), pull("copy")
-        of_rounds = run_from_xcom(copied)
-        if of_rounds is not None:
-            planned, all_partitions = of_rounds.plan, False
+        followed = run_from_xcom(copied)
+        if followed is not None:
+            planned, all_partitions = followed.plan, False
         else:
             planned = plan_from_xcom(flow, plan_value, dry_run=True) if plan_value is not None else Plan(flow_name)
-            # Without the plans of later rounds, as without a plan, nobody knows of which partitions offset syncs are due.
-            all_partitions = plan_value is not None and (from_xcom(plan_value) is None or bool(flow.value("mirror.rounds.seconds")))
+            # Without the later plans of a run that follows, as without a plan, nobody knows of which partitions offset syncs are due.
+            all_partitions = plan_value is not None and (from_xcom(plan_value) is None or bool(flow.value("mirror.follow.seconds")))
         published = publish_run(flow, planned, results_from_xcom(copied), whole=all_partitions, run=run_name())
         for topic in tell_assets(flow, get_current_context(), published.watermarks):
             log.info("%s: an event tells the asset of %s that records came.", flow_name, topic)
@@ -173,8 +173,8 @@ class CopyOperator(ReportsLineage, BaseOperator):
         with task_body():
             flow, plan_value = configured_flow(self.flow), pull("plan")
             plan = plan_from_xcom(flow, plan_value)
-            if flow.value("mirror.rounds.seconds"):
-                return self._copy_in_rounds(flow, plan, context)
+            if flow.value("mirror.follow.seconds"):
+                return self._follow(flow, plan, context)
             if not plan.has_work:
                 skip(_nothing_to_copy(plan))
             self.log.info("%s: run %s copies, try %d.", flow.name, run_name(), try_number())
@@ -199,13 +199,13 @@ class CopyOperator(ReportsLineage, BaseOperator):
         if self._end_job is not None:
             self._end_job()
 
-    def _copy_in_rounds(self, flow: Flow, plan: Plan, context: Context) -> Any:
-        """Goes on until the next run is due. What it returns has the plan of all rounds, whether it is skipped, fails or went well."""
-        from mirror.airflow.copy_rounds import rounds_of_task, store_try
+    def _follow(self, flow: Flow, plan: Plan, context: Context) -> Any:
+        """Goes on until the next run is due. What it returns has all of its plans, whether it is skipped, fails or went well."""
+        from mirror.airflow.follow import follow_in_task, store_try
         from mirror.status.run_log import lanes_line, work_line
 
-        self.log.info("%s: run %s copies in rounds, try %d. %s", flow.name, run_name(), try_number(), work_line(plan))
-        done = rounds_of_task(flow, plan, context, self._set_end)
+        self.log.info("%s: run %s copies and follows, try %d. %s", flow.name, run_name(), try_number(), work_line(plan))
+        done = follow_in_task(flow, plan, context, self._set_end)
         results, value = list(done.results), run_to_xcom(done)
         self.lineage = lineage_of_copy(flow, results)
         self.log.info("%s", lanes_line(results))
@@ -219,7 +219,7 @@ class CopyOperator(ReportsLineage, BaseOperator):
             if run_from_xcom(value) is None:
                 value["verdict"] = verdict_to_xcom(verdict)
                 push_return_value(value)
-        raise_errors(f"{self.flow}: some rounds failed", errors)
+        raise_errors(f"{self.flow}: a run that follows failed", errors)
         if not results:
             push_return_value(value)
             skip(_nothing_to_copy(done.plan))

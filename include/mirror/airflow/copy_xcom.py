@@ -56,16 +56,16 @@ def results_to_xcom(results: Sequence[LaneResult]) -> dict[str, Any]:
 
 
 def run_to_xcom(run: RunResult) -> dict[str, Any]:
-    """The same of a run with rounds, and the plan of all of them: that of the task `plan` is the first one's."""
+    """The same of a run that follows, and all of its plans as one: that of the task `plan` is the first."""
     from mirror.copy.job import results_to_columns
     from mirror.plan.model import to_columns
 
     totals = {"lanes": len(run.results), "records": sum(result.records for result in run.results)}
-    return to_xcom(results_to_columns(run.results) | {"plan": to_columns(run.whole_plan), "rounds": run.rounds}, totals)
+    return to_xcom(results_to_columns(run.results) | {"plan": to_columns(run.whole_plan), "plans": run.plans}, totals)
 
 
 def run_from_xcom(value: Value | None) -> RunResult | None:
-    """The opposite of `run_to_xcom`; None for a run without rounds, and where XCom has only totals."""
+    """The opposite of `run_to_xcom`; None for a run that does not follow, and where XCom has only totals."""
     document = from_xcom(value) if value is not None else None
     if document is None or "plan" not in document:
         return None
@@ -73,7 +73,7 @@ def run_from_xcom(value: Value | None) -> RunResult | None:
     from mirror.copy.run_result import RunResult
     from mirror.plan.model import from_columns
 
-    return RunResult(from_columns(document["plan"]), tuple(results_from_columns(document)), document["rounds"])
+    return RunResult(from_columns(document["plan"]), tuple(results_from_columns(document)), document["plans"])
 
 
 def results_from_xcom(value: Value | None) -> list[LaneResult]:
@@ -133,7 +133,7 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
     from mirror.copy.verdict import FAILED, Verdict, verdict
     from mirror.plan.model import from_columns
 
-    of_rounds, first, ledger = run_from_xcom(results), from_xcom(plan), from_xcom(published)
+    followed, first, ledger = run_from_xcom(results), from_xcom(plan), from_xcom(published)
     syncs = _syncs_from_xcom(ledger if ledger is not None else published["totals"])
     if results is not None and "verdict" in results:
         document = results["verdict"]
@@ -145,7 +145,7 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
         }
         state = FAILED if errors else document["state"]
         return Verdict(**{**document, "state": state, "errors": errors, **optional}, notices=syncs.notices)
-    planned = of_rounds.plan if of_rounds is not None else from_columns(first) if first is not None else None
+    planned = followed.plan if followed is not None else from_columns(first) if first is not None else None
     if planned is None or ledger is None:
         message = "The copy ended without a verdict, and what was planned is too much to stand in XCom."
         return Verdict(FAILED, (JobFailed(message, next="The next run goes on behind what was committed.").report(),))

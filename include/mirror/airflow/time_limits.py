@@ -13,7 +13,7 @@ LONGEST_QUIET = timedelta(minutes=10)
 
 
 def copy_limit(flow: Flow) -> timedelta:
-    """A copy's limit, and that of a backfill's slice. With rounds too: none of them copies past mirror.run.max.seconds."""
+    """A copy's limit, and that of a backfill's slice. One that follows ends after mirror.run.max.seconds too."""
     return timedelta(seconds=flow.value("mirror.run.max.seconds")) + BESIDE_COPYING
 
 

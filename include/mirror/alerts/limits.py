@@ -49,10 +49,10 @@ def run_seconds(flow: "Flow", what: str) -> int | None:
 
 
 def _copy_seconds(flow: "Flow") -> int:
-    """For how long a run copies; with rounds, one that a person starts waits besides for the run before it, which goes on until the next is
-    due."""
+    """For how long a run copies; where runs follow, one that a person starts waits besides for the run before it, which goes on until the
+    next is due."""
     longest = int(flow.value("mirror.run.max.seconds"))
-    waits = min(longest, int(flow.value("mirror.copy.interval.seconds"))) if flow.value("mirror.rounds.seconds") else 0
+    waits = min(longest, int(flow.value("mirror.copy.interval.seconds"))) if flow.value("mirror.follow.seconds") else 0
     return longest + waits
 
 

@@ -5,8 +5,8 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +15,7 @@ from mirror.cli.answer import Answer, Piece, table
 from mirror.cli.progress import progress
 from mirror.config import Flow
 from mirror.copy.batch_text import batches_text
+from mirror.copy.follow import Copy, Following
 from mirror.copy.job import watermarks_to_columns
 from mirror.copy.ledger_progress import positions
 from mirror.copy.model import LaneResult
@@ -23,11 +24,11 @@ from mirror.copy.run_result import RunResult
 from mirror.copy.verdict import Verdict, other_runs_text, verdict
 from mirror.plan.model import Plan
 from mirror.plan.run import plan
+from mirror.spark.connect_url import is_connect
 from mirror.status.formatting import duration
 from mirror.sync.step import run_by_hand
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
-_SECONDS_WORTH_A_PLAN = 2.0
 _LOOK_SECONDS = 2.0
 """How often the ledger is asked how far the copy is."""
 
@@ -57,7 +58,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     run_name = run_by_hand("copy")
     done = _follow(flow, options, planned, run_name) if options.follow else _copy_once(flow, options, planned, run_name)
     published = publish(flow, done.plan, done.results, run=run_name) if done.plan.has_work else Published()
-    judged = verdict(done.plan, done.results, published)
+    judged = verdict(done.whole_plan, done.results, published)
     result = {
         "records": judged.records,
         "bytes": judged.bytes,
@@ -76,36 +77,59 @@ def _copy_once(flow: Flow, options: argparse.Namespace, planned: Plan, run_name:
 
 
 def _follow(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: str) -> RunResult:
-    """Copies and follows until the time is over. A decision ends the lanes of a plan, and the next plan goes by it."""
-    until, done = time.monotonic() + options.follow, RunResult(planned)
-    with _stopped_by_interrupt(in_threads=options.without_spark) as stop:
-        copy = copier(flow, options, run_name, stop)
-        while planned.has_work:
-            done = done.copied(planned, copy(planned))
-            seconds, read = until - time.monotonic(), (planned.control_end, planned.source_topics)
-            if stop.is_set() or seconds < _SECONDS_WORTH_A_PLAN:
-                break
-            planned = plan(flow, by_person=True, follow_for=seconds)
-            if (planned.control_end, planned.source_topics) == read:
-                break
-            done = done.planned(planned)
-    return done
+    """Copies and follows until the time is over: in this process, in a session of a Spark server, or in a Spark job."""
+    due, master = time.monotonic() + options.follow, None if options.without_spark else _master(flow, options)
+    if master is not None and not is_connect(master):
+        from mirror.copy.job import follow_with_spark
+
+        with _progress(flow, planned, run_name):
+            return follow_with_spark(flow, planned, run_name, master, due)
+    with _stopped_by_interrupt(in_threads=master is None) as stop, _copying(run_name, master, stop) as copy:
+
+        def copy_visibly(now: Flow, newest: Plan, max_bytes: int) -> Sequence[LaneResult]:
+            """Copies by one plan, and shows how far it is."""
+            with _progress(now, newest, run_name):
+                return copy(now, newest, max_bytes)
+
+        following = Following(flow, RunResult(planned), run_name, due, lambda seconds: not stop.wait(seconds), plan=planned)
+        return following.run(copy_visibly)
 
 
-def copier(
-    flow: Flow, options: argparse.Namespace, run_name: str, stop: threading.Event | None = None
-) -> Callable[[Plan], list[LaneResult]]:
-    """Returns the copy to use: a Spark job, or this process with `--without-spark`. `stop`: of a copy that follows, as
-    `_stopped_by_interrupt` gives it."""
+@contextmanager
+def _copying(run_name: str, master: str | None, stop: threading.Event) -> Iterator[Copy]:
+    """The copy by one plan after the other: in threads of this process, or in one session of a Spark server. There Ctrl-C ends it at once,
+    and the ledger says what was copied."""
+    if master is None:
+        from mirror.copy.run import copy_in_process
+
+        yield lambda flow, planned, max_bytes: copy_in_process(flow, planned, run_name, max_bytes, stop)
+        return
+    from mirror.copy.connect import following_in_session
+
+    with following_in_session(master, run_name) as copy:
+
+        def copy_until_interrupt(flow: Flow, planned: Plan, max_bytes: int) -> Sequence[LaneResult]:
+            """Copies by one plan."""
+            try:
+                return copy(flow, planned, max_bytes)
+            except KeyboardInterrupt:
+                stop.set()
+                return []
+
+        yield copy_until_interrupt
+
+
+def copier(flow: Flow, options: argparse.Namespace, run_name: str) -> Callable[[Plan], list[LaneResult]]:
+    """Returns the copy to use: a Spark job, or this process with `--without-spark`."""
 
     def copy(planned: Plan) -> list[LaneResult]:
         """Copies what was planned, and shows how far it is."""
-        offsets = sum(part.offsets for part in planned.ranges)
-        reached, lasts = lambda: positions(flow, planned, run_name), planned.follow_for or None
-        with progress(_begins(planned, offsets), offsets, reached, _LOOK_SECONDS, lasts):
+        with _progress(flow, planned, run_name):
             if options.without_spark:
-                return _in_process(flow, planned, run_name, stop)
-            return _with_spark(flow, planned, options, run_name, stop)
+                from mirror.copy.run import copy_in_process
+
+                return copy_in_process(flow, planned, run_name)
+            return _on_spark(flow, planned, run_name, _master(flow, options))
 
     return copy
 
@@ -113,7 +137,7 @@ def copier(
 @contextmanager
 def _stopped_by_interrupt(in_threads: bool) -> Iterator[threading.Event]:
     """An event that Ctrl-C sets. Lanes `in_threads` of this process end by it after their open transactions, and a second Ctrl-C
-    interrupts them; a Spark job is ended by the first."""
+    interrupts them; what Spark copies is ended by the first."""
     stop = threading.Event()
     if not in_threads or threading.current_thread() is not threading.main_thread():
         yield stop
@@ -130,6 +154,14 @@ def _stopped_by_interrupt(in_threads: bool) -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
+def _progress(flow: Flow, planned: Plan, run_name: str) -> AbstractContextManager[None]:
+    """Shows how far the copy by a plan is."""
+    offsets = sum(part.offsets for part in planned.ranges)
+    return progress(
+        _begins(planned, offsets), offsets, lambda: positions(flow, planned, run_name), _LOOK_SECONDS, planned.follow_for or None
+    )
+
+
 def _begins(planned: Plan, offsets: int) -> str:
     if planned.follow_for:
         return f"{planned.flow}: copying and following {len(planned.ranges):,} partitions for {duration(planned.follow_for)}."
@@ -137,34 +169,20 @@ def _begins(planned: Plan, offsets: int) -> str:
     return f"{planned.flow}: copying up to {offsets:,} records{history} of {len(planned.ranges):,} partitions."
 
 
-def _in_process(flow: Flow, planned: Plan, run_name: str, stop: threading.Event | None) -> list[LaneResult]:
-    from mirror.copy.run import copy_in_process
-
-    return copy_in_process(flow, planned, run_name, stop=stop)
-
-
-def _with_spark(flow: Flow, planned: Plan, options: argparse.Namespace, run_name: str, stop: threading.Event | None) -> list[LaneResult]:
-    """Copies with Spark. Ctrl-C ends a Spark job at once; of one that follows the ledger says what it copied."""
-    try:
-        return _on_spark(flow, planned, options, run_name)
-    except KeyboardInterrupt:
-        if stop is None:
-            raise
-        stop.set()
-        return []
-
-
-def _on_spark(flow: Flow, planned: Plan, options: argparse.Namespace, run_name: str) -> list[LaneResult]:
-    from mirror.copy.job import copy_with_spark
-    from mirror.spark.connect_url import is_connect
+def _master(flow: Flow, options: argparse.Namespace) -> str:
     from mirror.spark.start import master_by_hand
 
-    master = master_by_hand(options.master, flow.value("mirror.spark.connection"))
+    return master_by_hand(options.master, flow.value("mirror.spark.connection"))
+
+
+def _on_spark(flow: Flow, planned: Plan, run_name: str, master: str) -> list[LaneResult]:
     if is_connect(master):
         from mirror.copy.connect import copy_in_session, copy_session
 
         with copy_session(flow, planned, master) as session:
             return copy_in_session(session, flow, planned, run_name)
+    from mirror.copy.job import copy_with_spark
+
     return copy_with_spark(flow, planned, run_name, master)
 
 

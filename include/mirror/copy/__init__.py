@@ -10,7 +10,7 @@
 | `remote_partitions` | the target as a lane finds it |
 | `engine`, `batches/` | moves a transaction: what it is given and gives back; what moves it, batch by batch |
 | `model`, `run`, `job` | a lane's task and result, lanes side by side in a process, and as a Spark job |
-| `rounds`, `run_result` | a run that plans and copies anew until the next one is due, and what came of its rounds together |
+| `follow`, `run_result` | a run that follows until the next one is due, and what came of its plans together |
 | `publish`, `verdict` | after the copy: what the ledger says, and whether that is what was planned |
 
 `audit`, `decide`, `status` and every room above them may import it.

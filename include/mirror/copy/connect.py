@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from mirror.config import Flow
-from mirror.copy.model import LaneResult, RoundBudget
-from mirror.copy.rounds import CopyRound
+from mirror.copy.follow import Copy
+from mirror.copy.model import LaneResult
 from mirror.copy.run import copy_on_spark
 from mirror.plan.model import Plan
 from mirror.spark.connect import ConnectSession, SayLines, connected
@@ -27,20 +27,22 @@ def copy_in_session(session: ConnectSession, flow: Flow, plan: Plan, run: str) -
 
 
 @contextmanager
-def rounds_in_session(master: str, run: str, opened: Callable[[ConnectSession], None], say: SayLines = write_lines) -> Iterator[CopyRound]:
-    """The copy of one round after the other, all of them in one session. It is opened for the first of them, and `opened` gets it."""
+def following_in_session(
+    master: str, run: str, opened: Callable[[ConnectSession], None] = lambda _session: None, say: SayLines = write_lines
+) -> Iterator[Copy]:
+    """The copy by one plan after the other, all of them in one session. It is opened for the first of them, and `opened` gets it."""
     with ExitStack() as until_end:
         sessions: list[tuple[ConnectSession, int]] = []
 
-        def copy(flow: Flow, plan: Plan, budget: RoundBudget) -> list[LaneResult]:
-            """Copies one round. Where it fails, what still runs on the server is interrupted."""
+        def copy(flow: Flow, plan: Plan, max_bytes: int) -> list[LaneResult]:
+            """Copies by one plan. Where it fails, what still runs on the server is interrupted."""
             if not sessions:
                 session = until_end.enter_context(copy_session(flow, plan, master, say))
                 opened(session)
                 sessions.append((session, session.cores))
             session, cores = sessions[0]
             try:
-                return copy_on_spark(flow, plan, run, cores, session.run, budget)
+                return copy_on_spark(flow, plan, run, cores, session.run, max_bytes)
             except BaseException:
                 session.interrupt()
                 raise

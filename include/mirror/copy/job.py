@@ -5,6 +5,7 @@ Both are JSON, the results as columns, in the job's files and in XCom alike.
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
@@ -127,34 +128,34 @@ def write_results(path: Path, results: Iterable[LaneResult]) -> None:
 
 
 def run_to_columns(result: RunResult) -> dict[str, Any]:
-    """A run of several rounds: its lanes' results, and the plan of all rounds together."""
+    """A run that follows: its lanes' results, and what all of its plans were together."""
     failure = result.failure.as_dict() if result.failure else None
-    return {"results": results_to_columns(result.results), "plan": to_columns(result.plan), "rounds": result.rounds, "failure": failure}
+    return {"results": results_to_columns(result.results), "plan": to_columns(result.plan), "plans": result.plans, "failure": failure}
 
 
 def run_from_columns(document: Mapping[str, Any]) -> RunResult:
     """The opposite of `run_to_columns`."""
     failure = ErrorReport.from_dict(document["failure"]) if document["failure"] else None
     results = tuple(results_from_columns(document["results"]))
-    return RunResult(from_columns(document["plan"]), results, document["rounds"], failure)
+    return RunResult(from_columns(document["plan"]), results, document["plans"], failure)
 
 
 def keep_run(path: Path, result: RunResult) -> None:
-    """Writes down how far a run is that goes on: should its driver die, the submitter knows of the rounds before."""
+    """Writes down how far a run is that follows. Should its driver die, its submitter knows what it was to copy."""
     failure = JobFailed(
-        f"The Spark job ended in the middle of its rounds, after {result.rounds} of them.",
+        "The Spark job ended while its lanes copied or followed.",
         next="Look at the job's output above; what was committed is in the ledger, and the next run goes on behind it.",
     )
     write_run(path, replace(result, failure=failure.report()))
 
 
 def write_run(path: Path, result: RunResult) -> None:
-    """Hands a run of several rounds back to the submitter."""
+    """Hands a run that followed back to the submitter."""
     write_private(path, run_to_columns(result))
 
 
 def read_run(path: Path, detail: str = "") -> RunResult:
-    """What a run of several rounds did. Raises as `read_answer`."""
+    """What a run that followed did. Raises as `read_answer`."""
     return run_from_columns(read_answer(path, detail))
 
 
@@ -166,11 +167,11 @@ def read_results(path: Path, detail: str = "") -> list[LaneResult]:
 JOB = JOBS / "copy_ranges.py"
 
 
-def arguments(files: JobFiles, flow: str, run: str, begun: float | None = None) -> list[str]:
-    """The job's own arguments. `run` names the run in the ledger; `begun` says that it goes on with rounds, and since when it copies: while
+def arguments(files: JobFiles, flow: str, run: str, due: float | None = None) -> list[str]:
+    """The job's own arguments. `run` names the run in the ledger; `due` says that it follows, and until when by the monotonic clock: while
     this process lives."""
-    rounds = () if begun is None else (str(begun), str(os.getpid()))
-    return [str(files.plan), str(files.result), flow, run, *rounds]
+    following = () if due is None else (str(time.time() + due - time.monotonic()), str(os.getpid()))
+    return [str(files.plan), str(files.result), flow, run, *following]
 
 
 def copy_with_spark(flow: Flow, plan: Plan, run: str = "", master: str = LOCAL_MASTER) -> list[LaneResult]:
@@ -182,3 +183,13 @@ def copy_with_spark(flow: Flow, plan: Plan, run: str = "", master: str = LOCAL_M
     with job_files(plan) as files:
         job = Job(JOB, f"mirror copy {plan.flow}", arguments(files, plan.flow, run))
         return read_results(files.result, submit(job, files, flow, master))
+
+
+def follow_with_spark(flow: Flow, plan: Plan, run: str, master: str, due: float) -> RunResult:
+    """The same for a run that follows until `due`, by the monotonic clock. Ctrl-C ends the job at once: the ledger says what it copied."""
+    with job_files(plan) as files:
+        job = Job(JOB, f"mirror copy {plan.flow}", arguments(files, plan.flow, run, due))
+        try:
+            return read_run(files.result, submit(job, files, flow, master))
+        except KeyboardInterrupt:
+            return replace(read_run(files.result), failure=None) if files.result.exists() else RunResult(plan)

@@ -39,8 +39,6 @@ class LaneLog:
         self._records = self._bytes = self._transactions = 0
         self._unsaid = ""
         self._ways = ""
-        self._level = logging.INFO if task.round == 1 else logging.DEBUG
-        """Of what every round would say: later rounds have one line for all lanes."""
 
     # ------------------------------------------------------------ beginning
 
@@ -60,7 +58,7 @@ class LaneLog:
     def _say_begun(self) -> None:
         """Says what `begins` has left to the next line."""
         if self._unsaid:
-            log.log(self._level, "%s", self._unsaid)
+            log.info("%s", self._unsaid)
         self._unsaid = ""
 
     def fenced(self, ledger_end: int, records: Mapping[TopicPartition, LedgerRecord]) -> None:
@@ -71,8 +69,7 @@ class LaneLog:
         starts = [f"{tp}@{record.watermark} -> {record.target_topic}@{record.target_next}" for tp, record in sorted(begun.items())]
         starts += [f"{tp} is new" for tp in sorted(self._at) if tp not in begun]
         subject, self._unsaid = f"{self._unsaid} It" if self._unsaid else self._lane, ""
-        log.log(
-            self._level,
+        log.info(
             "%s has fenced earlier attempts (%s) and read its ledger %s-%d up to %d; watermarks: %s%s.",
             *(subject, self._task.transactional_id, self._task.ledger_topic, self._task.lane, ledger_end, _listed(starts)),
             self._written(begun),
@@ -144,7 +141,7 @@ class LaneLog:
     def follows(self, partitions: int, every: float) -> None:
         """What was planned is copied, and the lane does not end."""
         self._say_begun()
-        log.log(self._level, "%s follows %s from now on, every %g s.", self._lane, count_text(partitions, "partition"), every)
+        log.info("%s follows %s from now on, every %g s.", self._lane, count_text(partitions, "partition"), every)
 
     def follows_to(self, ends: Mapping[TopicPartition, int]) -> None:
         """How far a turn of following is to copy partitions."""
@@ -171,8 +168,7 @@ class LaneLog:
         elif left_out:
             log.warning("%s ended: %s; %s; %s left out.", self._lane, self._figures(), self._remaining(), count_text(left_out, "partition"))
         else:
-            log.log(
-                self._level,
+            log.info(
                 "%s ended: %s; %s.",
                 self._lane,
                 self._figures(),

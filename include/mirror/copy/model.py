@@ -78,8 +78,6 @@ class LaneTask(ResolvedFlow):
     """Up to where the plan read the control topic. A decision after it ends a lane that follows."""
     known_topics: KnownTopics | None = None
     """What the plan knew of the source's topics. Others end a lane that follows; None: the lane does not ask."""
-    round: int = 1
-    """Which round of its run it is; of later ones than the first the lane says at DEBUG what is no trouble."""
 
     @property
     def producer_client_id(self) -> str:
@@ -96,15 +94,6 @@ class LaneTask(ResolvedFlow):
             beginning_at(settings, place) for settings in (ours.target_admin, ours.target_consumer, ours.target_producer)
         )
         return replace(self, clients=replace(ours, target_admin=admin, target_consumer=consumer, target_producer=producer))
-
-
-@dataclass(frozen=True)
-class RoundBudget:
-    """What is left of the run's seconds and bytes (−1: no limit) when a round begins, and which round that is."""
-
-    round: int
-    seconds: float
-    bytes: int
 
 
 @dataclass(frozen=True)

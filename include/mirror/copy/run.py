@@ -14,7 +14,7 @@ from mirror.copy.batches.engine import BatchEngine
 from mirror.copy.budget import copy_in_shares
 from mirror.copy.history import advised
 from mirror.copy.lane import LaneCopy
-from mirror.copy.model import LaneResult, LaneTask, RoundBudget
+from mirror.copy.model import LaneResult, LaneTask
 from mirror.errors import MirrorError, unexpected
 from mirror.kafka.client_log import REPEATS, said_by
 from mirror.offsets.partition import lane_of, transactional_id
@@ -44,19 +44,17 @@ MODULES = ("mirror.copy.run",)
 """What it imports for that."""
 
 
-def lane_tasks(flow: Flow, plan: Plan, run: str = "", budget: RoundBudget | None = None) -> list[LaneTask]:
+def lane_tasks(flow: Flow, plan: Plan, run: str = "", max_bytes: int | None = None) -> list[LaneTask]:
     """One task for each lane that has work, in the plan's order. The tasks hold resolved secrets: never log or store them.
 
-    Each has the budget of the whole run, or what `budget` says is left of it; `copy_in_shares` shares it. Raises PlanMismatch if the plan
-    was made with another configuration.
+    Each has the budget of the whole run, or the bytes that are left of it; `copy_in_shares` shares it. Raises PlanMismatch if the plan was
+    made with another configuration.
     """
     check_configuration(plan.config_hash, flow.config_hash)
     by_lane = _by_lane(plan.ranges, flow.value("mirror.lanes"))
     common = _Common(flow, plan, run)
     tasks = [common.task(lane, tuple(ranges)) for lane, ranges in by_lane.items()]
-    if budget is None:
-        return tasks
-    return [replace(task, round=budget.round, max_seconds=budget.seconds, max_bytes=budget.bytes) for task in tasks]
+    return tasks if max_bytes is None else [replace(task, max_bytes=max_bytes) for task in tasks]
 
 
 def lane_task(flow: Flow, plan: Plan, lane: int, run: str = "") -> LaneTask:
@@ -87,27 +85,27 @@ def _copied(task: LaneTask, stop: threading.Event | None, discovery: Discovery |
 
 
 def copy_in_process(
-    flow: Flow, plan: Plan, run: str = "", budget: RoundBudget | None = None, stop: threading.Event | None = None
+    flow: Flow, plan: Plan, run: str = "", max_bytes: int | None = None, stop: threading.Event | None = None
 ) -> list[LaneResult]:
-    """Copies all lanes in this process, a few at a time. Once `stop` is set, each ends after its open transaction."""
-    tasks = lane_tasks(flow, plan, run, budget)
+    """Copies all lanes in this process, a few at a time. Once `stop` is set, each ends after its open transaction. `max_bytes` as in
+    `lane_tasks`."""
+    tasks = lane_tasks(flow, plan, run, max_bytes)
     return copy_in_shares(tasks, _at_once(tasks), partial(copy_side_by_side, stop=stop))
 
 
-def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread, budget: RoundBudget | None = None) -> list[LaneResult]:
-    """Copies all lanes on the workers of a Spark with so many cores. `budget` is that of a round; None: that of a whole run."""
+def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread, max_bytes: int | None = None) -> list[LaneResult]:
+    """Copies all lanes on the workers of a Spark with this many cores. `max_bytes` as in `lane_tasks`."""
 
     def copy(tasks: Sequence[LaneTask]) -> list[LaneResult]:
         """Spreads lanes over Spark's tasks."""
         # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes. Lanes that
         # follow all run at the same time.
         slices = min(len(tasks), max(cores, 0 if plan.follow_for else -(-len(tasks) // LANES_AT_ONCE)))
-        level = logging.DEBUG if tasks[0].round > 1 else logging.INFO
         at_once = -(-len(tasks) // slices) if plan.follow_for else LANES_AT_ONCE
-        log.log(level, "Lanes with work: %d; tasks of Spark: %d, each with up to %d lanes side by side.", len(tasks), slices, at_once)
+        log.info("Lanes with work: %d; tasks of Spark: %d, each with up to %d lanes side by side.", len(tasks), slices, at_once)
         return spread(ON_WORKERS, tasks, slices)
 
-    tasks = lane_tasks(flow, plan, run, budget)
+    tasks = lane_tasks(flow, plan, run, max_bytes)
     return copy_in_shares(tasks, max(_at_once(tasks), cores * LANES_AT_ONCE), copy)
 
 
@@ -164,7 +162,7 @@ class _Common:
             transaction_max_bytes=flow.value("mirror.transaction.max.bytes"),
             transaction_timeout_ms=flow.value("mirror.transaction.timeout.ms"),
             max_seconds=self._plan.follow_for or flow.value("mirror.run.max.seconds"),
-            follow_seconds=flow.value("mirror.follow.seconds") if self._plan.follow_for else 0.0,
+            follow_seconds=float(flow.value("mirror.follow.seconds") or 1) if self._plan.follow_for else 0.0,
             control_end=self._plan.control_end,
             known_topics=self._known_topics,
             max_bytes=flow.value("mirror.run.max.bytes"),

@@ -1,4 +1,4 @@
-"""What a run planned and did: of one pass, or of several rounds together."""
+"""What a run planned and did: by one plan, or by several together."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -14,14 +14,14 @@ Totals = tuple[int, int]
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run of so many rounds. `plan` has each partition that one of them was to copy, from where the first of them began to where the last
+    """A run by `plans` plans. `plan` has each partition that one of them was to copy, from where the first of them began to where the last
     one was to come, with the ledger's totals of before the first. Its errors are those of the newest plan: what is still true."""
 
     plan: Plan
     results: tuple[LaneResult, ...] = ()
-    rounds: int = 1
+    plans: int = 1
     failure: ErrorReport | None = None
-    """Why no further round could be planned, if that is how the run ended."""
+    """Why no further plan could be made, if that is how the run ended."""
 
     @property
     def whole_plan(self) -> Plan:
@@ -33,15 +33,15 @@ class RunResult:
         """How many bytes the lanes say that they copied."""
         return sum(mark.bytes for result in self.results for mark in result.watermarks)
 
-    def planned(self, plan: Plan, rounds: int = 1) -> "RunResult":
-        """The same after so many rounds more, of which the newest made this plan; nothing is said of its ranges."""
+    def planned(self, plan: Plan, plans: int = 1) -> "RunResult":
+        """The same after that many plans more, the newest of which is this; nothing is said of its ranges."""
         of_lanes = {(error.code, error.topic, error.partition, error.offset) for result in self.results for error in result.errors}
         errors = [error for error in plan.errors if (error.code, error.topic, error.partition, error.offset) not in of_lanes]
         notices = tuple(dict.fromkeys((*self.plan.notices, *plan.notices)))
         newest = replace(
             plan, ranges=self.plan.ranges, errors=tuple(errors), notices=notices, time=self.plan.time, by_person=self.plan.by_person
         )
-        return replace(self, plan=newest, rounds=self.rounds + rounds, failure=None)
+        return replace(self, plan=newest, plans=self.plans + plans, failure=None)
 
     def copied(self, plan: Plan, answers: Iterable[LaneResult]) -> "RunResult":
         """The same after the ranges of a plan were copied, or should have been."""
@@ -59,13 +59,13 @@ class RunResult:
 
     def at_rest(self, plan: Plan, lanes: int) -> "RunResult":
         """The same without the errors of whole lanes that have no work by this newest plan: nothing of theirs is left undone."""
-        busy = {lane_of(planned.topic, planned.partition, lanes) for planned in plan.ranges}
+        busy = {lane_of(planned.topic, planned.partition, lanes) for planned in plan.ranges if planned.is_work}
         results = (result if result.lane in busy else _without_errors(result, frozenset()) for result in self.results)
         return replace(self, results=tuple(results))
 
     def then(self, later: "RunResult") -> "RunResult":
-        """The same with the rounds that went on from the newest one."""
-        both = self.copied(later.plan, later.results).planned(later.plan, later.rounds - 1)
+        """The same with what went on by the newest plan."""
+        both = self.copied(later.plan, later.results).planned(later.plan, later.plans - 1)
         return replace(both, failure=later.failure)
 
     def elsewhere(self, plan: Plan, runs: Mapping[TopicPartition, str], run: str, lanes: int) -> list[LaneResult]:
@@ -96,7 +96,7 @@ def _without_errors(result: LaneResult, again: Set[TopicPartition]) -> LaneResul
         if error.topic is not None
         and (error.topic not in topics if error.partition is None else TopicPartition(error.topic, error.partition) not in again)
     ]
-    return replace(result, errors=tuple(errors))
+    return replace(result, errors=tuple(errors), stopped=tuple(tp for tp in result.stopped if tp not in again))
 
 
 def _totals(planned: Range) -> Totals:
@@ -104,7 +104,7 @@ def _totals(planned: Range) -> Totals:
 
 
 def _longer(first: Range, newest: Range) -> Range:
-    """The range of a partition that two rounds were to copy. Where a person let it go on elsewhere, it begins there."""
+    """The range of a partition of two plans. Where a person let it go on elsewhere, it begins there."""
     start = newest.start if newest.reason == DECIDED or newest.start < first.start else first.start
     decisions = tuple(dict.fromkeys((*first.decisions, *newest.decisions)))
     return replace(newest, start=start, records=first.records, bytes=first.bytes, decisions=decisions)

@@ -56,6 +56,11 @@ class Range:
         return TopicPartition(self.topic, self.partition)
 
     @property
+    def is_work(self) -> bool:
+        """Whether there is anything to copy or to commit. The empty range of a partition that is only followed has nothing."""
+        return bool(self.offsets) or self.reason != BEHIND
+
+    @property
     def offsets(self) -> int:
         """The number of offsets between start and end: an upper bound of the records."""
         return self.end - self.start
@@ -96,6 +101,11 @@ class Plan:
     def has_work(self) -> bool:
         """Whether a copy job has anything to do."""
         return bool(self.ranges)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is to be copied at the moment."""
+        return not any(planned.is_work for planned in self.ranges)
 
 
 _COLUMNS = ("topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes")

@@ -27,6 +27,6 @@ def test_a_copy_may_take_its_budget_in_addition(make_flow) -> None:
     flow = make_flow("mirror.deadline.run.seconds = 100", "mirror.run.max.seconds = 77")
     assert (run_seconds(flow, "copy"), run_seconds(flow, "freshness")) == (177, 100)
     assert run_seconds(make_flow("mirror.deadline.run.seconds = -1"), "copy") is None
-    flow = make_flow("mirror.deadline.run.seconds = 100", "mirror.run.max.seconds = 77", "mirror.rounds.seconds = 2")
+    flow = make_flow("mirror.deadline.run.seconds = 100", "mirror.run.max.seconds = 77", "mirror.follow.seconds = 2")
     assert run_seconds(flow, "copy") == 237, "one that a person starts waits until the run before it has ended, which a minute later it has"
     assert run_seconds(make_flow("mirror.heartbeats.trigger = true"), "heartbeats") is None

@@ -8,35 +8,40 @@ from dataclasses import replace
 import pytest
 
 from mirror.cli import copy as command
-from mirror.copy.model import LaneResult, Watermark
+from mirror.copy.model import NEWS, LaneResult, Watermark
 from mirror.copy.publish import Published
+from mirror.kafka.ledger import LedgerView
 from mirror.plan.model import BEHIND, Plan, Range
+from mirror.plan.run import PlanContext
 from tests.unit.cli.command_line import THREE_FLOWS
 
 FOLLOW = ("copy", "--without-spark", "--json", "--flow", "east->west", "--follow")
 
 
 class Flow:
-    """A flow of one partition. Each copy brings ten records; `ends` has where the control topic ends as each plan reads it."""
+    """A flow of one partition. Each copy brings ten records; the first ones, `news` of them, end for something new."""
 
     def __init__(self, monkeypatch):
-        self.ends, self.plans, self.copies = [5], [], 0
+        self.news, self.plans, self.copies = 0, [], 0
         self.while_copying = lambda stop: None
         monkeypatch.setattr(command, "plan", self.plan)
+        monkeypatch.setattr("mirror.copy.follow.plan_context", self.plan_context)
         monkeypatch.setattr(command, "publish", self.publish)
         monkeypatch.setattr("mirror.copy.run.copy_in_process", self.copy)
 
     def plan(self, flow, by_person, follow_for=0.0):
-        end = self.ends.pop(0) if len(self.ends) > 1 else self.ends[0]
         self.plans.append(follow_for)
         start = 10 * self.copies
-        return Plan(flow.name, (Range("orders", 0, "id", start, start, BEHIND, records=start),), follow_for=follow_for, control_end=end)
+        return Plan(flow.name, (Range("orders", 0, "id", start, start, BEHIND, records=start),), follow_for=follow_for)
 
-    def copy(self, _flow, plan, _run, stop):
+    def plan_context(self, flow, by_person, follow_for):
+        return PlanContext(self.plan(flow, by_person, follow_for), LedgerView(), {}, {})
+
+    def copy(self, _flow, plan, _run, max_bytes=None, stop=None):
         self.while_copying(stop)
         self.copies += 1
         end = 10 * self.copies
-        return [LaneResult(0, (Watermark("orders", 0, end, end, 10, 100),))]
+        return [LaneResult(0, (Watermark("orders", 0, end, end, 10, 100),), ended_for=NEWS if self.copies <= self.news else "")]
 
     def publish(self, _flow, plan, results, run):
         (mark,) = (mark for result in results for mark in result.watermarks)
@@ -63,10 +68,10 @@ def test_without_it_a_copy_ends_with_its_plan(run, flow):
 
 
 def test_a_decision_in_its_middle_counts_from_the_next_plan_on(run, flow):
-    flow.ends = [5, 8, 8]
+    flow.news = 1
     code, output, _ = run(*FOLLOW, "10m")
     assert code == 0
-    assert (len(flow.plans), flow.copies) == (3, 2), "the third plan tells that nobody decided anything, and is not copied"
+    assert (len(flow.plans), flow.copies) == (2, 2)
     assert json.loads(output)["flows"][0]["result"]["records"] == 20
 
 
@@ -77,7 +82,7 @@ def test_ctrl_c_ends_it_and_what_was_copied_is_told(run, flow):
         os.kill(os.getpid(), signal.SIGINT)
         assert stop.wait(10)
 
-    flow.while_copying, flow.ends = interrupted, [5, 8]
+    flow.while_copying, flow.news = interrupted, 1
     code, output, _ = run(*FOLLOW, "10m")
     assert (code, json.loads(output)["flows"][0]["result"]["records"], len(flow.plans)) == (0, 10, 1)
     assert signal.getsignal(signal.SIGINT) is before
@@ -87,7 +92,7 @@ def test_a_spark_job_is_ended_by_ctrl_c_and_the_ledger_says_what_it_copied(run, 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "_on_spark", interrupted)
+    monkeypatch.setattr("mirror.copy.job.submit", interrupted)
     monkeypatch.setattr(command, "publish", lambda *_, **__: Published((Watermark("orders", 0, 7, 7, 7, 70),)))
     code, output, _ = run("copy", "--json", "--flow", "east->west", "--follow", "10m")
     assert (code, json.loads(output)["flows"][0]["result"]["records"]) == (0, 7)

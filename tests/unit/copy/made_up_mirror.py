@@ -1,13 +1,14 @@
-"""A flow without brokers: a source, a ledger, a Spark and a clock that live in an object, for rounds."""
+"""A flow without brokers: a source, a ledger, lanes that follow and a clock that live in an object."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from mirror.config import Flow
-from mirror.copy.model import LaneResult, RoundBudget, Watermark
+from mirror.copy.follow import Following
+from mirror.copy.model import NEWS, LaneResult, Watermark
 from mirror.copy.publish import compared
-from mirror.copy.rounds import Rounds, RunTimes
 from mirror.copy.run_result import RunResult
 from mirror.copy.verdict import verdict
 from mirror.errors import ErrorReport
@@ -25,16 +26,19 @@ clusters = east, west
 east.bootstrap.servers = 127.0.0.1:1
 west.bootstrap.servers = 127.0.0.1:1
 east->west.enabled = true
-east->west.mirror.rounds.seconds = 5
+east->west.mirror.follow.seconds = 5
 """
 
 
 @dataclass
 class Mirror:
-    """A source that gets records as the clock says, and a copy that takes all of them in a second."""
+    """A source that gets records as the clock says, and lanes that copy each at once for as long as they follow."""
 
     configured: Callable[..., Flow]
     arrivals: dict[float, dict[str, int]] = field(default_factory=dict)
+    """What arrives how many seconds after the start."""
+    happenings: dict[float, Callable[[], Any]] = field(default_factory=dict)
+    """What else happens when: it ends the lanes for what it answers, or for news."""
     clock: float = START
     ends: dict[str, int] = field(default_factory=dict)
     copied: dict[str, int] = field(default_factory=dict)
@@ -44,15 +48,20 @@ class Mirror:
     errors: list[ErrorReport] = field(default_factory=list)
     notices: tuple[str, ...] = ()
     plans: list[float] = field(default_factory=list)
-    budgets: list[RoundBudget] = field(default_factory=list)
-    happenings: dict[int, Callable[[], Any]] = field(default_factory=dict)
-    """What happens before the plan of a number, counted from 0; an exception is how that plan fails."""
+    """When the run planned."""
+    copies: list[tuple[float, float, int]] = field(default_factory=list)
+    """When each copy began, for how long it was to follow, and with how many bytes left."""
+    looks: list[float] = field(default_factory=list)
+    """When somebody looked whether an idle flow has anything to copy."""
+    failing_plans: dict[int, Exception] = field(default_factory=dict)
+    """How the plan of a number, counted from 0, fails."""
     broken: dict[int, Exception] = field(default_factory=dict)
-    """Which copies fail, counted from 0."""
+    """How the copy of a number ends, after it copied what was there."""
     answers: dict[int, list[ErrorReport]] = field(default_factory=dict)
-    """Which copies copy nothing and answer with these errors."""
+    """Which copies copy nothing in a second, and answer with these errors."""
+    blind: Exception | None = None
+    """Why nobody can look."""
     stopped_at: float = float("inf")
-    throttle: tuple[Any, ...] = ()
     kept: list[RunResult] = field(default_factory=list)
 
     def now(self) -> float:
@@ -65,27 +74,31 @@ class Mirror:
         self.clock += seconds
         return True
 
-    def flow(self) -> Flow:
-        return self.configured()
-
-    def plan(self) -> Plan:
-        for moment in [moment for moment in self.arrivals if moment <= self.clock]:
+    def arrive(self) -> None:
+        for moment in [moment for moment in self.arrivals if START + moment <= self.clock]:
             for topic, records in self.arrivals.pop(moment).items():
                 self.ends[topic] = self.ends.get(topic, 0) + records
+
+    def happen(self) -> list[Any]:
+        """What has happened by now; what each answered."""
+        return [self.happenings.pop(moment)() for moment in sorted(self.happenings) if START + moment <= self.clock]
+
+    def plan(self, follow_for: float = 60.0) -> Plan:
+        self.arrive()
         ranges = tuple(
             Range(topic, 0, "id", start, end, BEHIND, records=start, bytes=start * RECORD_BYTES)
             for topic, end in sorted(self.ends.items())
-            if (start := self.copied.get(topic, 0)) < end and topic not in self.paused
+            if (start := self.copied.get(topic, 0)) <= end and topic not in self.paused
         )
-        return Plan("east->west", ranges, tuple(self.errors), self.notices, decisions=self.throttle)
+        return Plan("east->west", ranges, tuple(self.errors), self.notices, follow_for=follow_for)
 
-    def anew(self, flow: Flow) -> tuple[Flow, PlanContext]:
-        assert flow.name == "east->west"
+    def anew(self, flow: Flow, by_person: bool, follow_for: float) -> tuple[Flow, PlanContext]:
+        assert (flow.name, by_person) == ("east->west", False)
         number = len(self.plans)
         self.plans.append(self.clock - START)
-        if number in self.happenings:
-            self.happenings[number]()
-        return self.flow(), PlanContext(self.plan(), LedgerView(self.ledger()), {}, {})
+        if number in self.failing_plans:
+            raise self.failing_plans[number]
+        return self.configured(), PlanContext(self.plan(follow_for), LedgerView(self.ledger()), {}, {})
 
     def ledger(self) -> dict[TopicPartition, Any]:
         return {TopicPartition(topic, 0): self.record(topic) for topic in self.copied}
@@ -94,30 +107,69 @@ class Mirror:
         offset, writer = self.copied[topic], Writer("", "host", self.writers.get(topic, RUN), WRITTEN_AT)
         return ledger_record(watermark=offset, target_next=offset, records=offset, bytes=offset * RECORD_BYTES, writer=writer)
 
-    def copy(self, _flow: Flow, plan: Plan, budget: RoundBudget) -> Sequence[LaneResult]:
-        number = len(self.budgets)
-        self.budgets.append(budget)
-        self.clock += 1
+    @contextmanager
+    def watch(self, _flow: Flow, plan: Plan, seen: dict[TopicPartition, int]) -> Iterator[Callable[[], bool]]:
+        def has_changed() -> bool:
+            self.looks.append(self.clock - START)
+            if self.blind:
+                raise self.blind
+            self.arrive()
+            moved = {r.topic_partition: end for r in plan.ranges if (end := self.ends[r.topic]) not in (r.end, seen.get(r.topic_partition))}
+            seen.update(moved)
+            return bool(self.happen()) or bool(moved)
+
+        yield has_changed
+
+    def copy(self, _flow: Flow, plan: Plan, max_bytes: int) -> Sequence[LaneResult]:
+        number = len(self.copies)
+        self.copies.append((self.clock - START, plan.follow_for, max_bytes))
+        if number in self.answers:
+            self.clock += 1
+            return [LaneResult(lane_of(plan.ranges[0].topic, 0, 16), errors=tuple(self.answers[number]), ended_for=NEWS)]
+        before = {planned.topic: self.copied.get(planned.topic, 0) for planned in plan.ranges}
+        ended_for = self._follow(list(before), self.clock + plan.follow_for, number in self.broken)
         if number in self.broken:
             raise self.broken[number]
-        if number in self.answers:
-            return [LaneResult(lane_of(plan.ranges[0].topic, 0, 16), errors=tuple(self.answers[number]))]
         results = []
-        for planned in plan.ranges:
-            self.copied[planned.topic], self.writers[planned.topic] = planned.end, RUN
-            mark = Watermark(planned.topic, 0, planned.end, planned.end, planned.offsets, planned.offsets * RECORD_BYTES)
-            results.append(LaneResult(lane_of(planned.topic, 0, 16), (mark,), transactions=1, seconds=1.0, ledger_end=planned.end))
+        for topic, start in before.items():
+            end = self.copied[topic]
+            mark = Watermark(topic, 0, end, end, end - start, (end - start) * RECORD_BYTES)
+            lane = lane_of(topic, 0, 16)
+            results.append(LaneResult(lane, (mark,) if end > start else (), transactions=1, ledger_end=end, ended_for=ended_for))
         return results
 
-    def rounds(self, due: float = 60.0, end: float = 300.0, earlier: RunResult | None = None) -> Rounds:
-        first = self.plan()
-        times = RunTimes(START + due, START + end)
-        result = earlier or RunResult(first)
-        plan = None if earlier else first
-        return Rounds(self.flow(), result, RUN, times, self.wait, plan=plan, anew=self.anew, keep=self.kept.append, now=self.now)
+    def _follow(self, topics: Sequence[str], until: float, at_once: bool) -> str:
+        while True:
+            self.arrive()
+            for topic in topics:
+                self.copied[topic], self.writers[topic] = self.ends[topic], RUN
+            moment = min((START + moment for moment in (*self.arrivals, *self.happenings)), default=until)
+            if at_once or moment >= until:
+                self.clock = self.clock if at_once else until
+                return ""
+            self.clock = moment
+            answered = self.happen()
+            if answered:
+                return answered[0] or NEWS
 
-    def run(self, **times: Any) -> RunResult:
-        return self.rounds(**times).run(self.copy)
+    def following(self, due: float = 60.0, earlier: RunResult | None = None, plan: Plan | None = None) -> Following:
+        result = earlier or RunResult(plan or self.plan())
+        plan = None if earlier else plan or self.plan()
+        return Following(
+            self.configured(),
+            result,
+            RUN,
+            START + due,
+            self.wait,
+            plan=plan,
+            anew=self.anew,
+            watch=self.watch,
+            keep=self.kept.append,
+            now=self.now,
+        )
+
+    def run(self, **options: Any) -> RunResult:
+        return self.following(**options).run(self.copy)
 
     def judged(self, result: RunResult) -> Any:
         return verdict(result.whole_plan, result.results, compared(result.plan, result.results, self.ledger(), RUN))

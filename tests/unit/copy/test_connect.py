@@ -1,7 +1,8 @@
-"""The rounds of a run in one session of a Spark Connect server, which answers as told."""
+"""A run that follows in one session of a Spark Connect server, which answers as told."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 
 from mirror.config import Flow, load
 from mirror.copy import connect
-from mirror.copy.connect import rounds_in_session
-from mirror.copy.model import LaneResult, LaneTask, RoundBudget
+from mirror.copy.connect import following_in_session
+from mirror.copy.model import LaneResult, LaneTask
 from mirror.errors import SparkServerUnavailable
 from mirror.plan.model import BEHIND, Plan, Range
 
@@ -73,19 +74,19 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Session:
     return found
 
 
-def test_rounds_share_a_session_that_the_first_of_them_opens(session: Session, flow: Flow, plan: Plan) -> None:
+def test_the_plans_of_a_run_share_a_session_that_the_first_of_them_opens(session: Session, flow: Flow, plan: Plan) -> None:
     given: list[Any] = []
-    with rounds_in_session("sc://localhost", "run", given.append) as copy:
+    with following_in_session("sc://localhost", "run", given.append) as copy:
         assert (session.said, given) == ([], [])
-        copy(flow, plan, RoundBudget(1, 300.0, -1))
-        copy(flow, plan, RoundBudget(4, 120.0, 70))
+        copy(flow, plan, -1)
+        copy(flow, replace(plan, follow_for=120.0), 70)
     assert (session.said, given) == (["opened", "cores", "run", "run", "closed"], [session])
-    assert [(task.round, task.max_bytes) for task in session.tasks] == [(1, -1), (4, 70)]
+    assert [task.max_bytes for task in session.tasks] == [-1, 70]
     assert session.tasks[1].max_seconds <= 120.0
 
 
-def test_a_round_that_fails_leaves_nothing_running_on_the_server(session: Session, flow: Flow, plan: Plan) -> None:
+def test_a_copy_that_fails_leaves_nothing_running_on_the_server(session: Session, flow: Flow, plan: Plan) -> None:
     session.is_down = True
-    with rounds_in_session("sc://localhost", "run", lambda _: None) as copy, pytest.raises(SparkServerUnavailable):
-        copy(flow, plan, RoundBudget(1, 300.0, -1))
+    with following_in_session("sc://localhost", "run", lambda _: None) as copy, pytest.raises(SparkServerUnavailable):
+        copy(flow, plan, -1)
     assert session.said == ["opened", "cores", "interrupt", "closed"]

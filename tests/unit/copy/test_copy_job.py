@@ -1,4 +1,4 @@
-"""The program of the copy's Spark job, with a Spark that answers by itself: one pass, and rounds."""
+"""The program of the copy's Spark job, with a Spark that answers by itself: by one plan, and following."""
 
 import runpy
 import subprocess
@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from mirror.config import Flow, load
-from mirror.copy import rounds
+from mirror.config import load
+from mirror.copy import follow
 from mirror.copy.job import JOB, arguments, job_files, read_results, read_run
-from mirror.copy.model import LaneResult, LaneTask, Watermark
-from mirror.copy.rounds import RunTimes
+from mirror.copy.model import NEWS, LaneResult, LaneTask, Watermark
 from mirror.kafka.ledger import LedgerView
 from mirror.plan.model import BEHIND, Plan, Range
 from mirror.plan.run import PlanContext
@@ -26,7 +25,7 @@ clusters = east, west
 east.bootstrap.servers = 127.0.0.1:1
 west.bootstrap.servers = 127.0.0.1:1
 east->west.enabled = true
-east->west.mirror.rounds.seconds = 1
+east->west.mirror.follow.seconds = 1
 """
 
 
@@ -52,9 +51,11 @@ def main(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 
     def run_on_workers(_spark: Any, _function: str, tasks: Sequence[LaneTask], _slices: int) -> list[LaneResult]:
         marks = [Watermark(r.topic, 0, r.end, r.end, r.offsets, 7) for task in tasks for r in task.ranges]
-        return [LaneResult(task.lane, (mark,)) for task, mark in zip(tasks, marks, strict=True)]
+        return [LaneResult(task.lane, (mark,), ended_for=NEWS) for task, mark in zip(tasks, marks, strict=True)]
 
     spark.starts, spark.spark_context, spark.run_on_workers = 0, spark_context, run_on_workers  # type: ignore[attr-defined]
+    spark.cancel_with = lambda _spark, wait: spark.waits.append(wait)  # type: ignore[attr-defined]
+    spark.waits = []  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "spark_job", spark)
     monkeypatch.setattr("mirror.spark.driver.log_to_standard_error", lambda _level: None)
     return runpy.run_path(str(JOB))["main"]
@@ -64,38 +65,34 @@ def marks(results: Sequence[LaneResult]) -> list[tuple[int, int]]:
     return [(mark.source_offset, mark.records) for result in results for mark in result.watermarks]
 
 
-def test_a_job_that_is_not_asked_for_rounds_copies_once(plan: Callable[[int], Plan], main: Callable[..., int]) -> None:
+def test_a_job_that_is_not_asked_to_follow_copies_once(plan: Callable[[int], Plan], main: Callable[..., int]) -> None:
     with job_files(plan(5)) as files:
         assert main(*arguments(files, "east->west", "run")) == 0
         assert marks(read_results(files.result)) == [(5, 5)]
 
 
-def test_a_job_makes_its_rounds_with_one_spark_and_as_long_as_its_submitter_lives(
+def test_a_job_follows_with_one_spark_and_as_long_as_its_submitter_lives(
     plan: Callable[[int], Plan], main: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plans: list[int] = []
+    plans: list[float] = []
 
-    def planned_anew(flow: Any) -> PlanContext:
-        plans.append(8)
-        new = plan(8) if len(plans) == 1 else Plan(flow.name)
-        return PlanContext(new, LedgerView({}), {}, {})
+    def planned_anew(flow: Any, by_person: bool, follow_for: float) -> PlanContext:
+        plans.append(follow_for)
+        return PlanContext(plan(8), LedgerView({}), {}, {})
 
-    began: list[float] = []
-
-    def times(_flow: Flow, begun: float) -> RunTimes:
-        began.append(begun)
-        return RunTimes(time.monotonic() + 2.5, time.monotonic() + 300)
-
-    monkeypatch.setattr(rounds, "plan_context", planned_anew)
-    monkeypatch.setattr(rounds, "run_times", times)
+    monkeypatch.setattr(follow, "plan_context", planned_anew)
+    spark = sys.modules["spark_job"]
     with job_files(plan(5)) as files:
-        assert main(*arguments(files, "east->west", "run", 17.5)) == 0
+        assert main(*arguments(files, "east->west", "run", time.monotonic() + 2.2)) == 0
         result = read_run(files.result)
-        assert (marks(result.results), result.failure) == ([(8, 13)], None)
-        assert (result.rounds, began) == (len(plans) + 1, [17.5])
-        assert sys.modules["spark_job"].starts == 1  # type: ignore[attr-defined]
+        assert (result.failure, result.plans) == (None, len(plans) + 1)
+        assert marks(result.results)[0][0] == (8 if plans else 5)
+        assert all(2 <= seconds <= 2.2 for seconds in plans)
+        assert (spark.starts, len(spark.waits)) == (1, 1)  # type: ignore[attr-defined]
+        assert spark.waits[0](0)  # type: ignore[attr-defined]
         plans.clear()
         with subprocess.Popen([sys.executable, "-c", ""]) as submitter:
             pass
-        assert main(*arguments(files, "east->west", "run", 17.5)[:-1], str(submitter.pid)) == 0
+        assert main(*arguments(files, "east->west", "run", time.monotonic() + 600)[:-1], str(submitter.pid)) == 0
         assert (plans, marks(read_run(files.result).results)) == ([], [(5, 5)])
+        assert not spark.waits[1](0)  # type: ignore[attr-defined]

@@ -139,12 +139,3 @@ def test_what_an_earlier_try_of_the_run_copied_is_its_own(copy, known):
 def test_a_commit_of_ours_whose_answer_was_lost_is_not_another_runs(copy, world):
     world.happenings["commit"] = raising(DOWN, 1)
     assert copy(run="ours / 1").copied_elsewhere == ()
-
-
-def test_a_lane_of_a_later_round_says_what_is_no_trouble_at_debug_and_the_rest_as_ever(copy, world, known, said):
-    known("orders", 7)
-    copy(round=2)
-    assert said() == []
-    world.happenings["fence"] = raising(DOWN, 1)
-    copy(round=3)
-    assert [level for level, _ in said()] == ["WARNING"]

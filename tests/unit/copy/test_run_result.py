@@ -1,4 +1,4 @@
-"""What the rounds of a run come to together."""
+"""What the plans of a run come to together."""
 
 from mirror.copy.model import FORWARDED, REWRITTEN, BatchShare, LaneResult, RewriteReason, Watermark
 from mirror.copy.run_result import together
@@ -12,7 +12,7 @@ def lane(*partitions: int, way: str = REWRITTEN) -> LaneResult:
     return LaneResult(0, marks, transactions=1, batches=(share,), rewritten=rewritten)
 
 
-def test_the_batches_of_several_rounds_are_added_up() -> None:
+def test_the_batches_of_several_plans_are_added_up() -> None:
     both = together(together(lane(0, 1), lane(1, 2)), lane(2))
     assert both.batches == (BatchShare(REWRITTEN, 5, 50),)
     assert both.rewritten == (RewriteReason("an edge", 5, "orders", 0),)

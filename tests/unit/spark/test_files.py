@@ -43,7 +43,7 @@ def test_results_come_back_as_they_were(tmp_path: Path) -> None:
     assert read_results(file) == results
 
 
-def test_a_run_with_rounds_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_run_that_followed_comes_back_as_it_was(tmp_path: Path) -> None:
     results = (LaneResult(3, (Watermark("orders", 0, 9, 12, 6, 420),), (Overtaken(3).report(),), 2, 1.5),)
     file = JobFiles(tmp_path).result
     for failure in (None, PlanMismatch("one", "other").report()):
@@ -51,21 +51,22 @@ def test_a_run_with_rounds_comes_back_as_it_was(tmp_path: Path) -> None:
         assert read_run(file) == RunResult(PLAN, results, 7, failure)
 
 
-def test_a_run_whose_driver_dies_between_its_rounds_comes_back_as_far_as_it_was(tmp_path: Path) -> None:
-    results = (LaneResult(3, (Watermark("orders", 0, 9, 12, 6, 420),)),)
-    file = JobFiles(tmp_path).result
-    for rounds in (1, 2):
-        keep_run(file, RunResult(PLAN, results, rounds))
-    found = read_run(file, "exit code 137.")
-    assert (found.results, found.rounds) == (results, 2)
+def test_a_run_whose_driver_dies_comes_back_as_far_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    results = (LaneResult(3, (Watermark("orders", 0, 9, 9, 4, 7),)),)
+    for plans in (1, 2):
+        keep_run(file, RunResult(PLAN, results, plans))
+    found = read_run(file)
+    assert (found.results, found.plans) == (results, 2)
     assert found.failure is not None
     assert (found.failure.code, found.failure.retriable) == ("JobFailed", True)
 
 
-def test_a_job_with_rounds_knows_since_when_and_for_whom(tmp_path: Path) -> None:
+def test_a_job_that_follows_knows_until_when_and_for_whom(tmp_path: Path) -> None:
     files = JobFiles(tmp_path)
-    assert arguments(files, "east->west", "run") == [str(files.plan), str(files.result), "east->west", "run"]
-    assert arguments(files, "east->west", "run", 17.5)[4:] == ["17.5", str(os.getpid())]
+    *same, until, submitter = arguments(files, "east->west", "run", time.monotonic() + 60)
+    assert same == arguments(files, "east->west", "run")
+    assert (round(float(until) - time.time()), int(submitter)) == (60, os.getpid())
 
 
 def test_an_error_comes_back_with_its_code_and_whether_to_retry(tmp_path: Path) -> None:

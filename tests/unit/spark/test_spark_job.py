@@ -64,6 +64,7 @@ class NumberedLane:
 
     lane: int
     follow_seconds: float = 0.0
+    known_topics: None = None
 
 
 def client_speaks() -> None:
@@ -71,7 +72,7 @@ def client_speaks() -> None:
         client_log.error("FAIL [thrd:main]: connection refused (after %dms in state CONNECT)", number)
 
 
-def copies_lane(task: Any, stop: Any) -> LaneResult:
+def copies_lane(task: Any, stop: Any, discovery: Any) -> LaneResult:
     client_speaks()
     return LaneResult(task.lane)
 

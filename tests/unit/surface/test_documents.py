@@ -49,7 +49,7 @@ def keys(document: Any, path: str) -> list[str]:
 DOCUMENTS: dict[str, Callable[[], Any]] = {
     "copy.plan": lambda: copy_xcom.plan_to_xcom(example(Plan)),
     "copy.results": lambda: copy_xcom.results_to_xcom([example(LaneResult)]),
-    "copy.rounds": lambda: copy_xcom.run_to_xcom(example(RunResult)),
+    "copy.following": lambda: copy_xcom.run_to_xcom(example(RunResult)),
     "copy.published": lambda: copy_xcom.published_to_xcom(example(Published)),
     "copy.verdict": lambda: copy_xcom.verdict_to_xcom(example(Verdict)),
     "audit": lambda: example(AuditResult).as_document(),

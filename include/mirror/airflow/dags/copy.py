@@ -26,8 +26,8 @@ Partitions without an error were copied all the same. Airflow retries what is re
 over). The rest waits for a person: a gap, a topic that was created anew, a refused record, a target with records that the ledger does not
 explain.
 
-With `mirror.rounds.seconds` a run plans and copies anew until the next one is due. So it is no sign of trouble that it takes the whole
-interval, or that `copy` is skipped only at its end.
+With `mirror.follow.seconds` a run copies what is there, and then follows its partitions until the next one is due. So it is no sign of
+trouble that it takes the whole interval, or that `copy` is skipped only at its end.
 
 `dry_run` in the trigger form plans, writes nothing, and says what a copy would do.
 """

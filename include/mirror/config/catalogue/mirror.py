@@ -73,21 +73,13 @@ MIRROR = (
     ),
     Property("mirror.run.max.seconds", "LONG", 300, "How long one run copies; what is left is the next run's.", GROUP, between(1)),
     Property(
-        "mirror.rounds.seconds",
-        "LONG",
-        0,
-        "A run plans and copies anew, so many seconds after it began to do so before at the earliest, until the next run is due. "
-        "0: it copies once.",
-        GROUP,
-        between(0),
-    ),
-    Property(
         "mirror.follow.seconds",
         "LONG",
-        1,
-        "How often a copy that follows (`copy --follow`) asks the source for new records.",
+        0,
+        "How often a run that has copied what was there asks the source for more, and copies it, until the next run is due. "
+        "0: a run ends with its plan; `copy --follow` asks every second.",
         GROUP,
-        between(1),
+        between(0),
     ),
     Property(
         "mirror.follow.discovery.seconds",

@@ -1,6 +1,6 @@
-"""The rounds of the task `copy`: in this process with a session of a Spark Connect server, else in the driver of its Spark job.
+"""The task `copy` of a flow that follows: in this process with a session of a Spark Connect server, else in the driver of its Spark job.
 
-A Spark job takes seconds to start and holds its cores. So it is submitted only once a round has work; until then the task makes the rounds.
+A Spark job takes seconds to start and holds its cores. So it is submitted only once there is something to copy; until then the task waits.
 """
 
 import threading
@@ -14,9 +14,9 @@ from mirror.airflow.copy_xcom import run_from_xcom
 from mirror.airflow.spark_hook import connect_master, job_hook
 from mirror.airflow.tasks import run_name
 from mirror.config import Flow
-from mirror.copy.connect import rounds_in_session
+from mirror.copy.connect import following_in_session
+from mirror.copy.follow import Following, due_time
 from mirror.copy.job import JOB, arguments, job_files, read_run
-from mirror.copy.rounds import Rounds, run_times
 from mirror.copy.run_result import RunResult
 from mirror.plan.model import Plan
 from mirror.spark.connect import ConnectSession
@@ -24,28 +24,23 @@ from mirror.spark.log import log_lines
 from mirror.spark.submit import Job
 
 _EARLIER_TRY = "earlier_try"
-"""Where Airflow keeps what a try did that failed: the next one goes on behind it, and counts it."""
+"""Where Airflow keeps what a try did that failed: the next one goes on after it, and counts it."""
 
 SetEnd = Callable[[Callable[[], Any]], None]
-"""Takes what ends the task's rounds, and whatever copies at the moment."""
+"""Takes what ends the task's run, and whatever copies at the moment."""
 
 
-def rounds_of_task(flow: Flow, plan: Plan, context: Any, set_end: SetEnd) -> RunResult:
-    """Makes the rounds of a run, the first of them by the plan of the task `plan`, or behind an earlier try."""
+def follow_in_task(flow: Flow, plan: Plan, context: Any, set_end: SetEnd) -> RunResult:
+    """Follows until the next run is due, after the plan of the task `plan` or after an earlier try."""
     begun, stop = time.time(), threading.Event()
     set_end(stop.set)
-    earlier = _earlier_try(context)
-    rounds = Rounds(
-        flow,
-        earlier or RunResult(plan),
-        run_name(),
-        run_times(flow, begun),
-        lambda seconds: not stop.wait(seconds),
-        plan=None if earlier else plan,
-    )
+    result = _earlier_try(context) or RunResult(plan)
+    following = Following(flow, result, run_name(), due_time(flow, begun), lambda seconds: not stop.wait(seconds))
     master = connect_master(flow)
+    if not following.await_work():
+        return following.result
     if not master:
-        return _by_spark_submit(rounds, begun, set_end)
+        return _by_spark_submit(following, set_end)
 
     def opened(session: ConnectSession) -> None:
         def end() -> None:
@@ -54,8 +49,8 @@ def rounds_of_task(flow: Flow, plan: Plan, context: Any, set_end: SetEnd) -> Run
 
         set_end(end)
 
-    with rounds_in_session(master, run_name(), opened, log_lines) as copy:
-        return rounds.run(copy)
+    with following_in_session(master, run_name(), opened, log_lines) as copy:
+        return following.run(copy)
 
 
 def store_try(context: Any, value: Any) -> None:
@@ -69,19 +64,16 @@ def _earlier_try(context: Any) -> RunResult | None:
     if earlier is None:
         return None
     # What failed then is tried again, and told again if it fails again.
-    results = tuple(replace(result, errors=()) for result in earlier.results)
+    results = tuple(replace(result, errors=(), stopped=()) for result in earlier.results)
     return replace(earlier, plan=replace(earlier.plan, errors=()), results=results)
 
 
-def _by_spark_submit(rounds: Rounds, begun: float, set_end: SetEnd) -> RunResult:
-    if not rounds.await_work():
-        return rounds.result
-
+def _by_spark_submit(following: Following, set_end: SetEnd) -> RunResult:
     def copy(flow: Flow, plan: Plan) -> RunResult:
         with job_files(plan) as files:
-            job = Job(JOB, f"mirror copy {flow.name}", arguments(files, flow.name, run_name(), begun))
+            job = Job(JOB, f"mirror copy {flow.name}", arguments(files, flow.name, run_name(), following.due))
             hook = job_hook(flow, files, job)
             set_end(hook.on_kill)
             return read_run(files.result, hook.run(job))
 
-    return rounds.followed_by(copy)
+    return following.followed_by(copy)

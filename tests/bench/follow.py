@@ -1,5 +1,5 @@
-"""How old a record is when it arrives: a thousand records a second over a hundred partitions, copied in rounds by the `copy` DAG on
-Airflow's real scheduler and a Spark that stays, and then by MirrorMaker 2, tuned.
+"""How old a record is when it arrives: a thousand records a second over a hundred partitions, copied by lanes that follow,
+by the `copy` DAG on Airflow's real scheduler and a Spark that stays, and then by MirrorMaker 2, tuned.
 
 The age is the time at which a consumer on the target, which reads committed records, has a record, less the record's own timestamp. Ours
 «CPU s a minute» are those of the tasks and of the Spark that stays, Python workers included; «Airflow's» those of scheduler, dag-processor
@@ -25,7 +25,7 @@ _MINUTE = 60.0
 _WARM_SECONDS, _QUICK_WARM_SECONDS = 60.0, 15.0
 _LAST_SECONDS = 90.0
 _SETTINGS = {
-    "source->target.mirror.rounds.seconds": "1",
+    "source->target.mirror.follow.seconds": "1",
     "source->target.mirror.copy.interval.seconds": "600",  # one change of runs in the minutes that are measured
     "source->target.mirror.run.max.seconds": "600",
     "source->target.refresh.topics.interval.seconds": "604800",
@@ -78,7 +78,7 @@ def await_all(seen: Arrivals, records: int) -> None:
 
 
 def ours(both: Stage, minutes: float, warm: float) -> Figures:
-    """In rounds, on a Spark that stays."""
+    """Following, on a Spark that stays."""
     pair = both.pair()
     both.copy(pair.properties(TOPIC, _SETTINGS))
     with both.spark_that_stays() as spark, scheduled(both, pair, _SETTINGS, spark) as flow:
@@ -101,7 +101,7 @@ def main(quick: bool = False) -> None:
     with stage() as both:
         both.oracle.create_topic(both.source.bootstrap, TOPIC, PARTITIONS)
         produce_steadily(both.source.bootstrap, TOPIC, PARTITIONS, RATE, 1.0)
-        rows = [ours(both, minutes, warm).row("ours, rounds"), mirror_maker(both, minutes, warm).row("MM2 tuned")]
+        rows = [ours(both, minutes, warm).row("ours, following"), mirror_maker(both, minutes, warm).row("MM2 tuned")]
     columns = ("mirror", "records", "age s p50", "p90", "p99", "largest", "CPU s a minute", "Airflow's", "brokers'")
     title = f"A record's age on arrival, {RATE:,} a second over {PARTITIONS} partitions"
     append(title, ("minutes", *columns), [(f"{minutes:g}", *row) for row in rows], write=not quick)

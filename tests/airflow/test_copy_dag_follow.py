@@ -1,8 +1,9 @@
-"""The `copy` DAG with rounds, with a core and a Spark job that answer as told: who waits for work, and what of all rounds is counted."""
+"""The `copy` DAG of a flow that follows, with a core and a Spark job that answer as told: who waits for work, and what is counted."""
 
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from mirror.airflow.copy import CopyOperator
 from mirror.copy.job import keep_run, write_run
 from mirror.copy.model import LaneResult, Watermark
 from mirror.copy.publish import Published
-from mirror.copy.rounds import RunTimes
 from mirror.copy.run_result import RunResult
 from mirror.errors import ClusterUnreachable, MirrorError, RecordRefused
 from mirror.kafka.ledger import LedgerView
@@ -32,15 +32,14 @@ def lane(planned: Range) -> LaneResult:
     return LaneResult(lane_of(planned.topic, 0, 16), (mark,))
 
 
-class RoundsCore(Core):
-    """A core that plans several times. Its job copies the plan that it gets, makes a round with the next of `in_job`, and then fails if it
-    shall."""
+class FollowingCore(Core):
+    """A core that plans several times. Its job copies the plan that it gets, then one with the next of `in_job`; it fails if it shall."""
 
     def __init__(self) -> None:
         super().__init__()
         self.ranges = ()
         self.later: list[Any] = []
-        """What the rounds in the task find: a range, an error, something to call, or None."""
+        """What the plans in the task find: a range, an error, something to call, or None. An idle flow changes as long as there are any."""
         self.in_job: list[Range] = []
         self.failures: list[MirrorError | None] = []
         self.arguments: list[list[str]] = []
@@ -49,7 +48,12 @@ class RoundsCore(Core):
         self.outages: list[MirrorError] = []
         """Why the ledger cannot be read, each time that it cannot."""
 
-    def plan_context(self, flow: Any) -> PlanContext:
+    @contextmanager
+    def watch(self, *_: Any) -> Iterator[Callable[[], bool]]:
+        yield lambda: bool(self.later)
+
+    def plan_context(self, flow: Any, by_person: bool, follow_for: float) -> PlanContext:
+        assert follow_for > 0
         found = self.later.pop(0) if self.later else None
         if isinstance(found, Exception):
             raise found
@@ -88,25 +92,26 @@ class RoundsCore(Core):
 
 
 @pytest.fixture
-def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RoundsCore]:
-    """The stand-in, for a run that is due again three seconds after its copy began; afterwards, no file of a job is left."""
-    configured(*FLOW, "mirror.rounds.seconds = 1")
-    core = RoundsCore()
+def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FollowingCore]:
+    """The stand-in, for a run that is due again two seconds after its copy began; afterwards, no file of a job is left."""
+    configured(*FLOW, "mirror.follow.seconds = 1")
+    core = FollowingCore()
 
-    def times(_flow: Any, begun: float) -> RunTimes:
-        now = time.monotonic()
+    def due_time(_flow: Any, begun: float) -> float:
         assert abs(time.time() - begun) < 3600, "a time of day"
-        return RunTimes(now + 3, now + 300)
+        return time.monotonic() + 2.5
 
     def set_end(_operator: Any, end: Callable[[], None]) -> None:
         core.end = end
 
     monkeypatch.setattr("mirror.plan.run.plan", core.plan)
-    monkeypatch.setattr("mirror.copy.rounds.plan_context", core.plan_context)
+    monkeypatch.setattr("mirror.copy.follow.plan_context", core.plan_context)
+    monkeypatch.setattr("mirror.copy.follow.watch_idle", core.watch)
+    monkeypatch.setattr("mirror.copy.follow._SECONDS_WORTH_A_PLAN", 0.1)
     monkeypatch.setattr("mirror.copy.publish.publish", core.publish)
     monkeypatch.setattr("mirror.copy.publish.reached", core.reached)
     monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options))
-    monkeypatch.setattr("mirror.airflow.copy_rounds.run_times", times)
+    monkeypatch.setattr("mirror.airflow.follow.due_time", due_time)
     monkeypatch.setattr(CopyOperator, "_set_end", set_end)
     yield core
     assert not [path for path in core.files if path.exists()]
@@ -117,42 +122,40 @@ def records(xcom: Any) -> dict[str, int]:
     return dict(zip(marks["topic"], marks["records"], strict=True))
 
 
-def test_the_task_waits_for_work_itself_and_then_a_job_makes_the_further_rounds(core: RoundsCore, run_dag: Callable[..., Any]) -> None:
+def test_the_task_waits_for_work_itself_and_then_a_job_follows(core: FollowingCore, run_dag: Callable[..., Any]) -> None:
     core.later, core.in_job = [None, ORDERS], [CLICKS]
     began = time.time()
     run = run_dag(COPY)
     assert (run.state, run.tasks["copy"]) == ("success", "success")
-    [(begun, submitter)] = core.arguments
-    assert (began < float(begun) < time.time(), int(submitter)) == (True, os.getpid())
+    [(until, submitter)] = core.arguments
+    assert (began < float(until) < time.time() + 3, int(submitter)) == (True, os.getpid())
     assert records(run.xcom["copy"]) == records(run.xcom["publish"]) == {"orders": 4, "clicks": 7}
     assert run.xcom["copy"]["plan"]["ranges"]["topic"] == ["orders", "clicks"]
-    assert run.xcom["copy"]["rounds"] == 4
+    assert run.xcom["copy"]["plans"] == 4
     assert run.xcom["verdict"].startswith("done: 11 records")
-    assert core.whole == [False], "the plan of all rounds says of which partitions offset syncs are due"
+    assert core.whole == [False], "all plans together say of which partitions offset syncs are due"
 
 
 def test_a_run_without_work_is_skipped_when_the_next_one_is_due_and_what_its_newest_plan_says_counts(
-    core: RoundsCore, run_dag: Callable[..., Any], task_log: TaskLog
+    core: FollowingCore, run_dag: Callable[..., Any], task_log: TaskLog
 ) -> None:
     refused = RecordRefused("orders", 0, 5, "east.orders", "too large")
-    core.later = [lambda: core.left_out.append(refused)]
+    core.later = [None, lambda: core.left_out.append(refused)]
     run = run_dag(COPY)
     assert (run.tasks, core.arguments) == ({"plan": "success", "copy": "skipped", "publish": "success", "verdict": "failed"}, [])
-    assert "3 rounds, 0 of them with work; there is no other one in this run: the next run is due." in task_log.take()
+    assert "the run no longer follows, after 3 plans: its time is over." in task_log.take()
 
 
-def test_a_try_that_failed_between_its_rounds_is_counted_with_the_one_that_went_on(core: RoundsCore, run_dag: Callable[..., Any]) -> None:
-    core.ranges = (ORDERS,)
-    core.failures = [UNREACHABLE]
-    core.later = [CLICKS]
+def test_a_try_that_failed_is_counted_with_the_one_that_went_on(core: FollowingCore, run_dag: Callable[..., Any]) -> None:
+    core.later, core.failures = [ORDERS, CLICKS], [UNREACHABLE]
     run = run_dag(COPY, retries=1)
     assert (run.state, len(core.arguments)) == ("success", 2)
     assert records(run.xcom["publish"]) == {"orders": 4, "clicks": 7}
     assert run.xcom["verdict"].startswith("done: 11 records")
 
 
-def test_a_try_after_which_nobody_can_read_the_ledger_is_counted_by_the_next_one(core: RoundsCore, run_dag: Callable[..., Any]) -> None:
-    core.ranges, core.in_job = (ORDERS,), [CLICKS]
+def test_a_try_after_which_nobody_can_read_the_ledger_is_counted_by_the_next_one(core: FollowingCore, run_dag: Callable[..., Any]) -> None:
+    core.later, core.in_job = [ORDERS], [CLICKS]
     core.lane_errors, core.outages = [UNREACHABLE], [UNREACHABLE]
     run = run_dag(COPY, retries=1)
     assert (run.state, len(core.arguments), core.outages) == ("success", 1, [])
@@ -160,10 +163,10 @@ def test_a_try_after_which_nobody_can_read_the_ledger_is_counted_by_the_next_one
 
 
 @pytest.mark.parametrize("dies", [False, True])
-def test_rounds_that_end_by_an_error_are_red_and_what_they_copied_is_counted(
-    core: RoundsCore, run_dag: Callable[..., Any], task_log: TaskLog, dies: bool
+def test_a_run_that_ends_by_an_error_is_red_and_what_it_copied_is_counted(
+    core: FollowingCore, run_dag: Callable[..., Any], task_log: TaskLog, dies: bool
 ) -> None:
-    core.ranges, core.in_job, core.dies = (ORDERS,), [CLICKS], dies
+    core.later, core.in_job, core.dies = [ORDERS], [CLICKS], dies
     core.failures = [UNREACHABLE]
     run = run_dag(COPY)
     assert run.tasks == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "failed"}
@@ -173,7 +176,7 @@ def test_rounds_that_end_by_an_error_are_red_and_what_they_copied_is_counted(
     assert "11 records were copied, and this failed" in task_log.take()
 
 
-def test_a_task_that_is_killed_while_it_waits_submits_nothing(core: RoundsCore, run_dag: Callable[..., Any], task_log: TaskLog) -> None:
+def test_a_task_that_is_killed_while_it_waits_submits_nothing(core: FollowingCore, run_dag: Callable[..., Any], task_log: TaskLog) -> None:
     def killed() -> Range:
         core.end()
         return ORDERS
@@ -181,15 +184,15 @@ def test_a_task_that_is_killed_while_it_waits_submits_nothing(core: RoundsCore, 
     core.later = [killed, ORDERS]
     run = run_dag(COPY)
     assert (core.arguments, run.tasks["copy"], core.later) == ([], "skipped", [ORDERS])
-    assert "there is no other one in this run: the task was ended." in task_log.take()
+    assert "the run no longer follows, after 2 plans: it was told to stop." in task_log.take()
 
 
 def test_a_run_whose_plans_are_too_large_for_xcom_is_judged_by_the_copy(
-    core: RoundsCore, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    core: FollowingCore, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mirror.airflow.tasks.PLAIN_BYTES", 10)
     monkeypatch.setattr("mirror.airflow.tasks.PACKED_BYTES", 10)
-    core.ranges, core.in_job = (ORDERS,), [CLICKS]
+    core.later, core.in_job = [ORDERS], [CLICKS]
     run = run_dag(COPY)
     assert (run.state, core.whole) == ("success", [True])
     assert run.xcom["verdict"].startswith("done: 11 records")
