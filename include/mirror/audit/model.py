@@ -218,7 +218,7 @@ class AuditResult:
             "seconds": round(self.seconds, 3),
             "isolation": self.isolation,
             **{f"total_{name}": value for name, value in self.totals.items()},
-            "columns": columns_of(_COLUMNS, rows),
+            "columns": to_document(columns_of(_COLUMNS, rows)),
             "differences": [
                 {"row": number, **to_document(partition.difference)}
                 for number, partition in enumerate(rows)

@@ -45,7 +45,9 @@ def result(*partitions: PartitionAudit, errors: tuple[ErrorReport, ...] = ()) ->
 
 def test_the_document_is_plain_json_and_gives_the_result_again() -> None:
     whole = result(EQUAL_ONE, LEFT_OUT, DIFFERENT_ONE, errors=(ErrorReport("X", "y"),))
-    assert AuditResult.from_document(json.loads(json.dumps(whole.as_document()))) == whole
+    document = whole.as_document()
+    assert document == json.loads(json.dumps(document)), "alerts read it before it is JSON"
+    assert AuditResult.from_document(document) == whole
 
 
 def test_one_difference_makes_the_whole_different_and_only_what_was_compared_is_equal() -> None:
