@@ -97,7 +97,9 @@ class LaneCopy:
         while True:
             try:
                 self._attempt(ranges, follows)
-                return True
+                if not follows or self._state.is_over() or not self._state.may_take_back():
+                    return True
+                self._state.take_back()
             except PaceChanged:
                 continue  # no failure: the next attempt fetches as the new rate allows
             except BatchRefused as refusal:

@@ -138,6 +138,10 @@ class LaneLog:
         self._say_begun()
         log.warning("%s: %s is left out at %d, the lane's others go on: %s", self._lane, tp, self._at.get(tp, 0), error_text(error))
 
+    def taken_back(self, tp: TopicPartition, error: ErrorReport) -> None:
+        """A partition that was left out is tried again."""
+        log.info("%s tries %s again, which was left out for %s.", self._lane, tp, error.code)
+
     def follows(self, partitions: int, every: float) -> None:
         """What was planned is copied, and the lane does not end."""
         self._say_begun()

@@ -16,6 +16,7 @@
 
 A lane that follows keeps its epoch, the ends that it knows and its connections; without anything new it writes nothing. The fence of the
 next run may come at any time and hands the lane over: what is open then is aborted, and the lane ends well, for the next run has the rest.
+A partition that was left out for an error that may pass is tried again after a while, from the top: no other run comes for minutes.
 
 Ledger and offsets are read after the fencing, so they cannot change any more: nobody else can write to the lane's ledger partition, and
 no open transaction can hide what was committed there. Any error ends the attempt; the next one begins from the top.
@@ -163,16 +164,16 @@ class Attempt:
         return begin and not self._state.has_news(self._source)
 
     def _follow(self) -> bool:
-        """Waits until the source has more, which then are the ranges. False: the lane does not follow, or no longer."""
+        """Waits until the source has more, which then are the ranges. False: the lane does not follow, no longer, or in another attempt."""
         state = self._state
         if not self._follows:
             return False
         if not state.is_following:
             state.is_following = True
-            state.log.follows(len(self._records.keys() - state.errors.keys()), self._task.follow_seconds)
-        while (records := {tp: self._records[tp] for tp in self._records.keys() - state.errors.keys()}) and state.await_turn():
+            state.log.follows(len(self._followed_records()), self._task.follow_seconds)
+        while ((records := self._followed_records()) or state.passing_errors) and state.await_turn():
             state.pace.look(self._target)
-            if state.has_news(self._source):
+            if state.has_news(self._source) or state.may_take_back():
                 return False
             more, errors = look_for_more(self._source, self._task.read_committed, records, self._ranges)
             state.turns_followed += 1
@@ -183,6 +184,9 @@ class Attempt:
                 state.follow(more)
                 return True
         return False
+
+    def _followed_records(self) -> dict[TopicPartition, LedgerRecord]:
+        return {tp: self._records[tp] for tp in self._records.keys() - self._state.errors.keys()}
 
     def _await_markers(self) -> None:
         """Waits until what was committed can be read, in the ledger first of all: the run is judged by it. Somebody else's open

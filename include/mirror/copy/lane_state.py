@@ -19,6 +19,9 @@ from mirror.offsets.partition import TopicPartition
 from mirror.plan.discovery import Discovery
 from mirror.plan.model import Range
 
+LEFT_OUT_SECONDS = 60.0
+"""How long a lane that follows leaves out a partition whose error may pass. To try again may cost the lane the patience of a fetch."""
+
 
 class LaneState:
     """Kept over the attempts of one run. Only what was committed stands in `written` and `copied`."""
@@ -59,6 +62,8 @@ class LaneState:
         """When the newest ranges were made."""
         self.stopped: set[TopicPartition] = set()
         """Partitions that an error stopped while the lane followed."""
+        self._left_out_at = 0.0
+        """When a partition was left out last."""
         self.ledger_end = 0
         """How far the lane's ledger partition reaches at least, as far as this run has seen."""
 
@@ -173,8 +178,24 @@ class LaneState:
         return bool(named)
 
     def leave_out_partition(self, tp: TopicPartition, error: ErrorReport) -> None:
-        """Leaves one partition out of the rest of the run, for this reason."""
+        """Leaves one partition out for this reason: of the rest of the run, or until `take_back` if the lane follows."""
         self.errors[tp] = error
+        self._left_out_at = time.monotonic()
         if self.is_following:
             self.stopped.add(tp)
         self.log.left_out(tp, error)
+
+    @property
+    def passing_errors(self) -> set[TopicPartition]:
+        """The partitions that were left out for what may pass."""
+        return {tp for tp, error in self.errors.items() if error.retriable}
+
+    def may_take_back(self) -> bool:
+        """Whether partitions whose errors may pass were left out for long enough."""
+        return bool(self.passing_errors) and time.monotonic() >= self._left_out_at + LEFT_OUT_SECONDS
+
+    def take_back(self) -> None:
+        """Lets the next attempt try again what was left out for what may pass."""
+        for tp in self.passing_errors:
+            self.log.taken_back(tp, self.errors.pop(tp))
+            self.stopped.discard(tp)

@@ -7,6 +7,7 @@ import pytest
 
 from mirror.copy import throttle
 from mirror.copy.budget import unfinished
+from mirror.copy.engine import NothingRead
 from mirror.copy.job import results_from_columns, results_to_columns
 from mirror.copy.lane import LaneCopy
 from mirror.copy.model import HANDED_OVER, NEWS, LaneResult, Watermark
@@ -307,6 +308,30 @@ def test_a_lane_tries_again_until_its_run_is_over_and_says_what_it_did_not_reach
     result = follow(arrive(ORDERS, 3))
     assert ([error.code for error in result.errors], result.stopped) == (["ClusterUnreachable"], (ORDERS,))
     assert (naps[0], max(naps), len(naps)) == (0.5, 5.0, 2000)
+
+
+@pytest.mark.parametrize("failing", [[ORDERS], [ORDERS, PAYMENTS]], ids=["one partition", "all of the lane"])
+def test_a_partition_that_failed_for_what_passes_is_tried_again_in_a_later_turn(follow, world, arrive, monkeypatch, failing):
+    """No other run comes for minutes."""
+    monkeypatch.setattr("mirror.copy.lane_state.LEFT_OUT_SECONDS", 0.0)
+    world.happenings["copy"] = raising(NothingRead(failing, 15), times=1)
+    result = follow(nothing, arrive(ORDERS, 2), arrive(ORDERS, 1))
+    assert (watermarks(result), result.errors, result.stopped) == ({("orders", 13), ("payments", 10)}, (), ())
+
+
+def test_a_partition_that_goes_on_failing_is_tried_once_in_a_while_and_is_an_error_at_the_end(follow, world, arrive, monkeypatch):
+    def silent(engine):
+        if any(each.source == ORDERS for each in engine.work):
+            monkeypatch.setattr("mirror.copy.lane_state.LEFT_OUT_SECONDS", 60.0)
+            raise NothingRead([ORDERS], 15)
+
+    def a_minute_passes():
+        monkeypatch.setattr("mirror.copy.lane_state.LEFT_OUT_SECONDS", 0.0)
+
+    world.happenings["copy"] = silent
+    result = follow(arrive(PAYMENTS, 1), nothing, a_minute_passes, arrive(PAYMENTS, 1), a_minute_passes, nothing)
+    assert [(error.code, error.topic) for error in result.errors] == [("SourceUnreadable", "orders")]
+    assert (watermarks(result), world.engines) == ({("payments", 12)}, 2 + 2 + 2)
 
 
 # ---------------------------------------------------------------- the plan's rules
