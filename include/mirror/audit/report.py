@@ -11,6 +11,7 @@ from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Differen
 from mirror.audit.prepare import PreparedAudit
 from mirror.audit.range import Outcome
 from mirror.errors import AuditDifferent, AuditIncomplete, ErrorReport, MirrorError, NothingAudited
+from mirror.errors.words import first_few
 from mirror.offsets.partition import TopicPartition
 
 MOST_LEFT_OUT = 20
@@ -64,7 +65,7 @@ def lines_of(result: AuditResult) -> list[str]:
         lines.append(f"Left out: {len(left_out) - MOST_LEFT_OUT} more intervals; --json lists them.")
     for note in dict.fromkeys(note for audit in result.partitions for note in audit.notes):
         of = [audit for audit in result.partitions if note in audit.notes]
-        lines.append(f"Note: {_named(of)}: {note}.")
+        lines.append(f"Note: {first_few((f'{audited.topic}-{audited.partition}' for audited in of), most=3)}: {note}.")
     return [sentence(result), *lines, *result.notices]
 
 
@@ -120,11 +121,6 @@ def _field(side: RecordText | None, name: str) -> str:
         return "no record"
     value = getattr(side, _FIELDS[name])
     return "null" if value is None else str(value)
-
-
-def _named(audits: list[PartitionAudit]) -> str:
-    first = ", ".join(f"{partition.topic}-{partition.partition}" for partition in audits[:3])
-    return first if len(audits) <= 3 else f"{first} and {len(audits) - 3} more"
 
 
 def partition_audits(prepared: PreparedAudit, outcomes: Iterable[Outcome]) -> tuple[PartitionAudit, ...]:

@@ -8,6 +8,7 @@ from mirror.audit.log_bounds import LogBoundsReader
 from mirror.config import Flow
 from mirror.config.policies import topic_selection
 from mirror.errors.next_step import program
+from mirror.errors.words import first_few
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.offsets.intervals import Interval, within
@@ -15,7 +16,6 @@ from mirror.offsets.partition import TopicPartition
 
 UNKNOWN_TOPIC = "{}: the ledger knows nothing of this topic, so nothing of it was compared."
 NOT_BEGUN = "Not copied yet, so not compared: {}. See what the plan says of them: {} plan (in Airflow, the DAG copy with dry_run)."
-_SHOWN = 5
 
 Records = Mapping[TopicPartition, LedgerRecord]
 
@@ -98,5 +98,4 @@ def not_begun(flow: Flow, source: Cluster, scope: Scope, records: Records, parti
 def not_begun_notice(names: Sequence[str]) -> Iterator[str]:
     """The first of them, and what says more."""
     if names:
-        more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
-        yield NOT_BEGUN.format(", ".join([*names[:_SHOWN], *more]), program())
+        yield NOT_BEGUN.format(first_few(names), program())

@@ -1,12 +1,13 @@
 """What became of a backfill, in one value: per interval, and together for a date range."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from mirror.backfill.intervals import TimeInterval
 from mirror.backfill.model import BackfillPart, Resolution, text_of
 from mirror.errors import ErrorReport
+from mirror.errors.words import first_lines
 from mirror.formats.documents import to_document
 
 DONE, FAILED, MISSING = "done", "failed", "no result"
@@ -93,14 +94,11 @@ class RangeSummary:
     def detail(self) -> str:
         """What failed and what could not be had, a line each."""
         lines = [str(summary) for summary in self.intervals if summary.state != DONE]
-        lines += _some("failed", list(dict.fromkeys(str(error) for summary in self.intervals for error in summary.errors)))
-        lines += _some("could not be had", list(dict.fromkeys(text for summary in self.intervals for text in summary.not_had)))
+        failed = dict.fromkeys(f"failed: {error}" for summary in self.intervals for error in summary.errors)
+        not_had = dict.fromkeys(f"could not be had: {text}" for summary in self.intervals for text in summary.not_had)
+        lines += first_lines(failed, most=_SHOWN, rest="more failed")
+        lines += first_lines(not_had, most=_SHOWN, rest="more could not be had")
         return "\n".join(lines)
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (self.headline(), self.detail())))
-
-
-def _some(what: str, texts: Sequence[str]) -> list[str]:
-    more = [f"… and {len(texts) - _SHOWN} more {what}"] if len(texts) > _SHOWN else []
-    return [f"{what}: {text}" for text in texts[:_SHOWN]] + more

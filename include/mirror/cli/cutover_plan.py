@@ -8,6 +8,7 @@ from mirror.config import Flow
 from mirror.cutover.findings import KINDS
 from mirror.cutover.wave import Wave
 from mirror.errors.display import show
+from mirror.errors.words import count_text
 
 if TYPE_CHECKING:
     from mirror.cutover.groups import WaveGroup
@@ -30,8 +31,8 @@ def _text(result: "Preflight") -> list[Piece]:
     counts = {kind: sum(finding.kind == kind for finding in result.findings) for kind in KINDS}
     stops, warnings, _ = counts.values()
     size = f"{len(result.topics)} topics with {len(result.partitions)} partitions, {len(result.groups)} groups"
-    verdict = "Nothing stops the wave" if result.may_move else f"The wave cannot move: {stops} stop{'' if stops == 1 else 's'}"
-    lines: list[Piece] = [f"{size}. {verdict}, {warnings} warning{'' if warnings == 1 else 's'}."]
+    verdict = "Nothing stops the wave" if result.may_move else f"The wave cannot move: {count_text(stops, 'stop')}"
+    lines: list[Piece] = [f"{size}. {verdict}, {count_text(warnings, 'warning')}."]
     return [*lines, *table(_HEAD, [_row(group) for group in result.groups]), *map(str, result.findings)]
 
 

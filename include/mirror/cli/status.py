@@ -9,6 +9,7 @@ from mirror.cli.answer import DONE, FAILED, Answer, table
 from mirror.config import Flow
 from mirror.config.unknown_keys import nearest
 from mirror.errors import UsageError
+from mirror.errors.words import count_text
 from mirror.formats.ledger import Writer
 from mirror.status.formatting import duration
 from mirror.status.observe import status
@@ -48,7 +49,7 @@ def summary(found: Status) -> str:
     count = len(found.partitions)
     if not count:
         return "Nothing is known of any partition." if found.errors else "No partition is mirrored yet."
-    noun = f"{count} partition{'' if count == 1 else 's'}"
+    noun = count_text(count, "partition")
     if found.lag is None:
         parts = [f"{noun}; how far they are behind is unknown"]
     elif found.behind:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from mirror.copy.model import FORWARDED, JOINED, REWRITTEN, BatchShare, RewriteReason
+from mirror.errors.words import count_text
 
 
 def batches_text(shares: Sequence[BatchShare], rewritten: Sequence[RewriteReason]) -> list[str]:
@@ -15,8 +16,3 @@ def batches_text(shares: Sequence[BatchShare], rewritten: Sequence[RewriteReason
     )
     ways = ", ".join(f"{counts.get(way, 0):,} {way}" for way in (FORWARDED, JOINED, REWRITTEN))
     return [f"batches of the source: {ways}{f' ({reasons})' if reasons else ''}"]
-
-
-def count_text(number: int, what: str, many: str = "") -> str:
-    """A number of things: `1 record`, `1,200 records`."""
-    return f"{number:,} {what if number == 1 else many or f'{what}s'}"

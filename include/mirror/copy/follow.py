@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from mirror.config import Flow, load_again
 from mirror.config.policies import replication_policy
-from mirror.copy.batch_text import count_text
 from mirror.copy.model import HANDED_OVER, NEWS, LaneResult
 from mirror.copy.run_result import RunResult
 from mirror.errors import ErrorReport, MirrorError, unexpected
+from mirror.errors.words import count_text
 from mirror.offsets.partition import TopicPartition, lane_of
 from mirror.plan.discovery import Discovery, known_topics
 from mirror.plan.model import Plan

@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from mirror.copy.batch_text import batches_text, count_text
+from mirror.copy.batch_text import batches_text
 from mirror.copy.engine import PartitionProgress
 from mirror.copy.model import BatchShare, CopiedElsewhere, LaneTask, RewriteReason
 from mirror.errors import ErrorReport, MirrorError
+from mirror.errors.words import count_text, first_few
 from mirror.formats.control import UNLIMITED
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.partition import TopicPartition
@@ -45,7 +46,7 @@ class LaneLog:
     def begins(self) -> None:
         """What the lane is to do, before it asks anybody. It is said with the next line, so that a lane that goes well says two in all."""
         task = self._task
-        ranges = _listed([f"{planned.topic_partition} {_range(planned)}" for planned in task.ranges])
+        ranges = first_few((f"{planned.topic_partition} {_range(planned)}" for planned in task.ranges), _SHOWN)
         throttle = (
             "" if task.max_bytes_per_second == UNLIMITED else f", the flow's throttle is {task.max_bytes_per_second:,} bytes a second"
         )
@@ -71,7 +72,7 @@ class LaneLog:
         subject, self._unsaid = f"{self._unsaid} It" if self._unsaid else self._lane, ""
         log.info(
             "%s has fenced earlier attempts (%s) and read its ledger %s-%d up to %d; watermarks: %s%s.",
-            *(subject, self._task.transactional_id, self._task.ledger_topic, self._task.lane, ledger_end, _listed(starts)),
+            *(subject, self._task.transactional_id, self._task.ledger_topic, self._task.lane, ledger_end, first_few(starts, _SHOWN)),
             self._written(begun),
         )
 
@@ -100,7 +101,7 @@ class LaneLog:
         self._bytes += size
         self._at.update({moved.source: moved.next_offset for moved in progress})
         if log.isEnabledFor(logging.DEBUG):
-            reached = _listed([f"{moved.source}@{moved.next_offset}" for moved in progress])
+            reached = first_few((f"{moved.source}@{moved.next_offset}" for moved in progress), _SHOWN)
             log.debug(
                 "%s: transaction %d is committed: %s, %s bytes in %.2f s; %s.",
                 *(self._lane, self._transactions, count_text(records, "record"), f"{size:,}", seconds, reached or "the ledger alone"),
@@ -191,7 +192,7 @@ class LaneLog:
         behind = {tp: end - self._at[tp] for tp, end in self._ends.items() if end > self._at[tp]}
         if not behind:
             return "all that was planned is reached"
-        places = _listed([f"{tp}@{self._at[tp]} of {self._ends[tp]}" for tp in behind])
+        places = first_few((f"{tp}@{self._at[tp]} of {self._ends[tp]}" for tp in behind), _SHOWN)
         return f"left: {count_text(sum(behind.values()), 'offset')} ({places}){f'; {why}' if why else ''}"
 
 
@@ -202,8 +203,3 @@ def error_text(error: ErrorReport) -> str:
 
 def _range(planned: Range) -> str:
     return f"[{planned.start}, {planned.end}) {planned.reason}"
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
-    return ", ".join(texts[:_SHOWN]) + more

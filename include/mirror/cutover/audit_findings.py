@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterator
 
 from mirror.audit.model import OPEN, UNREAD, AuditResult, Difference
 from mirror.cutover.audit_evidence import Ends
-from mirror.cutover.findings import Finding, of_error, some, stop, warning
+from mirror.cutover.findings import Finding, of_error, stop, warning
 from mirror.errors.next_step import Command, of_the_flow
+from mirror.errors.words import first_few
 from mirror.offsets.partition import TopicPartition
 
 
@@ -15,11 +16,11 @@ def not_copied(ends: Ends, partitions: Collection[TopicPartition]) -> Iterator[F
         of_topic = [tp for tp in sorted(partitions) if tp.topic == topic]
         silent = [tp for tp in of_topic if tp not in ends]
         if silent:
-            said = f"No leader tells where {some(silent)} ends."
+            said = f"No leader tells where {first_few(silent)} ends."
             yield stop("no-leader", said, "Bring the brokers back, and run the wave again.", topic=topic)
         late = [tp for tp in of_topic if tp in ends and not ends[tp].is_empty and ends[tp].watermark != ends[tp].source_end]
         if late:
-            places = some([f"{tp} ({ends[tp].watermark} of {ends[tp].source_end})" for tp in late])
+            places = first_few([f"{tp} ({ends[tp].watermark} of {ends[tp].source_end})" for tp in late])
             said = f"{topic}: {len(late)} of {len(of_topic)} partitions are not copied to their ends: {places}."
             yield stop("not-copied-to-the-end", said, of_the_flow("copy"), ", then run the wave again.", topic=topic)
 
@@ -44,7 +45,7 @@ def not_whole(partitions: Collection[TopicPartition]) -> Iterator[Finding]:
 
 def _outdated(partitions: Collection[TopicPartition], said: str, first: str) -> Iterator[Finding]:
     for topic in sorted({tp.topic for tp in partitions}):
-        places = some([str(tp) for tp in sorted(partitions) if tp.topic == topic])
+        places = first_few([str(tp) for tp in sorted(partitions) if tp.topic == topic])
         step = f"{first} run the wave again: it is audited anew.".strip()
         yield stop("audit-outdated", f"{topic}: {said.format(places)}.", step[0].upper() + step[1:], topic=topic)
 
@@ -86,7 +87,7 @@ def _left_out(result: AuditResult) -> Iterator[Finding]:
             place = f"{audit.partition} [{interval.start}, {interval.end})"
             reasons.setdefault((audit.topic, interval.reason), []).append(place)
     for (topic, reason), places in reasons.items():
-        said = f"{topic}: offsets that the audit says nothing of, in partitions {some(places)}: {reason}."
+        said = f"{topic}: offsets that the audit says nothing of, in partitions {first_few(places)}: {reason}."
         yield warning("audit-left-out", said, "Nothing, if nobody needs them on the target.", topic=topic)
 
 

@@ -11,10 +11,11 @@ from mirror.copy.run import copy_in_process
 from mirror.cutover.audit_gate import audit_ahead
 from mirror.cutover.catch_up_forecast import WaveLag, catch_up_forecast, forecast_text
 from mirror.cutover.copy_pass import Copier, WavePlan, copy_wave, plan_wave, red
-from mirror.cutover.findings import Finding, some, stop, wave_findings
+from mirror.cutover.findings import Finding, stop, wave_findings
 from mirror.cutover.move import Move
 from mirror.cutover.steps import CATCH_UP, DONE, STOPPED, WAITING, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.errors.next_step import of_the_flow
+from mirror.errors.words import first_few
 
 _FUTILE_PASSES = 3
 """So many passes with errors and without any progress are red, though each error might mend itself."""
@@ -102,7 +103,7 @@ class _CatchUp:
 
     def _late(self, sample: WaveLag) -> Finding:
         over = sample.over(self.options.max_lag)
-        behind = some([f"{tp} ({lag:,})" for tp, lag in sorted(over.items())])
+        behind = first_few([f"{tp} ({lag:,})" for tp, lag in sorted(over.items())])
         said = f"After {self.options.timeout:g} s {len(over)} partitions are more than {self.options.max_lag:,} records behind: {behind}."
         return stop("lag", said, "Run the wave again to go on, or raise --max-lag; ", of_the_flow("status"), " says what holds them back.")
 

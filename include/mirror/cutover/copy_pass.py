@@ -11,11 +11,12 @@ from mirror.copy.publish import publish
 from mirror.copy.run import copy_in_process
 from mirror.copy.verdict import Verdict, verdict
 from mirror.cutover.catch_up_forecast import WaveLag
-from mirror.cutover.findings import Finding, of_error, some, stop
+from mirror.cutover.findings import Finding, of_error, stop
 from mirror.cutover.move import Move
 from mirror.cutover.steps import StepOptions
 from mirror.errors import ErrorReport
 from mirror.errors.next_step import of_the_flow
+from mirror.errors.words import first_few
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan
 from mirror.plan.run import plan_context
@@ -81,5 +82,5 @@ def _unseen(partitions: Collection[TopicPartition], plan: Plan) -> tuple[Finding
         return ()
     topics = {tp.topic for tp in partitions}
     why = " ".join(notice for notice in plan.notices if any(notice.startswith(topic) for topic in topics))
-    said = f"The copy leaves out {some(sorted(partitions))}. {why}".strip()
+    said = f"The copy leaves out {first_few(sorted(partitions))}. {why}".strip()
     return (stop("not-copied", said, "Look at ", of_the_flow("status"), ", and mend what keeps them out."),)

@@ -7,9 +7,10 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from mirror.cutover.findings import Finding, information, some, warning
+from mirror.cutover.findings import Finding, information, warning
 from mirror.errors import AuthorizationRefused
 from mirror.errors.next_step import Command
+from mirror.errors.words import first_few
 from mirror.kafka.acls import topic_acls
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import Acl
@@ -40,7 +41,7 @@ def denial_findings(acls: Iterable[Acl], topics: Collection[str], target: str) -
         if acl.topic in topics and acl.permission == "DENY" and acl.operation in _WRITES:
             denials.setdefault(acl.topic, []).append(acl)
     for topic, of_topic in denials.items():
-        said = f"{topic}: ACLs refuse producers on {target}: {some(of_topic)}. An earlier wave may have left them."
+        said = f"{topic}: ACLs refuse producers on {target}: {first_few(of_topic)}. An earlier wave may have left them."
         removals = [part for acl in of_topic for part in (Command(_removal(acl)), ", ")][:-1]
         yield warning(CODE, said, "Remove them before producers start, unless somebody else set them: ", *removals, ".", topic=topic)
 

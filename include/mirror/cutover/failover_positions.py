@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from mirror.cutover.findings import Finding, information, some, stop, warning
+from mirror.cutover.findings import Finding, information, stop, warning
 from mirror.cutover.missing_records import moment_of
 from mirror.errors.display import show
+from mirror.errors.words import first_few
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.holes import EXACT_PLACE
 from mirror.offsets.partition import TopicPartition
@@ -203,20 +204,20 @@ def _of_group(name: str, positions: list[FailoverPosition], target: str) -> Iter
     for position in positions:
         by_kind.setdefault(position.kind, []).append(position)
     if none := by_kind.get(NONE):
-        said = f"{show(name)}: {len(none)} of {len(positions)} positions have no answer on {target}: {some(none)}."
+        said = f"{show(name)}: {len(none)} of {len(positions)} positions have no answer on {target}: {first_few(none)}."
         yield stop(
             "group-without-answer", said, "Reset the group there by hand, by the time of the last record that it had read.", group=name
         )
     if incomplete := by_kind.get(INCOMPLETE):
-        reasons = some([f"{position} ({position.reason})" for position in incomplete])
+        reasons = first_few([f"{position} ({position.reason})" for position in incomplete])
         yield warning("group-incomplete", f"{show(name)}: records that it had not read are not on {target}: {reasons}.", group=name)
     if early := [position for position in by_kind.get(EARLY, ()) if position.reread != 0]:
         counts = [position.reread for position in early]
         count = "an unknown number of" if None in counts else f"at most {sum(number or 0 for number in counts):,}"
-        said = f"{show(name)}: it reads {count} records again, from {len(early)} of {len(positions)} positions: {some(early)}."
+        said = f"{show(name)}: it reads {count} records again, from {len(early)} of {len(positions)} positions: {first_few(early)}."
         yield warning("group-not-exact", said, "Let its application pass over what it knows, or take that.", group=name)
     if there := by_kind.get(COMMITTED):
-        said = f"{show(name)}: on {target} it is ahead of its checkpoint in {some(there)}. The mirror never moves a group back."
+        said = f"{show(name)}: on {target} it is ahead of its checkpoint in {first_few(there)}. The mirror never moves a group back."
         step = "If somebody only tried it there, reset it to its checkpoint by hand before its consumers start."
         yield warning("group-further-on-target", said, step, group=name)
     times = [position.time for position in positions if position.time is not None]

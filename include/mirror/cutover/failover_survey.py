@@ -9,12 +9,13 @@ from mirror.config.validate import check_readable
 from mirror.cutover.failover_denials import survey_denials
 from mirror.cutover.failover_logs import find_shared_ends
 from mirror.cutover.failover_positions import FailoverFacts, FailoverPosition, TargetLog, failover_positions, position_findings
-from mirror.cutover.findings import WARNING, Finding, in_order, of_error, some, stop, warning, wave_findings
+from mirror.cutover.findings import WARNING, Finding, in_order, of_error, stop, warning, wave_findings
 from mirror.cutover.groups import STOP_MEMBERS
 from mirror.cutover.missing_records import EndSighting, MissingRecords, missing_findings, missing_records
 from mirror.cutover.wave import Wave, WaveTopics, matches, select_topics
 from mirror.errors import MirrorError, named_with
 from mirror.errors.display import show
+from mirror.errors.words import first_few
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import describe_groups
@@ -95,7 +96,9 @@ class _TargetSurvey:
         last_beat = self._last_beat()
         self._findings += position_findings(positions, flow.target)
         if shared.silent:
-            said = f"Leaders on {flow.target} did not say whether their logs are those of the groups' checkpoints: {some(shared.silent)}."
+            said = (
+                f"Leaders on {flow.target} did not say whether their logs are those of the groups' checkpoints: {first_few(shared.silent)}."
+            )
             self._findings.append(stop("remote-log-unknown", said, "Look at the brokers, and ask again."))
         self._findings += missing_findings(missing, last_beat)
         self._findings += self._group_findings(stored, names, records, topics)
@@ -145,14 +148,14 @@ class _TargetSurvey:
         target = self._flow.target
         for name, group in describe_groups(self._target, names, self._refused).items():
             if group.members:
-                people = f"{len(group.members)} members ({some(group.members)})"
+                people = f"{len(group.members)} members ({first_few(group.members)})"
                 said = f"{show(name)}: it has {people} on {target}, so nothing can be committed there."
                 yield stop("group-active-on-target", said, STOP_MEMBERS, group=name)
         outside = {record.target_topic: tp.topic for tp, record in records.items() if tp.topic not in {*topics.names, *self._moved}}
         for name in sorted(names):
             others = sorted({outside[remote.topic] for group, remote in stored if group == name and remote.topic in outside})
             if others:
-                said = f"{show(name)}: it also has checkpoints in topics that stay behind: {some(others)}."
+                said = f"{show(name)}: it also has checkpoints in topics that stay behind: {first_few(others)}."
                 yield stop("group-split", said, "Take them into --topics.", group=name)
         if topics.names and not names:
             said = f"No consumer group has a checkpoint in a topic of the wave, in {self._context.checkpoints_topic}."

@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mirror.cutover.findings import Finding, some, stop
+from mirror.cutover.findings import Finding, stop
 from mirror.errors.next_step import Command
+from mirror.errors.words import first_few
 from mirror.formats.columns import columns, rows_of
 from mirror.kafka.model import EVERYBODY, LITERAL, Acl, PatternAcl
 
@@ -113,7 +114,7 @@ def unknown_principal(source: str) -> Finding:
 def _without_acls(topics: list[str]) -> Finding:
     return stop(
         "topic-without-acls",
-        f"No ACL is about {some(topics)}, so a DENY would hold off nobody (if all who write are super users) or readers too (with "
+        f"No ACL is about {first_few(topics)}, so a DENY would hold off nobody (if all who write are super users) or readers too (with "
         "allow.everyone.if.no.acl.found=true); nothing was changed.",
         "Give readers and producers ACLs first, or stop the producers and fence with --by hand.",
     )

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mirror.cutover.findings import Finding, some, stop
+from mirror.cutover.findings import Finding, stop
 from mirror.cutover.steps import FENCE
 from mirror.errors.next_step import of_the_flow
+from mirror.errors.words import first_few
 from mirror.offsets.partition import TopicPartition
 
 ENDS, EPOCHS = "ends", "epochs"
@@ -54,15 +55,15 @@ def moved_ends(fence: Ends, now: Ends, departed: Ends | None = None) -> Iterator
         return
     grown = {tp: now[tp] - end for tp, end in sorted(fence.items()) if tp in now and now[tp] != end}
     if grown:
-        where = some([f"{tp}@{fence[tp]} ({offsets:+,})" for tp, offsets in grown.items()])
+        where = first_few([f"{tp}@{fence[tp]} ({offsets:+,})" for tp, offsets in grown.items()])
         said = f"{len(grown)} of {len(fence)} partitions do not end where they did behind the write fence: {where}."
         yield stop("written-behind-fence", said, "Stop who writes there, and run the wave again: it is fenced anew. ", _AGAIN)
     if departed:
-        where = some([f"{tp}@{offset}" for tp, offset in sorted(departed.items())])
+        where = first_few([f"{tp}@{offset}" for tp, offset in sorted(departed.items())])
         said = f"Behind the write fence the source lost records of {len(departed)} partitions, and has others from {where} on."
         yield stop("written-behind-fence", said, "Look what the source lost, and who writes there; then run the wave again: ", _AGAIN)
     if added := sorted(now.keys() - fence.keys()):
-        said = f"{some(added)} {'was' if len(added) == 1 else 'were'} not there when the wave was fenced."
+        said = f"{first_few(added)} {'was' if len(added) == 1 else 'were'} not there when the wave was fenced."
         yield stop("written-behind-fence", said, "Run the wave again: it is fenced anew. ", _AGAIN)
     if silent := sorted(fence.keys() - now.keys()):
-        yield stop("no-leader", f"Nobody tells where {some(silent)} ends on the source.", "Bring the source's brokers back.")
+        yield stop("no-leader", f"Nobody tells where {first_few(silent)} ends on the source.", "Bring the source's brokers back.")

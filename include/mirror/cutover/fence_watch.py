@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mirror.cutover.fence_writers import FenceWatch
-from mirror.cutover.findings import some
 from mirror.cutover.quiet_period import QuietPeriod, first_look, next_look
 from mirror.cutover.source_truth import LogsLook
 from mirror.cutover.steps import StepOptions
 from mirror.cutover.writer_survey import EndWatch, Producers, survey_writers
 from mirror.cutover.writers import Writers
 from mirror.errors import MirrorError
+from mirror.errors.words import first_few
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import LogOffsets
 from mirror.kafka.producers import active_producers
@@ -96,9 +96,9 @@ class _Saying:
         self.said = now
         moving = sorted(period.growth_after(period.since - quiet))
         reasons = [
-            f"{some(moving)} still grew" if moving else "",
-            f"transactions are open in {some(sorted(period.open_from))}" if period.open_from else "",
-            f"nobody tells where {some(sorted(period.silent))} ends" if period.silent else "",
+            f"{first_few(moving)} still grew" if moving else "",
+            f"transactions are open in {first_few(sorted(period.open_from))}" if period.open_from else "",
+            f"nobody tells where {first_few(sorted(period.silent))} ends" if period.silent else "",
         ]
         why = "; ".join(filter(None, reasons)) or "nothing moves"
         self.progress(f"Quiet for {now - period.since:.1f} of {quiet:g} s: {why}.")

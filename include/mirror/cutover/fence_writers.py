@@ -7,11 +7,12 @@ nobody's address, and of a producer without an id nothing at all.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from mirror.cutover.findings import Finding, information, some, stop, transaction_commands
+from mirror.cutover.findings import Finding, information, stop, transaction_commands
 from mirror.cutover.quiet_period import QuietPeriod
 from mirror.cutover.steps import BY_ACL
 from mirror.cutover.writers import Writers
 from mirror.errors.source import TRANSACTION_ENDS_LATE
+from mirror.errors.words import count_text, first_few
 from mirror.kafka.model import ActiveProducer
 from mirror.offsets.partition import TopicPartition
 
@@ -48,14 +49,14 @@ def fence_findings(watch: FenceWatch, by: str) -> Iterator[Finding]:
     for tp, start in sorted(watch.period.open_from.items()):
         yield _transaction(tp, start, watch.writers)
     if silent := sorted(watch.period.silent):
-        yield stop("no-leader", f"Nobody tells where {some(silent)} ends on the source.", "Bring the source's brokers back.")
+        yield stop("no-leader", f"Nobody tells where {first_few(silent)} ends on the source.", "Bring the source's brokers back.")
 
 
 def silent_producers(writers: Writers) -> Iterator[Finding]:
     """Producers that their leaders remember and that write no more."""
     ids = sorted({producer.producer_id for producers in writers.producers.values() for producer in producers})
     if ids:
-        said = f"Leaders remember {len(ids)} producer {'id' if len(ids) == 1 else 'ids'} that wrote before, and write no more: {some(ids)}."
+        said = f"Leaders remember {count_text(len(ids), 'producer id')} that wrote before, and write no more: {first_few(ids)}."
         yield information("quiet-producers", said)
 
 
@@ -73,8 +74,8 @@ def _growth(topic: str, watch: FenceWatch, by: str) -> Finding:
         names.append("a producer that is not idempotent, so Kafka knows no id of it")
     if not watch.writers.untold.keys().isdisjoint(grown):
         names.append("somebody whom brokers older than Kafka 2.8 do not name")
-    where = some([tp.partition for tp in grown])
-    said = f"{topic}: it grew by {sum(grown.values()):,} offsets in {watch.seconds:.1f} s, in partitions {where}, by {some(names)}."
+    where = first_few([tp.partition for tp in grown])
+    said = f"{topic}: it grew by {sum(grown.values()):,} offsets in {watch.seconds:.1f} s, in partitions {where}, by {first_few(names)}."
     step = "Stop the producer itself: a DENY does not hold off a super user. " if by == BY_ACL else "Stop the producer. "
     return stop("still-written", said, step + _ADDRESSES, topic=topic)
 
@@ -82,7 +83,7 @@ def _growth(topic: str, watch: FenceWatch, by: str) -> Finding:
 def _transaction(tp: TopicPartition, start: int, writers: Writers) -> Finding:
     owner = writers.owners.get(tp)
     producers = [producer for producer in writers.producers.get(tp, ()) if producer.transaction_start == start]
-    names = some([f"producer id {producer.producer_id} with epoch {producer.epoch}" for producer in producers])
+    names = first_few([f"producer id {producer.producer_id} with epoch {producer.epoch}" for producer in producers])
     who = owner.text if owner is not None and owner.text else names
     age = f", for {owner.seconds:,.0f} s" if owner is not None and owner.seconds is not None else ""
     is_told = tp not in writers.untold

@@ -1,6 +1,6 @@
 """What a preflight says, sentence by sentence: stops, warnings, information. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,6 @@ STOP, WARNING, INFORMATION = "stop", "warning", "information"
 """A stop keeps the wave from moving. A warning names what a person does before or during the move, or loses by it. The rest informs."""
 KINDS = (STOP, WARNING, INFORMATION)
 
-_SHOWN = 5
 CUT_OFF = (
     "A broker that is cut off from its cluster goes on answering as the leader that it was. Connect it again, stop it, or take it out of "
     "bootstrap.servers. "
@@ -80,12 +79,6 @@ def in_order(findings: Iterable[Finding], flow_name: str) -> tuple[Finding, ...]
     """Each finding once, stops first, with the flow's name in their commands."""
     named = dict.fromkeys(finding.of_flow(flow_name) for finding in findings)
     return tuple(sorted(named, key=lambda finding: KINDS.index(finding.kind)))
-
-
-def some(items: Sequence[object]) -> str:
-    """The first few items, and how many more there are."""
-    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-    return ", ".join(map(str, items[:_SHOWN])) + more
 
 
 def wave_findings(wave: Wave, topics: WaveTopics) -> Iterable[Finding]:

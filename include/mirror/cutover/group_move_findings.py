@@ -4,10 +4,11 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mirror.cutover.findings import CUT_OFF, Finding, some, stop, warning
+from mirror.cutover.findings import CUT_OFF, Finding, stop, warning
 from mirror.cutover.groups import LEFT_BEHIND, WaveGroup, WaveGroups, WavePosition, group_findings, unstable_group
 from mirror.errors.display import show
 from mirror.errors.next_step import Command, Part, of_the_flow, of_the_wave
+from mirror.errors.words import count_text, first_few
 from mirror.kafka.model import GroupMember
 from mirror.offsets.intervals import Interval
 from mirror.offsets.partition import TopicPartition
@@ -54,9 +55,8 @@ def active_groups(groups: Iterable[WaveGroup], source: str) -> Iterator[Finding]
 
 def active_group(name: str, members: Sequence[GroupMember], cluster: str) -> Finding:
     """A group that still has members, each named with its id."""
-    noun = "member" if len(members) == 1 else "members"
-    people = some([f"{member} (member id {show(member.member_id)})" for member in members])
-    said = f"{show(name)}: it still has {len(members)} {noun} on {cluster}: {people}."
+    people = first_few([f"{member} (member id {show(member.member_id)})" for member in members])
+    said = f"{show(name)}: it still has {count_text(len(members), 'member')} on {cluster}: {people}."
     return stop("group-active", said, f"Stop them. {LEFT_BEHIND} ", _AGAIN, group=name)
 
 
@@ -75,27 +75,27 @@ def used_on_target(name: str, foreign: Mapping[TopicPartition, int], target: str
 
 def read_on_source(name: str, places: Sequence[str], source: str) -> Finding:
     """A group that read on on the source while it moved."""
-    said = f"{show(name)}: it went on on {source} while it was moved, so what was committed for it is out of date: {some(places)}."
+    said = f"{show(name)}: it went on on {source} while it was moved, so what was committed for it is out of date: {first_few(places)}."
     return stop("group-read-on", said, "Stop its members. ", _AGAIN, group=name)
 
 
 def contradicted_position(name: str, by_server: Mapping[str, Sequence[str]], source: str) -> Finding:
     """A group of which the source's bootstrap servers tell different positions. `by_server`: where it stands by each, but for where it was
     moved from."""
-    places = "; ".join(f"{server}: {some(places) or 'where it was moved from'}" for server, places in by_server.items())
+    places = "; ".join(f"{server}: {first_few(places) or 'where it was moved from'}" for server, places in by_server.items())
     said = f"{name}: the bootstrap servers of {source} contradict each other about where it stands: {places}."
     return stop("source-contradicts-itself", said, CUT_OFF, _AGAIN, group=name)
 
 
 def not_committed(name: str, reasons: Sequence[str], target: str) -> Finding:
     """A group of which the target refused positions, or shows others than those that were committed."""
-    said = f"{show(name)}: not all its positions stand on {target}: {some(reasons)}."
+    said = f"{show(name)}: not all its positions stand on {target}: {first_few(reasons)}."
     return stop("group-not-moved", said, "Look at the group there, and stop its members. ", _AGAIN, group=name)
 
 
 def not_taken_back(name: str, reasons: Sequence[str], target: str, wave: str) -> Finding:
     """A group of which a roll back could not put everything back."""
-    said = f"{show(name)}: not all its positions on {target} could be put back: {some(reasons)}."
+    said = f"{show(name)}: not all its positions on {target} could be put back: {first_few(reasons)}."
     return stop("group-not-taken-back", said, "Mend that; then ", rollback_of(wave), " again.", group=name)
 
 
@@ -122,10 +122,10 @@ def _logs(group: WaveGroup, logs: GroupLogs, target: str) -> Iterator[Finding]:
         elif _lacks_records(position, logs):
             gone.append(f"{position.remote}@{position.answer.target} (the log begins at {logs.target[position.remote][0]})")
     if without_leader:
-        said = f"{group.label}: no leader on {target} tells which offsets there are of {some(without_leader)}."
+        said = f"{group.label}: no leader on {target} tells which offsets there are of {first_few(without_leader)}."
         yield stop("no-leader", said, "Bring the target's brokers back. ", _AGAIN, group=group.name)
     if gone:
-        said = f"{group.label}: records that it has not read are gone from {target}, and are not from the source: {some(gone)}."
+        said = f"{group.label}: records that it has not read are gone from {target}, and are not from the source: {first_few(gone)}."
         step = "Let it read them on the source, or raise the remote topics' retention before they are copied anew. ", _AGAIN
         yield stop("group-behind-retention", said, *step, group=group.name)
 
@@ -144,7 +144,7 @@ def _back(group: WaveGroup, target: str) -> Iterator[Finding]:
         if position.target_offset is not None and position.answer.target is not None and position.target_offset > position.answer.target
     ]
     if further:
-        said = f"{group.label}: it was further on on {target}, and goes back to where it stands on the source: {some(further)}."
+        said = f"{group.label}: it was further on on {target}, and goes back to where it stands on the source: {first_few(further)}."
         yield warning("group-goes-back", said, "What was there is noted; a roll back puts it back.", group=group.name)
 
 
@@ -153,7 +153,7 @@ def _without_position(group: WaveGroup, partitions: Collection[TopicPartition]) 
     topics = {tp.topic for tp in have}
     lacking = sorted(tp for tp in partitions if tp.topic in topics and tp not in have)
     if lacking:
-        said = f"{group.label}: it has no position in {some(lacking)}, so none is committed there."
+        said = f"{group.label}: it has no position in {first_few(lacking)}, so none is committed there."
         step = "On the target its auto.offset.reset counts there, as on the source: latest skips what was copied."
         yield warning("group-without-position", said, step, group=group.name)
 
@@ -163,4 +163,4 @@ def _answered(group: WaveGroup) -> tuple[WavePosition, ...]:
 
 
 def _places(foreign: Mapping[TopicPartition, int]) -> str:
-    return some([f"{tp}@{offset}" for tp, offset in foreign.items()])
+    return first_few([f"{tp}@{offset}" for tp, offset in foreign.items()])

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from mirror.cutover.findings import Finding, of_error, some
+from mirror.cutover.findings import Finding, of_error
 from mirror.cutover.group_move_findings import active_group, not_committed, not_taken_back, stays_where_it_is, used_on_target
 from mirror.cutover.owned_positions import place_groups
 from mirror.cutover.steps import EMPTY_SINCE_MS, MOVE_GROUPS, WaveNotes
 from mirror.errors import MirrorError
 from mirror.errors.display import show
+from mirror.errors.words import first_few
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import describe_groups
 from mirror.kafka.group_transaction import Wanted
@@ -170,7 +171,7 @@ def _held_lines(moves: Moves, there: Mapping[str, Positions], held: Mapping[str,
         stays = sorted(tp for tp in of_group.before if tp.topic in held and tp in there.get(name, {}))
         if stays:
             waves = ", ".join(sorted({held[tp.topic] for tp in stays}))
-            yield f"{show(name)}: {len(stays)} positions stay, for the wave {waves} is open and stands on them: {some(stays)}."
+            yield f"{show(name)}: {len(stays)} positions stay, for the wave {waves} is open and stands on them: {first_few(stays)}."
 
 
 def _undo_lines(undo: Mapping[str, GroupUndo], dry_run: bool) -> Iterator[str]:

@@ -4,9 +4,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mirror.cutover.findings import Finding, information, some, stop, warning
+from mirror.cutover.findings import Finding, information, stop, warning
 from mirror.errors.display import show
 from mirror.errors.next_step import Command, Part, of_the_flow
+from mirror.errors.words import count_text, first_few
 from mirror.kafka.model import GroupMember
 from mirror.offsets.partition import TopicPartition
 from mirror.translation.translate import EARLY, EXACT, TranslatedOffset
@@ -110,16 +111,16 @@ def group_findings(wave_groups: WaveGroups, source: str, target: str) -> Iterato
         said = f"--groups {show(pattern)} matches no consumer group with a position in a topic of the wave."
         yield stop("pattern-matches-nothing", said, "Name groups as ", of_the_flow("refresh-groups"), " lists them.")
     if wave_groups.shares:
-        names = some(list(map(show, wave_groups.shares)))
+        names = first_few(list(map(show, wave_groups.shares)))
         said = f"Share groups of {source} have no positions that could be moved, and may read topics of the wave: {names}."
         look = Command(f"kafka-share-groups.sh --bootstrap-server <source> --describe --group {shlex.quote(wave_groups.shares[0])}")
         yield warning("group-of-another-kind", said, "See which topics each of them reads: ", look, ". Move their applications by hand.")
     if wave_groups.left_out:
-        names = some(list(map(show, wave_groups.left_out)))
+        names = first_few(list(map(show, wave_groups.left_out)))
         said = f"--groups leaves out groups with positions in topics of the wave, which are not moved: {names}."
         yield warning("groups-left-out", said, "Take them into --groups unless nobody uses them any more.")
     if wave_groups.doubtful:
-        names = some(list(map(show, wave_groups.doubtful)))
+        names = first_few(list(map(show, wave_groups.doubtful)))
         said = f"A transaction is open that may commit offsets of {names}. {source} is older than Kafka 2.5 and does not tell."
         step = "Stop the applications that commit offsets in transactions, and let these end, before the positions are moved."
         yield warning("group-stability-untold", said, step)
@@ -135,7 +136,7 @@ def _positions(group: WaveGroup) -> Iterator[Finding]:
     total = len(group.positions)
     translate = of_the_flow("translate", f"--group {shlex.quote(group.name)}")
     if group.unanswered:
-        reasons = some([f"{position} ({position.answer.reason or position.answer.kind})" for position in group.unanswered])
+        reasons = first_few([f"{position} ({position.answer.reason or position.answer.kind})" for position in group.unanswered])
         said = f"{group.label}: {len(group.unanswered)} of {total} positions have no answer on the target, or records missing: {reasons}."
         yield stop("group-without-answer", said, translate, " shows each; mend what it names, or reset the group.", group=group.name)
     if group.early:
@@ -156,7 +157,7 @@ def _positions(group: WaveGroup) -> Iterator[Finding]:
         if position.target_offset is not None and position.answer.target is not None and position.target_offset > position.answer.target
     ]
     if further:
-        said = f"{group.label}: on the target it stands behind its translated position in {some(further)}, so it was used there."
+        said = f"{group.label}: on the target it stands behind its translated position in {first_few(further)}, so it was used there."
         step = "group-offsets never moves a group back: delete it on the target, or reset it there by what ", translate, " says."
         yield warning("group-further-on-target", said, *step, group=group.name)
 
@@ -174,7 +175,7 @@ def _members(group: WaveGroup, source: str, target: str) -> Iterator[Finding]:
 
 def _topics(group: WaveGroup) -> Iterator[Finding]:
     if group.outside:
-        said = f"{group.label}: it also has positions in topics that stay behind: {some(group.outside)}."
+        said = f"{group.label}: it also has positions in topics that stay behind: {first_few(group.outside)}."
         step: tuple[Part, ...] = (
             "Take them into --topics; if it reads them no more, delete its positions there: ",
             Command(f"kafka-consumer-groups.sh --delete-offsets --group {shlex.quote(group.name)} --topic {shlex.quote(group.outside[0])}"),
@@ -184,7 +185,7 @@ def _topics(group: WaveGroup) -> Iterator[Finding]:
             step = ("Take them into --topics, or leave it out with --groups '.+': Kafka deletes no positions of a group without a name.",)
         yield stop("group-split", said, *step, group=group.name)
     if group.left_out:
-        topics = some(group.left_out)
+        topics = first_few(group.left_out)
         said = f"{group.label}: it has positions in topics from the target that the flow's property topics leaves out: {topics}."
         upstream = "Take them into topics: then it goes on in the topics that they are copies of. Or delete its positions there."
         yield stop("group-topic-left-out", said, upstream, group=group.name)
@@ -210,9 +211,8 @@ def unstable_group(group: WaveGroup) -> Finding:
 
 
 def _unstable(group: WaveGroup) -> str:
-    return f"{group.label}: a transaction that is still open commits offsets for it in {some(group.unstable)}."
+    return f"{group.label}: a transaction that is still open commits offsets for it in {first_few(group.unstable)}."
 
 
 def _people(members: Sequence[GroupMember]) -> str:
-    noun = "member" if len(members) == 1 else "members"
-    return f"{len(members)} {noun} ({some(members)})"
+    return f"{count_text(len(members), 'member')} ({first_few(members)})"

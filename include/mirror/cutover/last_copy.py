@@ -8,12 +8,13 @@ from mirror.copy.run import copy_in_process
 from mirror.cutover.copy_pass import Copier, copy_wave, plan_wave, red
 from mirror.cutover.fence import still_fenced
 from mirror.cutover.fence_ends import by_topic, fence_ends
-from mirror.cutover.findings import Finding, some, stop
+from mirror.cutover.findings import Finding, stop
 from mirror.cutover.move import Move
 from mirror.cutover.source_truth import copied_from_another_log, look_at_source
 from mirror.cutover.steps import DONE, FENCE, LAST_COPY, STOPPED, WAITING, StepOptions, StepOutcome, WaveNotes
 from mirror.errors import ErrorReport
 from mirror.errors.next_step import of_the_flow
+from mirror.errors.words import first_few
 from mirror.formats.ledger import LedgerRecord
 from mirror.offsets.partition import TopicPartition
 from mirror.sync.flow_clusters import ledger_of
@@ -77,7 +78,7 @@ def _short(ends: Ends, records: Records) -> tuple[Finding, ...]:
     late = behind(ends, records)
     if not late:
         return ()
-    where = some([f"{tp} is at {'nothing' if mark is None else mark} of {ends[tp]}" for tp, mark in sorted(late.items())])
+    where = first_few([f"{tp} is at {'nothing' if mark is None else mark} of {ends[tp]}" for tp, mark in sorted(late.items())])
     said = f"{len(late)} of {len(ends)} partitions are not copied to their end behind the write fence: {where}."
     return (stop("not-copied", said, of_the_flow("status"), " says what keeps them; then run the wave again."),)
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from mirror.cutover.findings import STOP, Finding, in_order, of_error, some
+from mirror.cutover.findings import STOP, Finding, in_order, of_error
 from mirror.cutover.flow_settings import right_findings
 from mirror.cutover.group_move_findings import GroupLogs, active_groups, contradicted_position, read_on_source, stops_of_groups
 from mirror.cutover.group_placement import GroupAim, GroupPlacer, Placement
@@ -13,6 +13,7 @@ from mirror.cutover.groups import WaveGroup, unstable_group
 from mirror.cutover.move import Move
 from mirror.cutover.steps import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, WaveNotes, ended
 from mirror.errors import MirrorError
+from mirror.errors.words import first_few
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.group_members import describe_groups
 from mirror.kafka.groups import Groups
@@ -86,9 +87,9 @@ def _look(move: Move, options: StepOptions) -> _GroupLook:
         names = [group.name for group in groups if group.members]
         unstable = [group.name for group in groups if group.unstable]
         if names:
-            options.progress(f"Waiting for {some(names)} to have no members on {move.flow.source}.")
+            options.progress(f"Waiting for {first_few(names)} to have no members on {move.flow.source}.")
         if unstable:
-            options.progress(f"Waiting for transactions to end that commit offsets of {some(unstable)}.")
+            options.progress(f"Waiting for transactions to end that commit offsets of {first_few(unstable)}.")
         time.sleep(min(_PAUSE_SECONDS, remaining))
         _await_no_members(move, names, remaining)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from mirror.cutover.fence import lift_for_way_back
 from mirror.cutover.fence_acls import Acls
-from mirror.cutover.findings import STOP, WARNING, Finding, of_error, some, stop
+from mirror.cutover.findings import STOP, WARNING, Finding, of_error, stop
 from mirror.cutover.ledger_marks import LedgerMarks
 from mirror.cutover.move import Move
 from mirror.cutover.opposite_fence import survey_opposite_fence, take_back_opposite_fence
@@ -43,6 +43,7 @@ from mirror.cutover.way_back import WayBack
 from mirror.decisions.in_force import Decisions, Present, moment_after
 from mirror.errors import AuthorizationRefused, MirrorError
 from mirror.errors.next_step import of_the_flow
+from mirror.errors.words import first_few
 from mirror.formats.control import MOVED, Decision
 from mirror.formats.ledger import Decided
 from mirror.kafka.reader import BoundedReader
@@ -230,7 +231,7 @@ class _Opening:
         self.marks = LedgerMarks(flow, plan, self.notes)
         closed, copied = self.marks.set(looked_at, remaining, Decided.of(self._decision(None, looked_at)))
         if copied:
-            said = f"A copy went on in {len(copied)} partitions while the wave was opened: {some(sorted(copied))}."
+            said = f"A copy went on in {len(copied)} partitions while the wave was opened: {first_few(sorted(copied))}."
             self.findings.append(stop("copied-meanwhile", said, "See who writes to the source, and run the wave again."))
         return closed
 
@@ -294,5 +295,5 @@ class _Opening:
         opposite = self.way_back.opposite
         lines.append(f"What is produced on {flow.target} from now on flows back by {opposite.flow.name}.")
         if opposite.not_replicated:
-            lines.append(f"Of {some(opposite.not_replicated)} nothing flows back: {opposite.flow.name} does not replicate them.")
+            lines.append(f"Of {first_few(opposite.not_replicated)} nothing flows back: {opposite.flow.name} does not replicate them.")
         return tuple(lines)

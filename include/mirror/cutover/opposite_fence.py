@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mirror.cutover.acl_fence import change_acls, settle_acls
 from mirror.cutover.fence_acls import Acls, acls_of
-from mirror.cutover.findings import Finding, some, stop, warning
+from mirror.cutover.findings import Finding, stop, warning
 from mirror.cutover.opposite_flow import OppositeFlow
 from mirror.cutover.ownership import Mended, owning
 from mirror.cutover.shared_fence import claimed_beside
@@ -19,6 +19,7 @@ from mirror.cutover.wave_notes import WaveStore
 from mirror.cutover.wave_record import OPENED, UNDER_WAY, WaveRecord
 from mirror.errors import AuthorizationRefused
 from mirror.errors.next_step import Command
+from mirror.errors.words import first_few
 from mirror.kafka.acls import topic_acls
 from mirror.kafka.cluster import Cluster
 
@@ -94,7 +95,7 @@ def _unseen(target: str, acls: Acls) -> Finding:
 def _no_right(target: str, acls: Acls) -> Finding:
     said = (
         f"Cluster '{target}' does not let the mirror ALTER the cluster, so it cannot take back the ACLs by which an earlier wave keeps "
-        f"producers from {_names(acls)}: {some(acls)}."
+        f"producers from {_names(acls)}: {first_few(acls)}."
     )
     step = f"Give the mirror's principal ALTER on {target}, or remove these ACLs by hand, and run the wave again: "
     return stop("fence-of-earlier-wave", said, step, Command(f"{_LIST} {acls[0].topic}"))
@@ -103,10 +104,10 @@ def _no_right(target: str, acls: Acls) -> Finding:
 def _shared(target: str, acls: Acls) -> Finding:
     said = (
         f"A wave of another flow from {target} stands on ACLs that an earlier wave left there. They keep producers from {_names(acls)}: "
-        f"{some(acls)}."
+        f"{first_few(acls)}."
     )
     return stop("fence-of-another-flow", said, "End that wave or roll it back, then run this one again.")
 
 
 def _names(acls: Acls) -> str:
-    return some(sorted({acl.topic for acl in acls}))
+    return first_few(sorted({acl.topic for acl in acls}))

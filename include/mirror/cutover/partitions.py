@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from mirror.cutover.findings import Finding, information, of_error, some, stop, warning
+from mirror.cutover.findings import Finding, information, of_error, stop, warning
 from mirror.errors.next_step import Part, Remedy, of_the_flow
+from mirror.errors.words import first_few
 from mirror.status.status import DECIDED, FIRST_SIGHT, GONE, NO_LEADER, NO_REMOTE, PAUSED, UNKNOWN, PartitionStatus, Status
 
 
@@ -38,7 +39,7 @@ def _of_topic(topic: str, partitions: Sequence[PartitionStatus], max_lag: int | 
             yield _lost(topic, lost, words, step)
     late = [partition for partition in partitions if max_lag is not None and (partition.lag or 0) > max_lag]
     if late:
-        behind = some([f"{partition.partition} ({partition.lag:,})" for partition in late])
+        behind = first_few([f"{partition.partition} ({partition.lag:,})" for partition in late])
         said = f"{topic}: {len(late)} of {len(partitions)} partitions are more than {max_lag:,} records behind: {behind}."
         yield stop("lag", said, of_the_flow("copy"), ", or wait for the next runs; or raise --max-lag.", topic=topic)
 
@@ -55,7 +56,7 @@ def _lost_states() -> Mapping[str, tuple[str, Sequence[Part]]]:
 
 def _lost(topic: str, partitions: Sequence[PartitionStatus], words: str, step: Sequence[Part]) -> Finding:
     code = partitions[0].state.replace(" ", "-")
-    names = some([f"{topic}-{partition.partition}" for partition in partitions])
+    names = first_few([f"{topic}-{partition.partition}" for partition in partitions])
     return stop(code, f"{names} {words}.", *step, topic=topic)
 
 
@@ -64,4 +65,4 @@ def _in_state(partitions: Iterable[PartitionStatus], state: str) -> list[Partiti
 
 
 def _numbers(partitions: Iterable[PartitionStatus]) -> str:
-    return some([partition.partition for partition in partitions])
+    return first_few([partition.partition for partition in partitions])

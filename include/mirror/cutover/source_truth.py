@@ -15,11 +15,12 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mirror.cutover.findings import CUT_OFF, Finding, of_error, some, stop, warning
+from mirror.cutover.findings import CUT_OFF, Finding, of_error, stop, warning
 from mirror.cutover.move import Move
 from mirror.cutover.wave_ends import Records, SourceLog
 from mirror.errors import MirrorError, SourceTruncated
 from mirror.errors.next_step import of_the_flow
+from mirror.errors.words import first_few
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.model import LogOffsets, LogPosition
 from mirror.offsets.partition import TopicPartition
@@ -160,7 +161,7 @@ def _agrees(state: SourceLog | None, best: SourceLog) -> bool:
 
 def _contradiction(by_partition: Mapping[TopicPartition, Mapping[str, SourceLog | None]], side: str, alias: str) -> Finding:
     places = [f"{tp} ({'; '.join(f'{server}: {_words(log)}' for server, log in answers.items())})" for tp, answers in by_partition.items()]
-    said = f"The bootstrap servers of {alias} contradict each other about where {len(by_partition)} partitions end: {some(places)}."
+    said = f"The bootstrap servers of {alias} contradict each other about where {len(by_partition)} partitions end: {first_few(places)}."
     step = CUT_OFF, "Then run the wave again: ", of_the_flow("cutover run")
     return stop("target-contradicts-itself", said, *step) if side == TARGET else stop("source-contradicts-itself", said, *step)
 
@@ -176,6 +177,8 @@ def _words(state: SourceLog | None) -> str:
 
 def _unasked(silent: Mapping[str, MirrorError], side: str, alias: str) -> Iterator[Finding]:
     if silent:
-        said = f"{some(sorted(silent))} of the bootstrap servers of {alias} told nothing: {next(iter(silent.values())).report().message}"
+        said = (
+            f"{first_few(sorted(silent))} of the bootstrap servers of {alias} told nothing: {next(iter(silent.values())).report().message}"
+        )
         step = "Nothing, if its broker is down: the others told all that the wave goes by."
         yield warning("target-server-silent", said, step) if side == TARGET else warning("source-server-silent", said, step)

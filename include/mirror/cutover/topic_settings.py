@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from mirror.cutover.findings import Finding, information, some, stop, warning
+from mirror.cutover.findings import Finding, information, stop, warning
 from mirror.errors.next_step import of_the_flow
+from mirror.errors.words import first_few
 from mirror.kafka.model import EVERYBODY, Acl, ConfigEntry, PatternAcl, may
 from mirror.policy import ConfigPropertyFilter
 from mirror.sync.config_diff import config_changes, configs_to_sync
@@ -37,12 +38,12 @@ def config_findings(sides: TopicSides, config_filter: ConfigPropertyFilter, is_s
         return
     changes = config_changes(configs_to_sync(sides.configs, config_filter), sides.remote_configs)
     if changes:
-        said = f"{sides.remote}: its configs are not those of {sides.topic}: {some(changes)}."
+        said = f"{sides.remote}: its configs are not those of {sides.topic}: {first_few(changes)}."
         say = stop if is_synced else warning
         yield say("configs-differ", said, of_the_flow("topic-configs"), topic=sides.topic)
     others = _differences(sides, {change.entry for change in changes})
     if others:
-        said = f"{sides.remote}: these configs differ, and the flow leaves them alone: {some(others)}."
+        said = f"{sides.remote}: these configs differ, and the flow leaves them alone: {first_few(others)}."
         yield information("configs-differ", said, topic=sides.topic)
 
 
@@ -80,7 +81,7 @@ def acl_findings(acls: AclSides, source: str, target: str, is_synced: bool) -> I
     for topic, remote in sorted(acls.remotes.items()):
         lacking = sorted(acl for acl, of_topic in acls.missing.items() if of_topic == topic)
         if lacking:
-            said = f"{topic}: its remote topic lacks ACLs: {some([f'{acl.topic}: {acl}' for acl in lacking])}."
+            said = f"{topic}: its remote topic lacks ACLs: {first_few([f'{acl.topic}: {acl}' for acl in lacking])}."
             yield (stop if is_synced else warning)("acls-differ", said, of_the_flow("topic-acls"), topic=topic)
         readers = _lacking(acls.source, acls.target, "READ", topic, remote, of_many=True)
         if readers:

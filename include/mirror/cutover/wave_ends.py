@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mirror.cutover.findings import Finding, of_error, some, stop
+from mirror.cutover.findings import Finding, of_error, stop
 from mirror.decisions.in_force import Decisions, Present, in_force
 from mirror.errors import MirrorError
 from mirror.errors.next_step import of_the_flow
+from mirror.errors.words import first_few
 from mirror.formats.ledger import LedgerRecord
 from mirror.kafka.model import LogOffsets
 from mirror.offsets.partition import TopicPartition
@@ -37,11 +38,11 @@ def source_findings(records: Records, ends: Mapping[TopicPartition, SourceLog]) 
     """What is said against partitions whose copy does not end where the source does."""
     unknown = [tp for tp in ends if tp not in records]
     if unknown:
-        said = f"Of {len(unknown)} partitions the ledger knows nothing: {some(unknown)}."
+        said = f"Of {len(unknown)} partitions the ledger knows nothing: {first_few(unknown)}."
         yield stop("not-copied-yet", said, of_the_flow("copy"), " takes them in; then run the wave again.")
     behind = [(tp, why) for tp, end in sorted(ends.items()) if tp in records and (why := _behind(records[tp], end))]
     if behind:
-        said = f"{len(behind)} partitions are not copied to the source's end: {some([f'{tp} {why}' for tp, why in behind])}."
+        said = f"{len(behind)} partitions are not copied to the source's end: {first_few([f'{tp} {why}' for tp, why in behind])}."
         yield stop("not-copied-to-the-end", said, "See who still writes to the source, fence the wave, and let the last copy run again.")
 
 
@@ -73,7 +74,7 @@ def target_findings(remotes: Iterable[RemotePartition], records: Records) -> Ite
 def stranger_findings(visible: Mapping[TopicPartition, int]) -> Iterator[Finding]:
     """What is said of records that stand behind ours. `visible`: the first one's offset, by remote partition."""
     if visible:
-        places = some([f"{remote}@{offset}" for remote, offset in sorted(visible.items())])
+        places = first_few([f"{remote}@{offset}" for remote, offset in sorted(visible.items())])
         said = f"Behind what was copied stand records of somebody else: {places}. Producers write to the target before the wave is open."
         yield stop(
             "target-written", said, "Stop them until the wave is open. Their records have to go, or the topic has to be copied anew."
@@ -85,7 +86,7 @@ def pending_findings(decisions: Decisions, present: Present, partitions: Collect
     pending = [decision for tp in sorted(partitions) for decision in decisions.of(tp) if in_force(decision, decisions, present)]
     step = of_the_flow("copy"), " acts on it; or decide otherwise. Then run the wave again."
     return [
-        stop("decision-pending", f"{topic}: no copy has acted on {some(about)}.", *step, topic=topic)
+        stop("decision-pending", f"{topic}: no copy has acted on {first_few(about)}.", *step, topic=topic)
         for topic in dict.fromkeys(decision.topic or "" for decision in pending)
         if (about := [f"the decision about partition {decision.partition} ({decision})" for decision in pending if decision.topic == topic])
     ]

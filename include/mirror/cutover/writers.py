@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from mirror.cutover.findings import Finding, information, some, warning
+from mirror.cutover.findings import Finding, information, warning
+from mirror.errors.words import count_text, first_few
 from mirror.kafka.model import ActiveProducer
 from mirror.offsets.partition import TopicPartition
 
@@ -51,7 +52,7 @@ def writer_findings(writers: Writers) -> Iterator[Finding]:
         yield from _growth(topic, writers)
     quiet = {producer.producer_id for producers in writers.producers.values() for producer in producers if not writers.is_recent(producer)}
     if quiet:
-        said = f"{len(quiet)} more producer ids have written nothing newer than {RECENT_SECONDS // 60} minutes: {some(sorted(quiet))}."
+        said = f"{len(quiet)} more producer ids have written nothing newer than {RECENT_SECONDS // 60} minutes: {first_few(sorted(quiet))}."
         yield information("quiet-producers", said)
     for tp, start in sorted(writers.untold.items()):
         if start is not None:
@@ -63,8 +64,8 @@ def untold_writers(writers: Writers) -> Iterator[Finding]:
     """That nobody tells who writes to partitions of old brokers, and what the write fence cannot see there."""
     if writers.untold:
         said = (
-            f"Nobody tells who writes to {some(sorted(writers.untold))}: their leaders are older than Kafka 2.8. The write fence goes by "
-            "ends that stand still and transactions that are over: it does not see a producer that is silent meanwhile."
+            f"Nobody tells who writes to {first_few(sorted(writers.untold))}: their leaders are older than Kafka 2.8. The write fence goes "
+            "by ends that stand still and transactions that are over: it does not see a producer that is silent meanwhile."
         )
         step = "Make sure by yourself that all producers are stopped, or let --quiet-seconds be longer than any of them is silent."
         yield warning("writers-untold", said, step)
@@ -94,9 +95,9 @@ def _producers(topic: str, writers: Writers) -> Iterator[Finding]:
             if writers.is_recent(producer):
                 recent.setdefault((producer.producer_id, producer.epoch), []).append((tp.partition, producer.last_timestamp))
     if recent:
-        names = some([_producer(*key, places) for key, places in recent.items()])
-        noun = "producer writes" if len(recent) == 1 else "producers write"
-        said = f"{topic}: {len(recent)} {noun} to it, or did so in the last {RECENT_SECONDS // 60} minutes: {names}."
+        names = first_few([_producer(*key, places) for key, places in recent.items()])
+        count = count_text(len(recent), "producer writes", "producers write")
+        said = f"{topic}: {count} to it, or did so in the last {RECENT_SECONDS // 60} minutes: {names}."
         yield warning("active-producers", said, "Stop them at the write fence.", topic=topic)
 
 
@@ -104,13 +105,13 @@ def _producer(producer_id: int, epoch: int, places: Iterable[tuple[int, int | No
     places = list(places)
     stamps = [stamp for _, stamp in places if stamp is not None]
     newest = f", last at {datetime.fromtimestamp(max(stamps) / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC" if stamps else ""
-    return f"id {producer_id} with epoch {epoch} (partitions {some([partition for partition, _ in places])}{newest})"
+    return f"id {producer_id} with epoch {epoch} (partitions {first_few([partition for partition, _ in places])}{newest})"
 
 
 def _growth(topic: str, writers: Writers) -> Iterator[Finding]:
     grown = {tp.partition: offsets for tp, offsets in sorted(writers.growth.items()) if tp.topic == topic and offsets > 0}
     if grown:
-        count, places = f"{sum(grown.values()):,}", some([*grown])
+        count, places = f"{sum(grown.values()):,}", first_few([*grown])
         said = f"{topic}: it grew by {count} offsets in {writers.seconds:.1f} s, in partitions {places}{_anonymous(topic, grown, writers)}."
         yield warning("topic-grows", said, "Stop its producers at the write fence.", topic=topic)
 

@@ -6,6 +6,7 @@ from dataclasses import field
 from mirror.errors.base import MirrorError
 from mirror.errors.declaration import DeclaredError
 from mirror.errors.next_step import Part
+from mirror.errors.words import first_lines
 
 
 class ClusterUnreachable(DeclaredError):
@@ -180,10 +181,7 @@ class GroupRunUnknown(DeclaredError):
     do = "Name one of the runs that the message lists. To put a group elsewhere, use `kafka-consumer-groups.sh --reset-offsets`."
 
     def _describe(self) -> str:
-        most = 10
-        more = f"\n… and {len(self.runs) - most} more" if len(self.runs) > most else ""
-        listed = "".join(f"\n- {name}" for name in [*self.runs][:most]) + more
-        kept_runs = f"These are kept:{listed}" if self.runs else "None is."
+        kept_runs = "\n".join(["These are kept:", *first_lines((f"- {name}" for name in self.runs), most=10)]) if self.runs else "None is."
         return f"Nothing is kept of a run of group-offsets '{self.run}' on {self.target}. Nothing was changed. {kept_runs}"
 
 

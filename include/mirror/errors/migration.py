@@ -4,6 +4,7 @@ from dataclasses import field
 
 from mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
 from mirror.errors.display import show
+from mirror.errors.words import first_few
 
 
 class CheckpointsMissing(DeclaredError):
@@ -219,10 +220,9 @@ class RenamedTopicsHandedBack(DeclaredError):
     more = "MirrorMaker 2 would go on in the middle, in other topics than those that consumers read."
 
     def _describe(self) -> str:
-        some = ", ".join(f"{topic} (in {remote})" for topic, remote in list(zip(self.topics, self.remotes, strict=False))[:3])
-        more = f" and {len(self.topics) - 3} more" if len(self.topics) > 3 else ""
+        names = first_few((f"{topic} (in {remote})" for topic, remote in zip(self.topics, self.remotes, strict=False)), most=3)
         return (
-            f"{self.flow} wrote topics under other names than MirrorMaker 2 would: {some}{more}. MirrorMaker 2 would go on with them in "
+            f"{self.flow} wrote topics under other names than MirrorMaker 2 would: {names}. MirrorMaker 2 would go on with them in "
             "the middle, in topics of other names. Nothing was handed back."
         )
 

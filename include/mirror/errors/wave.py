@@ -4,8 +4,7 @@ from collections.abc import Collection, Sequence
 
 from mirror.errors.declaration import DeclaredError
 from mirror.errors.next_step import Part, of_the_wave
-
-_SHOWN = 5
+from mirror.errors.words import first_few
 
 
 class WaveUnknown(DeclaredError):
@@ -80,10 +79,8 @@ class WaveHeld(DeclaredError):
     more = "A failover may begin beside a planned wave, and takes it from its run."
 
     def _describe(self) -> str:
-        held = ", ".join(self.topics[:_SHOWN]) + (f" and {len(self.topics) - _SHOWN} more" if len(self.topics) > _SHOWN else "")
-        return (
-            f"The wave '{self.wave}' cannot be {self.what}: the wave '{self.other}' is {self.state} and holds {held}. Nothing was changed."
-        )
+        other = f"the wave '{self.other}' is {self.state} and holds {first_few(self.topics)}"
+        return f"The wave '{self.wave}' cannot be {self.what}: {other}. Nothing was changed."
 
     def _advise(self) -> Sequence[Part]:
         if self.state == "open":

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mirror.errors import TargetLostRecords
+from mirror.errors.words import first_few
 from mirror.formats.control import Decision
 from mirror.formats.history import History, HistoryTopic
 from mirror.formats.skips import Skipped
@@ -182,5 +183,4 @@ def history_text(record: LedgerRecord, start: int = 0, end: int | None = None) -
 
 
 def _listed(intervals: tuple[Interval, ...]) -> str:
-    more = f" and {len(intervals) - _SHOWN} more" if len(intervals) > _SHOWN else ""
-    return " ".join(f"[{start}, {end})" for start, end in intervals[:_SHOWN]) + more
+    return first_few((f"[{start}, {end})" for start, end in intervals), most=_SHOWN, separator=" ")

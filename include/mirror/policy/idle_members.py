@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from mirror.errors.words import first_few
 from mirror.policy.java_regex import compile_java
 from mirror.policy.possible_names import printable
 
@@ -29,8 +30,7 @@ class IdleMembers:
     def __str__(self) -> str:
         if self.is_whole_list and not self.members and self.list.endswith(".class"):
             return f"No {self.kind} of {self.cluster} is taken by {self.list}: nothing comes until one is."
-        listed = ", ".join(f"'{printable(member)}'" for member in self.members[:_LISTED])
-        listed += f" and {len(self.members) - _LISTED} more" if len(self.members) > _LISTED else ""
+        listed = first_few((f"'{printable(member)}'" for member in self.members), most=_LISTED)
         if not self.is_whole_list:
             return f"{self.list}: no {self.kind} of {self.cluster} is taken by {listed}; all that others take is."
         if self.is_expected:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass, replace
 
 from mirror.errors import RemoteNameUnusable, TopicGoesRound
+from mirror.errors.words import first_few
 from mirror.policy.filters import DefaultTopicFilter, TopicFilter
 from mirror.policy.idle_members import IdleMembers, idle_members
 from mirror.policy.rename import RenameRefused
@@ -189,7 +190,7 @@ class TopicSelection:
 
 def _others(topic: str, sharing: Iterable[str]) -> str:
     others = [f"'{other}'" for other in sharing if other != topic]
-    return ", ".join(others[:_SHOWN]) + (f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else "")
+    return first_few(others, most=_SHOWN)
 
 
 def _failed(topic: str, failure: Exception) -> RemoteNameUnusable:

@@ -7,6 +7,7 @@ from mirror.copy.model import LaneResult
 from mirror.copy.publish import Published
 from mirror.copy.verdict import FAILED, Verdict, other_runs_text
 from mirror.errors.next_step import program
+from mirror.errors.words import count_text, first_few
 from mirror.offsets.partition import TopicPartition
 from mirror.plan.model import Plan, Range
 
@@ -17,7 +18,10 @@ _PARTITIONS = 8
 def plan_lines(plan: Plan) -> list[str]:
     """What there is to copy, topic by topic, those with the most offsets first."""
     topics = sorted(_by_topic(plan.ranges).items(), key=lambda item: (-sum(planned.offsets for planned in item[1]), item[0]))
-    lines = [f"{topic}: {_partitions(ranges)}, {_offsets(ranges)}: {_listed(map(_planned, ranges))}." for topic, ranges in topics[:_TOPICS]]
+    lines = [
+        f"{topic}: {_partitions(ranges)}, {_offsets(ranges)}: {first_few(map(_planned, ranges), most=_PARTITIONS)}."
+        for topic, ranges in topics[:_TOPICS]
+    ]
     if len(topics) > _TOPICS:
         rest = [planned for _, ranges in topics[_TOPICS:] for planned in ranges]
         lines.append(f"{len(topics) - _TOPICS:,} more topics: {_partitions(rest)}, {_offsets(rest)}.")
@@ -28,8 +32,8 @@ def plan_lines(plan: Plan) -> list[str]:
 
 def work_line(plan: Plan) -> str:
     """How much there is to be copied, in one line."""
-    topics = _count(len({planned.topic for planned in plan.ranges}), "topic")
-    left_out = f"; {_count(len(plan.errors), 'error')} about what cannot be copied" if plan.errors else ""
+    topics = count_text(len({planned.topic for planned in plan.ranges}), "topic")
+    left_out = f"; {count_text(len(plan.errors), 'error')} about what cannot be copied" if plan.errors else ""
     return f"{_partitions(plan.ranges)} of {topics} with work, {_offsets(plan.ranges)} in all{left_out}."
 
 
@@ -38,8 +42,8 @@ def lanes_line(results: Sequence[LaneResult]) -> str:
     records, transactions = sum(result.records for result in results), sum(result.transactions for result in results)
     size = sum(mark.bytes for result in results for mark in result.watermarks)
     slowest = f"; the slowest took {max(result.seconds for result in results):.1f} s" if results else ""
-    copied = f"{_count(records, 'record')}, {size:,} bytes in {_count(transactions, 'transaction')}"
-    return f"{_count(len(results), 'lane')} copied {copied}{slowest}."
+    copied = f"{count_text(records, 'record')}, {size:,} bytes in {count_text(transactions, 'transaction')}"
+    return f"{count_text(len(results), 'lane')} copied {copied}{slowest}."
 
 
 def published_lines(plan: Plan, published: Published) -> list[str]:
@@ -51,20 +55,19 @@ def published_lines(plan: Plan, published: Published) -> list[str]:
     behind = _by_topic(planned for planned in plan.ranges if reached.get(planned.topic_partition, -1) < planned.end)
     lines = []
     for topic, ranges in sorted(behind.items())[:_TOPICS]:
-        unreached = _listed(
-            f"{planned.topic_partition}@{reached.get(planned.topic_partition, planned.start)} of {planned.end}" for planned in ranges
-        )
-        lines.append(f"{topic}: behind: {unreached}.")
+        at = ((planned, reached.get(planned.topic_partition, planned.start)) for planned in ranges)
+        places = first_few((f"{planned.topic_partition}@{offset} of {planned.end}" for planned, offset in at), most=_PARTITIONS)
+        lines.append(f"{topic}: behind: {places}.")
     if len(behind) > _TOPICS:
         lines.append(f"{len(behind) - _TOPICS:,} more topics are behind.")
     done = len(plan.ranges) - sum(map(len, behind.values()))
-    topics = _count(len(_by_topic(plan.ranges)), "topic")
+    topics = count_text(len(_by_topic(plan.ranges)), "topic")
     return [*lines, f"The ledger has {done:,} of {_partitions(plan.ranges)} of {topics} at their planned ends."]
 
 
 def verdict_lines(flow: str, run: str, judged: Verdict) -> list[str]:
     """What came of the run, by its name, and where to look on."""
-    owed = f"; {_count(judged.owed, 'offset')} of what was planned are left" if judged.owed else "; all that was planned is reached"
+    owed = f"; {count_text(judged.owed, 'offset')} of what was planned are left" if judged.owed else "; all that was planned is reached"
     lines = [f"{flow}: run {run}: {judged.state}: its lanes copied {judged.records:,} records, {judged.bytes:,} bytes{owed}."]
     sentences = [*batches_text(judged.batches, judged.rewritten), *other_runs_text(judged.copied_elsewhere)]
     lines += [f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences]
@@ -88,18 +91,8 @@ def _planned(planned: Range) -> str:
 
 
 def _partitions(ranges: Sequence[Range]) -> str:
-    return _count(len(ranges), "partition")
+    return count_text(len(ranges), "partition")
 
 
 def _offsets(ranges: Sequence[Range]) -> str:
-    return _count(sum(planned.offsets for planned in ranges), "offset")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _listed(texts: Iterable[str]) -> str:
-    texts_shown = list(texts)
-    more = f" and {len(texts_shown) - _PARTITIONS:,} more" if len(texts_shown) > _PARTITIONS else ""
-    return ", ".join(texts_shown[:_PARTITIONS]) + more
+    return count_text(sum(planned.offsets for planned in ranges), "offset")

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mirror.errors import AuthorizationRefused, ErrorReport, MirrorError
+from mirror.errors.words import count_text
 from mirror.formats.columns import columns
 from mirror.kafka.acls import create_acls, pattern_acls, topic_acls
 from mirror.kafka.model import LITERAL, PREFIXED, Acl, PatternAcl
@@ -204,7 +205,7 @@ def _lines(done: TopicAclsResult, dry_run: bool) -> Iterator[str]:
     for acl in done.drift:
         yield f"{acl.topic}: {acl} does not come from the source; it stays as it is"
     if done.prefixed:
-        count = "1 ACL" if done.prefixed == 1 else f"{done.prefixed} ACLs"
+        count = count_text(done.prefixed, "ACL")
         yield f"Left out: {count} of the source by a prefix (PREFIXED) about mirrored topics; only those of single topics are carried."
     if not done.created:
         yield f"Nothing to create; {done.present} ACLs are as they should be."

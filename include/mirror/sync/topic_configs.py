@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mirror.config.policies import config_property_filter
 from mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteConfigRefused
+from mirror.errors.words import count_text
 from mirror.formats.columns import columns
 from mirror.kafka.model import Topic
 from mirror.sync.config_diff import (
@@ -132,7 +133,7 @@ class _Sync:
             self._errors[name] = RemoteConfigRefused(
                 name,
                 remote.name,
-                f"With {MIN_INSYNC}={needed} nothing could be written to it, for it has {replicas} replica{'' if replicas == 1 else 's'}. "
+                f"With {MIN_INSYNC}={needed} nothing could be written to it, for it has {count_text(replicas, 'replica')}. "
                 "That entry was left as it is; the others are carried.",
                 "Give the remote topic more replicas (kafka-reassign-partitions.sh) and raise replication.factor. "
                 + exclude_advice(self._flow, [MIN_INSYNC], MIN_INSYNC),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mirror.config.policies import config_property_filter
 from mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteTopicRefused
+from mirror.errors.words import count_text
 from mirror.kafka.model import NewTopic, Topic
 from mirror.kafka.polling import until
 from mirror.offsets.partition import TopicPartition
@@ -262,9 +263,9 @@ class _Refresh:
 def _lines(done: RefreshTopicsResult, dry_run: bool) -> Iterator[str]:
     verb = "would be " if dry_run else ""
     for name, count in sorted(done.created.items()):
-        yield f"{name}: {verb}created with {_partitions(count)}"
+        yield f"{name}: {verb}created with {count_text(count, 'partition')}"
     for name, count in sorted(done.extended.items()):
-        yield f"{name}: {verb}extended to {_partitions(count)}"
+        yield f"{name}: {verb}extended to {count_text(count, 'partition')}"
     for name in done.deleted_at_source:
         yield f"{name}: its topic no longer exists on the source; it stays as it is"
     if done.unchecked:
@@ -273,7 +274,3 @@ def _lines(done: RefreshTopicsResult, dry_run: bool) -> Iterator[str]:
         yield str(done.idle)
     if not done.created and not done.extended and not (done.idle and done.idle.is_whole_list):
         yield f"Nothing to create; {len(done.unchanged)} remote topics are as they should be."
-
-
-def _partitions(count: int) -> str:
-    return f"{count} partition{'' if count == 1 else 's'}"

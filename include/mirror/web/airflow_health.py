@@ -9,9 +9,10 @@ from mirror.alerts.model import Alert
 from mirror.errors import NextStep
 from mirror.errors.next_step import Command, program
 from mirror.errors.runbook import entries
+from mirror.errors.words import count_text
 from mirror.formats.documents import from_document
 from mirror.web.auth import COPY, AirflowView, Dag
-from mirror.web.formatting import plural, seconds
+from mirror.web.formatting import seconds
 
 _WATCHED = {"freshness": "nobody is told when the flow is late or stuck", "refresh-topics": "new topics and partitions are not found"}
 """DAGs of which the page says that they are paused, and what that means. Many installations run without some of the others."""
@@ -78,7 +79,7 @@ def _alerting_issues(view: AirflowView, now: datetime) -> Iterator[AirflowIssue]
         yield _freshness_issue(dag, f"has not looked for {seconds(age)}")
     elif isinstance(unsent := newest.get("unsent"), int) and unsent > 0:
         yield AirflowIssue(
-            f"{plural(unsent, 'message')} to people on call could not be delivered.",
+            f"{count_text(unsent, 'message')} to people on call could not be delivered.",
             NextStep("Look at the log of the newest run: it names the connection and what is wrong with it."),
             dag.dag_id,
             stops=False,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from mirror.decide.kinds import ABOUT_A_TOPIC, KINDS
 from mirror.errors import ErrorReport, Remedy
+from mirror.errors.words import first_few
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,7 @@ class ErrorGroup:
     @property
     def others(self) -> str:
         """The partitions beside the first, as far as they are told one by one."""
-        listed = ", ".join(map(str, self.partitions[1:13]))
-        return listed + (f" and {len(self.partitions) - 13} more" if len(self.partitions) > 13 else "")
+        return first_few(self.partitions[1:], most=12)
 
 
 def code_spans(text: str) -> list[tuple[str, bool]]:

@@ -45,11 +45,6 @@ def ago(time: datetime | None, now: datetime) -> str:
     return NOT_KNOWN if time is None else f"{seconds((now - time).total_seconds())} ago"
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 partition`, `5,000 partitions`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
     for scale, unit in scales:
         if abs(value) >= scale:

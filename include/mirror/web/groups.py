@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mirror.errors.words import count_text
 from mirror.status.snapshot import GroupSnapshot, GroupsSnapshot
-from mirror.web.formatting import number, plural
+from mirror.web.formatting import number
 from mirror.web.pagination import Key, Listing, Page, ordered, paged
 
 PREFIX = "g."
@@ -54,7 +55,7 @@ def _place(group: GroupSnapshot) -> str:
 
 
 def _share(count: int, group: GroupSnapshot) -> str:
-    return f"{count} of {plural(group.partitions, 'partition')}"
+    return f"{count} of {count_text(group.partitions, 'partition')}"
 
 
 _GROUPS: Mapping[str, Key[GroupSnapshot]] = {

@@ -11,12 +11,13 @@ from mirror.audit.report import not_copied
 from mirror.config.flow import FlowName
 from mirror.errors import ErrorReport
 from mirror.errors.next_step import NextStep
+from mirror.errors.words import count_text
 from mirror.status.snapshot import FlowSnapshot, StandingDecision
 from mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
 from mirror.web.auth import Airflow, AirflowView, Person
 from mirror.web.context import Site, name_of
 from mirror.web.error_actions import ErrorGroup, problems
-from mirror.web.formatting import number, plural
+from mirror.web.formatting import number
 from mirror.web.groups import GroupTable, group_table
 from mirror.web.history import LagSample, Sparkline, sparkline
 from mirror.web.state import FlowState, state_of
@@ -69,19 +70,18 @@ def _from_result(result: AuditResult, view: AirflowView) -> LastAudit:
 
 def _from_totals(totals: Mapping[str, Any], view: AirflowView) -> LastAudit:
     state, different = totals["state"], int(totals["different"])
-    records, partitions = number(totals["source_records"]), plural(int(totals["partitions"]), "partition")
+    records, partitions = number(totals["source_records"]), count_text(int(totals["partitions"]), "partition")
     if state == EQUAL:
         reach = " up to where the copy was" if not_copied(totals) else ""
         words = f"Equal{reach}: {records} records of {partitions}, record by record on both sides."
     elif state == DIFFERENT:
-        words = (
-            f"Different in {plural(different, 'partition')} of {int(totals['partitions']):,}; {records} records of the source were read."
-        )
+        count = count_text(different, "partition")
+        words = f"Different in {count} of {int(totals['partitions']):,}; {records} records of the source were read."
     else:
         words = f"Nothing could be compared in {partitions}."
     unproven = int(totals["unproven"])
     if state == EQUAL and unproven:
-        words += f" Of {plural(unproven, 'partition')} nothing could be compared."
+        words += f" Of {count_text(unproven, 'partition')} nothing could be compared."
     words += not_copied(totals)
     level = {EQUAL: "fine" if not unproven else "behind", DIFFERENT: "stuck"}.get(state, "unknown")
     return LastAudit(level, words, run=view.audit_run, different=different, left_out=int(totals["left_out"]))

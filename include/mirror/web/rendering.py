@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mirror.decide.kinds import DECISIONS
 from mirror.errors.next_step import program
 from mirror.errors.runbook import anchor
+from mirror.errors.words import count_text
 from mirror.web import error_actions, formatting, groups, history, topics
 from mirror.web.auth import COPY
 
@@ -35,7 +36,7 @@ def _environment() -> Environment:
         seconds=formatting.seconds,
         clock=formatting.clock,
         ago=formatting.ago,
-        plural=formatting.plural,
+        count_text=count_text,
         failover=groups.failover,
         topic_state=topics.state_of,
         topic_records=topics.records_of,

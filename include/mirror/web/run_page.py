@@ -7,8 +7,9 @@ from mirror.copy.batch_text import batches_text
 from mirror.copy.model import Watermark
 from mirror.copy.verdict import DONE, FAILED, NOTHING_TO_DO, Verdict, other_runs_text
 from mirror.errors import ErrorReport
+from mirror.errors.words import count_text
 from mirror.web.auth import CopyRun
-from mirror.web.formatting import number, plural, size
+from mirror.web.formatting import number, size
 
 MAX_ROWS = 200
 """So many partitions are listed, those with most records first, and so many errors."""
@@ -57,9 +58,9 @@ def _without_verdict(found: CopyRun) -> tuple[str, str]:
 
 
 def _of_verdict(verdict: Verdict) -> tuple[str, str]:
-    copied = f"{plural(verdict.records, 'record')} ({size(verdict.bytes)}) copied"
+    copied = f"{count_text(verdict.records, 'record')} ({size(verdict.bytes)}) copied"
     if verdict.state == FAILED:
-        return "behind" if verdict.retriable else "stuck", f"Failed: {plural(len(verdict.errors), 'error')}, {copied}."
+        return "behind" if verdict.retriable else "stuck", f"Failed: {count_text(len(verdict.errors), 'error')}, {copied}."
     return "fine", {DONE: f"Done: {copied}.", NOTHING_TO_DO: "Nothing to do: no partition had new records."}[verdict.state]
 
 
@@ -68,5 +69,5 @@ def _sentences(verdict: Verdict) -> list[str]:
     if verdict.owed:
         said.append(f"{number(verdict.owed)} offsets are left for the next run")
     if verdict.skipped:
-        said.append(f"{plural(verdict.skipped, 'record')} were skipped (errors.tolerance=all)")
+        said.append(f"{count_text(verdict.skipped, 'record')} were skipped (errors.tolerance=all)")
     return [*(f"{sentence[0].upper()}{sentence[1:]}." for sentence in said), *verdict.notices]

@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 
 from mirror.errors import ErrorReport, NextStep
 from mirror.errors.next_step import NOTHING
+from mirror.errors.words import count_text
 from mirror.status.snapshot import FlowSnapshot
 from mirror.status.status import GONE, INTENDED, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PROGRESSING, PartitionStatus, Status
 from mirror.status.throughput import CatchUp
 from mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
 from mirror.web.auth import AirflowView
-from mirror.web.formatting import NOT_KNOWN, clock, number, plural, seconds, size
+from mirror.web.formatting import NOT_KNOWN, clock, number, seconds, size
 
 TOO_OLD_SECONDS = 300.0
 """The page does not show the figures of an older snapshot as those of now."""
@@ -81,9 +82,9 @@ def _some_partitions(snapshot: FlowSnapshot) -> FlowState | None:
         return None
     first = next((candidate for candidate in status.errors if not candidate.retriable), status.errors[0])
     stuck = sum(partition.error is not None for partition in status.partitions)
-    share = f"{number(stuck)} of {plural(len(status.partitions), 'partition')}" if stuck else "partly"
+    share = f"{number(stuck)} of {count_text(len(status.partitions), 'partition')}" if stuck else "partly"
     more = len(status.errors) - 1
-    other_errors = f" {plural(more, 'other error')} below." if more else ""
+    other_errors = f" {count_text(more, 'other error')} below." if more else ""
     return FlowState(STUCK, "Stuck in part", f"{share}: {first.message}{other_errors} The rest is {_rest(snapshot)}.", first.step)
 
 
@@ -117,7 +118,7 @@ def _nothing_to_mirror(status: Status | None) -> FlowState:
 
 def _copied(status: Status) -> FlowState:
     """The state of a flow that is not known to be behind anywhere."""
-    count = plural(len(status.partitions), "partition")
+    count = count_text(len(status.partitions), "partition")
     if status.unknown:
         return FlowState(UNKNOWN, "Not known", f"how far it is behind could not be seen in {number(len(status.unknown))} of {count}.")
     return FlowState(FINE, "Fine", f"everything is copied, in all {count}.")
@@ -159,7 +160,7 @@ def _idle_partitions(snapshot: FlowSnapshot) -> FlowState | None:
     how = f"The other {number(rest)} keep up with the source." if others_lag else f"Everything is copied in the other {number(rest)}."
     return FlowState(
         FINE if set(counts) <= _INTENDED else BEHIND,
-        f"Fine, but for {plural(len(idle), 'partition')}",
+        f"Fine, but for {count_text(len(idle), 'partition')}",
         f"{words}{lag}. {how}" if rest else f"{words}{lag}.",
         NextStep(" ".join(_NEXT_STEPS[state] for state, _ in by_count if state in _NEXT_STEPS)),
     )

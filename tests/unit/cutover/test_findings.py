@@ -3,9 +3,10 @@
 import ast
 import re
 
-from mirror.cutover.findings import INFORMATION, STOP, WARNING, in_order, information, of_error, some, stop, warning
+from mirror.cutover.findings import INFORMATION, STOP, WARNING, in_order, information, of_error, stop, warning
 from mirror.errors import KafkaFailure, SourceGap
 from mirror.errors.next_step import of_the_flow
+from mirror.errors.words import first_few
 from mirror.status.status import GONE, NO_LEADER, NO_REMOTE, UNKNOWN
 from tests.unit.test_imports import LIBRARY, ROOT
 
@@ -38,8 +39,8 @@ def test_an_error_that_knows_no_next_step_gets_one():
 
 
 def test_of_many_the_first_are_named_and_the_others_counted():
-    assert some([1, 2]) == "1, 2"
-    assert some(range(7)) == "0, 1, 2, 3, 4 and 2 more"
+    assert first_few([1, 2]) == "1, 2"
+    assert first_few(range(7)) == "0, 1, 2, 3, 4 and 2 more"
 
 
 def codes_in(tree):

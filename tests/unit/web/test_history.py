@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirror.errors.words import count_text
 from mirror.web import formatting
 from mirror.web.history import HEIGHT, WIDTH, sparkline
 
@@ -51,8 +52,8 @@ def test_time_without_a_value_interrupts_the_curve() -> None:
         (formatting.size(None), "–"),
         (formatting.seconds(-3), "0 s"),
         (formatting.seconds(3725), "1 h 2 min"),
-        (formatting.plural(1, "topic"), "1 topic"),
-        (formatting.plural(5000, "partition"), "5,000 partitions"),
+        (count_text(1, "topic"), "1 topic"),
+        (count_text(5000, "partition"), "5,000 partitions"),
     ],
 )
 def test_numbers_in_words(said: str, expected: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from mirror.errors import ErrorReport, GroupOffsetsRefused, KafkaFailure, MirrorError
 from mirror.errors.display import show
+from mirror.errors.words import first_few
 from mirror.formats.columns import columns_of
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.connection_errors import without_leader
@@ -213,9 +214,9 @@ def _outcome(name: str, wanted: _Wanted, decided: ToCommit, refused: Mapping[Top
     other = [f"{tp}: {why}" for tp, why in refused.items() if why != _GONE and why not in CAME_TO_LIFE]
     reasons = [
         "it came to life on the target and is left alone" if alive else "",
-        f"further on on the target in {_some(decided.ahead)}" if decided.ahead else "",
-        f"no remote partition for {_some(gone)}" if gone else "",
-        f"refused: {_some(other)}" if other else "",
+        f"further on on the target in {first_few(decided.ahead, most=3)}" if decided.ahead else "",
+        f"no remote partition for {first_few(gone, most=3)}" if gone else "",
+        f"refused: {first_few(other, most=3)}" if other else "",
         *(f"no answer for {offset.source}@{offset.committed.offset}: {offset.translated.reason}" for offset in wanted.unanswered[:3]),
         f"and {len(wanted.unanswered) - 3} more without an answer" if len(wanted.unanswered) > 3 else "",
     ]
@@ -229,10 +230,6 @@ def _reports(name: str, refused: Mapping[TopicPartition, str]) -> Iterator[Error
     for tp, why in sorted(refused.items()):
         if why != _GONE and why not in CAME_TO_LIFE:
             yield GroupOffsetsRefused(name, tp.topic, tp.partition, why).report()
-
-
-def _some(items: Sequence[object]) -> str:
-    return ", ".join(map(str, items[:3])) + (f" and {len(items) - 3} more" if len(items) > 3 else "")
 
 
 def _lines(groups: Sequence[GroupOutcome], states: Counter[str], dry_run: bool) -> Iterator[str]:

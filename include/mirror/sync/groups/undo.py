@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mirror.decisions.in_force import Decisions
 from mirror.errors import ErrorReport, GroupRunUnknown, GroupUndoFailed
 from mirror.errors.display import show
+from mirror.errors.words import first_few
 from mirror.formats.columns import columns_of
 from mirror.kafka.cluster import Cluster
 from mirror.kafka.groups import Groups
@@ -109,9 +110,9 @@ def _outcome(group: str, undo: GroupUndo | None, alone: str, failed: Collection[
     if undo is None:
         return UndoOutcome(group, LEFT_ALONE, reason=alone)
     if failed:
-        return UndoOutcome(group, NOT_UNDONE, reason=f"does not stand where it should: {_some(list(failed))}")
+        return UndoOutcome(group, NOT_UNDONE, reason=f"does not stand where it should: {first_few(failed, most=_EXAMPLES)}")
     foreign = [f"{tp}@{offset}" for tp, offset in undo.foreign.items()]
-    reason = f"moved since by somebody else, so it stays in {_some(foreign)}" if foreign else ""
+    reason = f"moved since by somebody else, so it stays in {first_few(foreign, most=_EXAMPLES)}" if foreign else ""
     state = LEFT_ALONE if undo.is_nothing and foreign else AS_BEFORE if undo.is_nothing else UNDONE
     return UndoOutcome(group, state, len(undo.commit), len(undo.delete), reason)
 
@@ -137,7 +138,3 @@ def _lines(outcomes: Sequence[UndoOutcome], dry_run: bool) -> Iterator[str]:
         yield f"{show(outcome.group)}: {said}{'; ' + outcome.reason if outcome.reason else ''}"
     if any(outcome.state == UNDONE for outcome in outcomes):
         yield _NEXT_RUN
-
-
-def _some(items: Sequence[str]) -> str:
-    return ", ".join(items[:_EXAMPLES]) + (f" and {len(items) - _EXAMPLES} more" if len(items) > _EXAMPLES else "")
