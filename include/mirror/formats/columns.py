@@ -17,6 +17,6 @@ def columns_of(names: Sequence[str], objects: Iterable[Any]) -> dict[str, list[A
 
 
 def rows_of(names: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
-    """The opposite: each row's values in the order of the names. Raises KeyError where a column is missing, ValueError where one is longer
-    than another."""
+    """Each row's values, in the order of the names. Raises KeyError where a column is missing, ValueError where one is longer than
+    another."""
     return zip(*(columns[name] for name in names), strict=True)

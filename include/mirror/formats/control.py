@@ -199,7 +199,7 @@ def _fact(name: str, fact: Any) -> Any:
 
 
 def from_document(fields: Mapping[str, Any]) -> Decision:
-    """The opposite of `as_document`. Raises ValueError, TypeError or KeyError for what is none."""
+    """Reads a decision from its JSON. Raises ValueError, TypeError or KeyError for any other document."""
     version = fields["v"]
     if type(version) is not int or version != VERSION:
         raise ValueError(f"its version is {version!r}, and this mirror knows version {VERSION}")

@@ -43,8 +43,8 @@ class HistoryTopic:
     bytes: int = 0
 
     def extended(self, place: History, records: int, size: int) -> "HistoryTopic":
-        """The same after more was written, right behind `target_next` if `place` says so: then it continues the last place where that ends
-        at the same source offset."""
+        """The note of this topic after more history was written to `place`. A place that begins at `target_next`, and whose source offsets
+        follow those of the last place, continues that one."""
         last = self.places[-1] if self.places else None
         places = (*self.places, place)
         if last is not None and last.end == place.start and last.target_end == self.target_next and place.target_start >= self.target_next:
@@ -87,7 +87,7 @@ def to_document(history_topic: HistoryTopic) -> dict[str, Any]:
 
 
 def from_documents(documents: Iterable[Mapping[str, Any]]) -> tuple[HistoryTopic, ...]:
-    """The opposite of `to_document`, for all entries. Raises ValueError, TypeError or KeyError for what is not one."""
+    """Reads the entries that `to_document` gave. Raises ValueError, TypeError or KeyError for any other document."""
     return tuple(_topic(dict(document)) for document in documents)
 
 

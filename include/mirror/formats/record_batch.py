@@ -271,7 +271,8 @@ class AbortedTransactions:
         return self.hold_by(batch.next_offset, batch.producer_id, batch.attributes)
 
     def hold_by(self, next_offset: int, producer_id: int, attributes: int) -> bool:
-        """As `hold`, by fields of the batch's header. Of a batch with records it may be asked again in front of the next one."""
+        """Whether the batch with these fields in its header is one of an aborted transaction, or the marker of its end. For a batch with
+        records the question may be repeated before the next batch."""
         if not self._ahead and not self._begun:
             return False
         while self._ahead and self._ahead[-1][0] < next_offset:

@@ -42,8 +42,8 @@ class Skipped:
 
 
 def merge_skips(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
-    """The same in as few intervals as may be: touching ones of one reason become one. More than are kept: the oldest are drawn together
-    over what was copied between them, those of one reason first, with the number of offsets that were passed over."""
+    """Joins the intervals to as few as possible. Intervals that touch and have one reason become one. If more are left than the ledger
+    keeps, the oldest are joined over what was copied between them, those of one reason first, with how many offsets were passed over."""
     result: list[Skipped] = []
     for skip in skipped:
         if result and result[-1].end == skip.start and result[-1].reason == skip.reason:
@@ -70,7 +70,7 @@ def to_document(skip: Skipped) -> list[Any]:
 
 
 def from_document(start: Any, end: Any, reason: Any, *number: Any) -> Skipped:
-    """The opposite of `to_document`, from the parts of the list. Raises ValueError or TypeError for what is not one."""
+    """Reads an interval from the parts of its list in JSON. Raises ValueError or TypeError for any other list."""
     (counted,) = number or (None,)
     fields = {"reason": reason}
     return Skipped(whole(start, "start"), whole(end, "end"), string(fields, "reason"), whole(counted, "count") if number else None)

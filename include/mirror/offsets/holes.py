@@ -85,7 +85,7 @@ class CountedHole:
         return self._source.offsets[index] if index < len(self._source) else self.hole.source_end
 
     def _from_behind(self, index: int) -> int | None:
-        """The same as `target_of`, where only the ends of both sides are known to be the same.
+        """The target offset of a record, where only the ends of both sides are known to be the same.
 
         The record in front of the answer has to be among them: so nothing stands between the two that the source has dropped since.
         """
@@ -135,7 +135,7 @@ class UncountedHole(NamedTuple):
 
 
 def read_uncounted(text: str) -> UncountedHole | None:
-    """The opposite of `Uncounted.text`; None for any other text: it is a note for later readings, and nothing depends on it."""
+    """Reads the note from a checkpoint's header. None for any other text: the note is for later readings, and nothing depends on it."""
     word, *numbers = text.split(" ")
     if word != _UNCOUNTED or len(numbers) != len(Hole._fields) + 1 or not all(_is_number(number) for number in numbers):
         return None

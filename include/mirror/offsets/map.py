@@ -62,7 +62,7 @@ class OffsetMap:
         return offset_map
 
     def with_mark(self, thinned_behind: bool) -> "OffsetMap":
-        """The same map, thinned behind its last run or not."""
+        """This map, marked as thinned after its last run or as whole there."""
         offset_map = OffsetMap(self._runs or (), thinned_behind)
         offset_map._runs, offset_map._parts = self._runs, self._parts
         return offset_map
@@ -165,7 +165,8 @@ class OffsetMap:
         return run.source + run.length if following.thinned else following.source
 
     def read_until(self, target: int) -> int:
-        """The same as `source_of`, where other copies may stand between any two runs: there, right behind the run in front."""
+        """The source offset up to which a reader at a target offset has read. Between two runs, where other copies may stand, that is the
+        end of the run before."""
         index = bisect_right(self.runs, target, key=lambda run: run.target) - 1
         if index < 0:
             return self.source_of(target) or 0
@@ -196,7 +197,7 @@ class OffsetMap:
         return OffsetMap(tuple(cut), self.thinned_behind)
 
     def behind_others(self) -> "OffsetMap":
-        """The same map, marked as one in front of whose first record others stand that it does not know."""
+        """This map, marked as one that does not know the records before its first one."""
         if not self.runs:
             return OffsetMap((), True)
         return OffsetMap((self.runs[0]._replace(thinned=True), *self.runs[1:]), self.thinned_behind)

@@ -140,7 +140,7 @@ def texts(runs: Runs, pairs: Pairs) -> tuple[str, str | None]:
 
 
 def read_texts(text: str, pairs: str | None) -> tuple[Runs, Pairs]:
-    """The opposite of `texts`. Raises ValueError where they are not of one map, or not as `texts` writes them."""
+    """Reads runs and pairs from the two texts of a map. Raises ValueError for texts of two maps, and for what `texts` does not write."""
     data = _bytes(text)
     if not _ENCODED.fullmatch(data):
         decode_runs(data)  # says what is wrong
