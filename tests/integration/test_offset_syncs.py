@@ -3,11 +3,12 @@
 import json
 import subprocess
 from bisect import bisect_left
+from dataclasses import replace
 
 import pytest
 
 from mirror.__main__ import main
-from mirror.copy.publish import publish
+from mirror.copy.publish import publish, synced_meanwhile
 from mirror.copy.run import copy_in_process
 from mirror.errors import KafkaFailure
 from mirror.formats import mm2
@@ -24,7 +25,7 @@ from mirror.translation.offset_sync_store import TOO_OLD, OffsetSyncStore, SyncP
 from services.java import java_command
 from services.oracle import Record
 from tests.integration.decisions import errors_of, recreate
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, eventually
 
 ON_TARGET = {"source->target.offset-syncs.topic.location": "target"}
 
@@ -138,6 +139,20 @@ def test_a_run_whose_plan_was_not_kept_writes_what_is_due_of_every_partition(mir
     assert publish(mirroring.flow, unknown).syncs == NO_SYNCS
     assert publish(mirroring.flow, unknown, whole=True).syncs == OffsetSyncsResult(pairs=4, partitions=2)
     assert publish(mirroring.flow, unknown, whole=True).syncs == NO_SYNCS
+
+
+def test_while_lanes_follow_they_are_written_meanwhile_and_the_end_of_the_run_has_nothing_to_add(mirroring, make_topic):
+    topic = make_topic("orders", 2)
+    planned = plan(mirroring.flow, follow_for=600)
+    with synced_meanwhile(mirroring.flow, planned, 0.5):
+        copy_in_process(mirroring.flow, replace(planned, follow_for=0))
+        ends = {partition: positions(mirroring, topic, partition)[0][-1] for partition in (0, 1)}
+        eventually(lambda: mirroring.oracle.topic_id(mirroring.source, syncs_topic(mirroring)), "the topic")
+        eventually(lambda: {number: max(pairs(mirroring, topic, number), default=(-1,))[0] for number in ends} == ends, "offset syncs")
+    written = [pairs(mirroring, topic, partition) for partition in (0, 1)]
+    assert publish(mirroring.flow, planned).syncs == NO_SYNCS
+    assert written == [sorted(set(of_partition)) for of_partition in written], "none is written once more"
+    assert_never_late_and_exact_at_the_end(mirroring, topic, 2)
 
 
 def test_on_the_target_nothing_is_written_to_the_source(make_mirroring, pair, oracle, topic):

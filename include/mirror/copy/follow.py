@@ -13,6 +13,7 @@ from dataclasses import replace
 from mirror.config import Flow, load_again
 from mirror.config.policies import replication_policy
 from mirror.copy.model import HANDED_OVER, NEWS, LaneResult
+from mirror.copy.publish import synced_meanwhile
 from mirror.copy.run_result import RunResult
 from mirror.errors import ErrorReport, MirrorError, unexpected
 from mirror.errors.words import count_text
@@ -84,6 +85,7 @@ class Following:
         plan: Plan | None = None,
         anew: Callable[[Flow, bool, float], tuple[Flow, PlanContext]] | None = None,
         watch: Callable[[Flow, Plan, Ends], AbstractContextManager[Callable[[], bool]]] | None = None,
+        sync: Callable[[Flow, Plan], AbstractContextManager[None]] | None = None,
         keep: Callable[[RunResult], None] = lambda _result: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -97,6 +99,7 @@ class Following:
         self._wait = wait
         self._anew = anew or plan_anew
         self._watch = watch or watch_idle
+        self._sync = sync or synced_meanwhile
         self._keep = keep
         self._now = now
         self._bytes_before = result.bytes
@@ -176,7 +179,8 @@ class Following:
         plan = replace(self.plan, follow_for=max(self.due - began, _SECONDS_WORTH_A_PLAN))
         self._keep(self.result.copied(plan, ()))
         try:
-            answers = list(copy(self.flow, plan, self._bytes_left()))
+            with self._sync(self.flow, plan):
+                answers = list(copy(self.flow, plan, self._bytes_left()))
         except Exception as failure:  # noqa: BLE001 — it is reported, and judged by the ledger
             return self._failed(plan, failure)
         self.result = self.result.copied(plan, answers)

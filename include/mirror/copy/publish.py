@@ -3,8 +3,11 @@
 The ledger is the truth; what the job reported is only compared with it. It is read no older than what the copy itself has seen.
 """
 
+import logging
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from mirror.config import Flow
@@ -20,6 +23,10 @@ from mirror.plan.model import Plan, Range
 from mirror.sync.flow_clusters import clusters, ledger_of
 from mirror.sync.offset_syncs import NO_SYNCS, OffsetSyncsResult, emit
 
+log = logging.getLogger(__name__)
+
+_SYNC_SECONDS = 60.0
+"""How often offset syncs are written while lanes follow."""
 _LOOKS = 5
 """So often the ledger is read, each time by another bootstrap server, until it is as far as the lanes have seen it."""
 
@@ -119,13 +126,47 @@ def _has_decisions(record: LedgerRecord, planned: Range) -> bool:
 
 
 def _copied(plan: Plan, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:
-    """The partitions of which records were copied since the plan, by whichever run, with the source offset that their copy began at."""
+    """The partitions of which records were copied since the plan, by whichever run, with the source offset that their copy began at; where
+    lanes follow, that is how far they are, for pairs of what they copied may have been written meanwhile."""
     planned_records = {planned.topic_partition: (planned, records.get(planned.topic_partition)) for planned in plan.ranges}
     return {
-        tp: planned.start
+        tp: record.watermark if plan.follow_for else planned.start
         for tp, (planned, record) in planned_records.items()
         if record is not None and _has_decisions(record, planned) and _growth(planned, record)[0]
     }
+
+
+@contextmanager
+def synced_meanwhile(flow: Flow, plan: Plan, seconds: float = _SYNC_SECONDS) -> Iterator[None]:
+    """Writes the offset syncs of what lanes copy while the block lasts, each minute in a thread of its own. What cannot be written then,
+    the end of the run writes, and tells if it cannot either."""
+    ended = threading.Event()
+    thread = threading.Thread(target=_sync_until, args=(flow, plan, ended, seconds), name="offset syncs", daemon=True)
+    if flow.value("emit.offset-syncs.enabled"):
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if thread.is_alive():
+            thread.join(flow.request_seconds)
+
+
+def _sync_until(flow: Flow, plan: Plan, ended: threading.Event, seconds: float) -> None:
+    synced: dict[TopicPartition, int] = {}
+    while not ended.wait(seconds):
+        try:
+            with clusters(flow) as (source, target):
+                records = ledger_of(flow, target).read().records
+                copied = {tp: start for tp, start in _copied(plan, records).items() if records[tp].watermark != synced.get(tp)}
+                done = emit(flow, source, target, records, copied)
+        except MirrorError as failure:
+            log.warning("Offset syncs cannot be written just now; the end of the run writes them: %s", failure)
+            continue
+        for error in done.errors:
+            log.warning("%s", error)
+        if not done.errors:
+            synced.update((tp, records[tp].watermark) for tp in copied)
 
 
 def _mapped(records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:

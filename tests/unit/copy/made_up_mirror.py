@@ -61,6 +61,8 @@ class Mirror:
     """Which copies copy nothing in a second, and answer with these errors."""
     blind: Exception | None = None
     """Why nobody can look."""
+    synced: list[int] = field(default_factory=list)
+    """How many partitions each copy had of which offset syncs are written meanwhile."""
     stopped_at: float = float("inf")
     kept: list[RunResult] = field(default_factory=list)
 
@@ -120,6 +122,11 @@ class Mirror:
 
         yield has_changed
 
+    @contextmanager
+    def sync(self, _flow: Flow, plan: Plan) -> Iterator[None]:
+        self.synced.append(len(plan.ranges))
+        yield
+
     def copy(self, _flow: Flow, plan: Plan, max_bytes: int) -> Sequence[LaneResult]:
         number = len(self.copies)
         self.copies.append((self.clock - START, plan.follow_for, max_bytes))
@@ -164,6 +171,7 @@ class Mirror:
             plan=plan,
             anew=self.anew,
             watch=self.watch,
+            sync=self.sync,
             keep=self.kept.append,
             now=self.now,
         )

@@ -67,6 +67,7 @@ def test_what_was_decided_or_is_new_counts_from_the_next_plan_on_which_has_what_
     mirror.happenings = {8: nothing}
     result = mirror.run()
     assert (mirror.plans, mirror.copies) == ([8], [(0, 60, -1), (8, 52, -1)])
+    assert mirror.synced == [2, 3]
     published = compared(result.plan, result.results, mirror.ledger(), RUN)
     assert {(mark.topic, mark.source_offset, mark.records, mark.bytes) for mark in published.watermarks} == {
         ("orders", 5, 5, 50),

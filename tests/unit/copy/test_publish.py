@@ -8,9 +8,10 @@ import pytest
 from mirror.copy import publish as publishing
 from mirror.copy.model import LaneResult
 from mirror.copy.publish import reached
-from mirror.errors import DeadlineExceeded, KafkaFailure, LanesChanged, LedgerDamaged, StaleAnswer
+from mirror.errors import DeadlineExceeded, ErrorReport, KafkaFailure, LanesChanged, LedgerDamaged, StaleAnswer
 from mirror.kafka.ledger import LedgerView
 from mirror.plan.model import Plan, Range
+from mirror.sync.offset_syncs import OffsetSyncsResult
 from tests.unit.ledger_records import ledger_record
 
 PLAN = Plan("east->west", (Range("orders", 0, "id", 10, 20, "behind"),))
@@ -130,3 +131,60 @@ def test_without_results_the_ledger_is_taken_as_it_is(asked):
     servers = asked(OLD)
     assert reached(FLOW, PLAN).watermark(TP) == 10
     assert len(servers) == 1
+
+
+# ---------------------------------------------------------------- offset syncs while lanes follow
+
+
+class Minutes:
+    """The minutes in which lanes follow: what happens in each; after the last one they have ended."""
+
+    def __init__(self, *happenings):
+        self.happenings = list(happenings)
+
+    def wait(self, _seconds):
+        if not self.happenings:
+            return True
+        self.happenings.pop(0)()
+        return False
+
+
+@pytest.fixture
+def minutes(monkeypatch):
+    """Lets minutes pass, in which happenings change the ledger's records; gives the partitions of each request to write offset syncs."""
+    records, answers, requests = {}, [], []
+
+    def emit(_flow, _source, _target, _records, copied):
+        requests.append({tp: (start, records[tp].watermark) for tp, start in copied.items()})
+        return answers.pop(0) if answers else OffsetSyncsResult()
+
+    def read():
+        if not records:
+            raise DeadlineExceeded("the ledger was not read")
+        return LedgerView(dict(records))
+
+    monkeypatch.setattr(publishing, "clusters", Clusters)
+    monkeypatch.setattr(publishing, "emit", emit)
+    monkeypatch.setattr(publishing, "ledger_of", lambda *_: SimpleNamespace(read=read))
+
+    def pass_by(*watermarks, failing=()):
+        answers.extend(failing)
+
+        def reach(mark):
+            return lambda: records.update({TP: ledger_record(watermark=mark, target_next=mark, records=mark)}) if mark else records.clear()
+
+        publishing._sync_until(FLOW, replace(PLAN, follow_for=600.0), Minutes(*map(reach, watermarks)), 60.0)
+        return requests
+
+    return pass_by
+
+
+def test_offset_syncs_of_what_was_copied_are_asked_for_each_minute_that_has_more(minutes):
+    assert minutes(12, 12, 15) == [{TP: (12, 12)}, {}, {TP: (15, 15)}]
+
+
+def test_offset_syncs_that_could_not_be_written_are_written_the_next_minute(minutes, caplog):
+    failed = OffsetSyncsResult(errors=(ErrorReport("AuthorizationRefused", "not allowed"),))
+    assert minutes(None, 12, 12, 12, failing=[failed]) == [{TP: (12, 12)}, {TP: (12, 12)}, {}]
+    assert "the end of the run writes them" in caplog.text
+    assert "not allowed" in caplog.text
