@@ -56,7 +56,7 @@ def _described(cluster: Cluster, pattern: ResourcePatternType) -> frozenset[Patt
         raise_for(code)
         return frozenset(acls)
 
-    return cluster.connections.ask(step, question)
+    return cluster.ask(step, question)
 
 
 def _bindings(answer: Any) -> tuple[int, list[PatternAcl]]:

@@ -1,6 +1,6 @@
 """One cluster: its id, its topics and their configs and offsets, and changing them. Every call has a deadline.
 
-What is only asked goes over connections of our own (`cluster_connections`); librdkafka's admin client, which is opened when it is needed,
+What is only asked goes over connections of our own (`asked_cluster`); librdkafka's admin client, which is opened when it is needed,
 does all that changes anything.
 """
 
@@ -17,11 +17,11 @@ from confluent_kafka.admin import NewTopic as ClientNewTopic
 
 from mirror.errors import MirrorError
 from mirror.kafka.admin import Admin
+from mirror.kafka.asked_cluster import AskedCluster
 from mirror.kafka.bootstrap_servers import beginning_at, connect_anew, servers
 from mirror.kafka.broker_connection import Needs
 from mirror.kafka.client_log import keep_secret
 from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic
-from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.connection_errors import TOPIC_DENIED, UNKNOWN_TOPIC, Errors, collect_refusal
 from mirror.kafka.model import OPERATIONS, ConfigEntry, End, LogOffsets, LogPosition, NewTopic, Topic
 from mirror.kafka.offset_questions import EpochEnd, OffsetQuestion
@@ -49,22 +49,16 @@ class TopicListing(NamedTuple):
     described: Mapping[str, DescribedTopic]
 
 
-class Cluster:
+class Cluster(AskedCluster):
     """The admin's view of one cluster. Raises the errors of `mirror.errors`, with the alias in their messages."""
 
     def __init__(self, alias: str, settings: Mapping[str, Any], timeout: float = 30.0, needs: Needs | None = None) -> None:
-        """`needs`: what every broker must take. Raises ClusterTooOld, with the first question, for one that does not."""
-        self.alias = alias
-        self.timeout = timeout
-        self.settings = settings
+        """As AskedCluster; the secrets among the settings are in no line of a log."""
+        super().__init__(alias, settings, timeout, needs)
         keep_secret(settings)
-        self.connections = ClusterConnections(alias, settings, timeout, needs)
-        """For what is only asked."""
         self._admin: Admin | None = None
         self._opening = threading.Lock()
-        self._cluster_id: str | None = None
         self._listing: TopicListing | None = None
-        self._only_checks: bool | None = None
 
     def __enter__(self) -> "Cluster":
         return self
@@ -74,13 +68,9 @@ class Cluster:
 
     def close(self) -> None:
         """Lets go of the clients."""
-        self.connections.close()
+        super().close()
         if self._admin is not None:
             self._admin.close()
-
-    def open_ahead(self) -> None:
-        """Begins to connect for what is only asked, and comes back at once: a far cluster is asked later, and then answers sooner."""
-        self.connections.open_ahead()
 
     @property
     def admin(self) -> Admin:
@@ -111,38 +101,15 @@ class Cluster:
         clean = {name: answer for name, answer in answers.items() if not isinstance(answer, MirrorError)}
         return clean, {name: answer for name, answer in answers.items() if isinstance(answer, MirrorError)}
 
-    def cluster_id(self) -> str:
-        """The cluster's own id, which comes with every answer about topics; else the cheapest question there is, so it also probes
-        reachability and credentials."""
-        if self._cluster_id is None:
-            self._cluster_id = self.connections.last_cluster_id or self.connections.cluster_id()
-        return self._cluster_id
-
-    def ids(self) -> frozenset[str]:
-        """The cluster's id as the bootstrap server tells it, and as a broker does that it advertises. Two: they are of different clusters,
-        and clients end at the advertised one."""
-        return frozenset((self.cluster_id(), self.connections.advertised_cluster_id()))
-
-    @property
-    def advertised(self) -> list[tuple[str, int]]:
-        """Host and port of each broker, as the cluster advertises them; as far as they are known."""
-        return self.connections.advertised
-
-    def operations(self) -> frozenset[str]:
-        """What we may do with the cluster itself, in the words of Kafka's ACLs; everything where there is no authorizer. Raises
-        MirrorError."""
-        operations = self.connections.operations()
-        return frozenset(name for name, number in OPERATIONS.items() if operations is None or number in operations)
-
     def names(self) -> list[str]:
         """The names of all topics that we may describe and that are not internal to the brokers."""
-        return sorted(described.name for described in self.connections.topics(None) if not described.name.startswith("__"))
+        return sorted(described.name for described in self.described(None) if not described.name.startswith("__"))
 
     def listing(self) -> "TopicListing":
         """All topics that we may describe and that are not internal to the brokers, as of the first time that this was asked: a plan goes
         by one listing, and a far cluster is asked once."""
         if self._listing is None:
-            answer = self.connections.topics(None)
+            answer = self.described(None)
             described = {topic.name: topic for topic in answer if not topic.error_code}
             self._listing = TopicListing(frozenset(topic.name for topic in answer if not topic.name.startswith("__")), described)
         return self._listing
@@ -160,19 +127,17 @@ class Cluster:
         What a broker refuses of one topic alone goes into `errors` by topic if it is given, and is raised otherwise. So does a topic
         on which we may not do `operation`, in the words of Kafka's ACLs.
         """
-        return {described.name: described.topic for described in self._described(names, errors, operation)}
+        return {described.name: described.topic for described in self._topics(names, errors, operation)}
 
     def topic_ids(self, names: Iterable[str], errors: Errors = None) -> dict[str, str]:
         """The ids of topics by name; as `topics`, for a small part of its CPU where topics have many partitions."""
-        return {described.name: described.id for described in self._described(names, errors, "DESCRIBE")}
+        return {described.name: described.id for described in self._topics(names, errors, "DESCRIBE")}
 
-    def _described(self, names: Iterable[str] | None, errors: Errors, operation: str) -> list[DescribedTopic]:
+    def _topics(self, names: Iterable[str] | None, errors: Errors, operation: str) -> list[DescribedTopic]:
         wanted = None if names is None else _possible(names)
         if wanted == []:
             return []
-        answer = [
-            topic for topic in self.connections.topics(wanted, operation != "DESCRIBE") if wanted is not None or not topic.is_internal
-        ]
+        answer = [topic for topic in self.described(wanted, operation != "DESCRIBE") if wanted is not None or not topic.is_internal]
         denied = {topic.name for topic in answer if not topic.error_code and not topic.permits(OPERATIONS[operation])}
         codes = {topic.name: topic.error_code for topic in answer if topic.error_code} | dict.fromkeys(denied, TOPIC_DENIED)
         self._refuse(codes, "describing topics", operation, errors)
@@ -182,7 +147,7 @@ class Cluster:
         """Puts what was refused of topics into `errors`, or raises it; a topic that does not exist is no error."""
         for topic, code in codes.items():
             if code not in UNKNOWN_TOPIC:
-                failure = self.connections.errors.refused(code, step, topic=topic, operation=operation, what=f"topic {topic}")
+                failure = self.errors.refused(code, step, topic=topic, operation=operation, what=f"topic {topic}")
                 if not collect_refusal(failure, errors):
                     raise failure
 
@@ -194,21 +159,9 @@ class Cluster:
         possible = _possible(names)
         if not possible:
             return {}
-        configs, codes = self.connections.configs(possible, entries)
+        configs, codes = self.described_configs(possible, entries)
         self._refuse(codes, "reading topic configs", "DESCRIBE_CONFIGS", errors)
         return configs
-
-    @property
-    def only_checks(self) -> bool:
-        """Whether it is known that the brokers only check a request that says so (`dry_run`). Others are not sent one."""
-        if self._only_checks is None:
-            self._only_checks = self.connections.only_checks()
-        return self._only_checks
-
-    @property
-    def takes_batches(self) -> bool:
-        """Whether the mirror can write to the cluster, which needs Kafka 2.8."""
-        return self.connections.takes_batches()
 
     def create_topics(self, topics: Iterable[NewTopic], dry_run: bool = False) -> dict[str, MirrorError | None]:
         """Creates topics; the answer has, for each name, what went wrong, or None. With `dry_run` the brokers only check the request, if it
@@ -269,7 +222,7 @@ class Cluster:
 
     def led(self, partitions: Partitions) -> set[TopicPartition]:
         """Those of the partitions whose leaders answer for them just now; whoever waits for the others asks again."""
-        return set(self.connections.offsets(_usable(partitions), [OffsetQuestion(LATEST)], patient=False).answers[0])
+        return set(self.listed(_usable(partitions), [OffsetQuestion(LATEST)], patient=False).answers[0])
 
     def ends(self, partitions: Partitions, errors: Errors = None, committed: bool = False) -> dict[TopicPartition, End]:
         """The end of each partition with the leader epoch, uncommitted records included unless only `committed` ones are meant; absent and
@@ -309,7 +262,7 @@ class Cluster:
         while next_epochs:
             # A request takes one epoch of each partition.
             epochs = {position.partition: epoch for position, epoch in sorted(next_epochs.items(), reverse=True)}
-            answers = self._epoch_ends(epochs, seconds)
+            answers = self._ends_of_epochs(epochs, seconds)
             for position, epoch in list(next_epochs.items()):
                 answer = answers.get(position.partition)
                 if answer is None:
@@ -322,12 +275,12 @@ class Cluster:
                         del next_epochs[position]
         return ends
 
-    def _epoch_ends(self, epochs: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, EpochEnd]:
+    def _ends_of_epochs(self, epochs: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, EpochEnd]:
         """What the leaders say that answer within so many seconds."""
         ends: dict[TopicPartition, EpochEnd] = {}
 
         def unanswered() -> set[TopicPartition]:
-            ends.update(self.connections.epoch_ends({tp: epoch for tp, epoch in epochs.items() if tp not in ends}))
+            ends.update(self.epoch_ends({tp: epoch for tp, epoch in epochs.items() if tp not in ends}))
             return epochs.keys() - ends.keys()
 
         until(unanswered, seconds, _EPOCH_POLL_SECONDS, enough=operator.not_)
@@ -339,7 +292,7 @@ class Cluster:
         return {tp: end.offset if end.offset >= 0 else None for tp, end in listed.items()}
 
     def _listed(self, partitions: Partitions, questions: Sequence[OffsetQuestion], errors: Errors) -> list[dict[TopicPartition, End]]:
-        answers, refused = self.connections.offsets(_usable(partitions), questions)
+        answers, refused = self.listed(_usable(partitions), questions)
         self._refuse(refused, "listing offsets", "DESCRIBE", errors)
         return answers
 

@@ -38,7 +38,7 @@ def ask_coordinators(
     for first in range(0, len(wanted), AT_ONCE):
         question = _Question(verb, wanted[first : first + AT_ONCE], send, refused, operation)
         try:
-            cluster.connections.ask(f"{verb} groups", question.ask)
+            cluster.ask(f"{verb} groups", question.ask)
         except DeadlineExceeded as late:
             refused.update(dict.fromkeys(question.waiting, late))
             if not question.answers:  # nobody answers at all: the next ones need not wait as long

@@ -62,7 +62,7 @@ class Groups:
 
     def listed(self) -> dict[str, Group]:
         """All groups that we may describe, by name, of every type."""
-        groups = self._cluster.connections.ask("listing groups", _list)
+        groups = self._cluster.ask("listing groups", _list)
         # Brokers before Kafka 2.6 do not list states.
         refused: dict[str, MirrorError] = {}
         described = describe_groups(self._cluster, [name for name, group in groups.items() if not group.state], refused)
@@ -89,7 +89,7 @@ class Groups:
 
     def tells_unstable(self) -> bool:
         """Whether the cluster tells what `unstable` asks for."""
-        return self._cluster.connections.ask("asking for the brokers' versions", lambda pool: tells_unstable(pool.some()))
+        return self._cluster.ask("asking for the brokers' versions", lambda pool: tells_unstable(pool.some()))
 
     def commit(self, offsets: Mapping[str, Mapping[TopicPartition, Committed]], refused: Errors) -> dict[str, dict[TopicPartition, str]]:
         """Commits for groups without members; gives, by group, Kafka's word for the partitions that were refused (`UNKNOWN_MEMBER_ID` …).

@@ -10,10 +10,10 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from mirror.formats.batch_records import ReadRecord, StoredRecord
+from mirror.kafka.asked_cluster import AskedCluster
 from mirror.kafka.batch_fetch import FetchLimits
 from mirror.kafka.broker_pool import Leader
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.log_memory import MEMORY, LogKey, LogState
 from mirror.kafka.range_reader import FETCH_BYTES, Batches, RangeReader, Ranges, records_within
 from mirror.offsets.partition import TopicPartition
@@ -27,15 +27,15 @@ log = logging.getLogger(__name__)
 def stored_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:
     """The committed records in `[start, end)` of each partition, in order within each. `settings` are those of a consumer of the cluster.
     Raises StaleAnswer if a leader's log ends in front of a range."""
-    with _connections(cluster, settings) as connections:
-        return read_records(connections, ranges)
+    with _logged_in(cluster, settings) as reader:
+        return read_records(reader, ranges)
 
 
 def newest_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:
     """The newest committed record of each key in the ranges, in the order in which they were written in each partition. Logs that are read
     from their beginning are remembered: this process reads only what follows the next time."""
-    with _connections(cluster, settings) as connections:
-        return read_newest(connections, ranges)
+    with _logged_in(cluster, settings) as reader:
+        return read_newest(reader, ranges)
 
 
 def login(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,27 +43,27 @@ def login(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name.startswith(_OF_A_LOGIN)}
 
 
-def read_records(connections: ClusterConnections, ranges: Ranges) -> list[StoredRecord]:
-    """As `stored_records`, over these connections."""
-    reading = RangeReader(connections, _without_empty(ranges), _LIMITS)
+def read_records(cluster: AskedCluster, ranges: Ranges) -> list[StoredRecord]:
+    """As `stored_records`, of a cluster by its own login."""
+    reading = RangeReader(cluster, _without_empty(ranges), _LIMITS)
     return [_stored(tp, record) for tp, batches in reading.batches() for record in _records(tp, batches, ranges[tp])]
 
 
-def read_newest(connections: ClusterConnections, ranges: Ranges) -> list[StoredRecord]:
-    """As `newest_records`, over these connections."""
-    return _NewestReading(connections, _without_empty(ranges)).newest()
+def read_newest(cluster: AskedCluster, ranges: Ranges) -> list[StoredRecord]:
+    """As `newest_records`, of a cluster by its own login."""
+    return _NewestReading(cluster, _without_empty(ranges)).newest()
 
 
 # ------------------------------------------------------------ inside
 
 
 @contextmanager
-def _connections(cluster: Cluster, settings: Mapping[str, Any]) -> Iterator[ClusterConnections]:
-    """The cluster's own connections, or others if the consumer logs in otherwise, or elsewhere."""
+def _logged_in(cluster: Cluster, settings: Mapping[str, Any]) -> Iterator[AskedCluster]:
+    """The cluster, or as another client if the consumer logs in otherwise, or elsewhere."""
     if login(settings) == login(cluster.settings):
-        yield cluster.connections
+        yield cluster
         return
-    with closing(ClusterConnections(cluster.alias, settings, cluster.timeout)) as others:
+    with closing(AskedCluster(cluster.alias, settings, cluster.timeout)) as others:
         yield others
 
 
@@ -83,8 +83,8 @@ def _stored(tp: TopicPartition, record: ReadRecord) -> StoredRecord:
 class _NewestReading(RangeReader):
     """Begins behind what is remembered of each log. The leader says whether that is of its log: it is asked in any case."""
 
-    def __init__(self, connections: ClusterConnections, ranges: Ranges) -> None:
-        super().__init__(connections, ranges, _LIMITS)
+    def __init__(self, cluster: AskedCluster, ranges: Ranges) -> None:
+        super().__init__(cluster, ranges, _LIMITS)
         self._keys: dict[TopicPartition, LogKey] = {}
         self._newest: dict[TopicPartition, dict[bytes | None, StoredRecord]] = {tp: {} for tp in ranges}
         self._places: dict[TopicPartition, tuple[int, int]] = {}
@@ -118,7 +118,7 @@ class _NewestReading(RangeReader):
 
     def another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
         """Reads all of it again if it is another log than the one that is remembered, or was read so far."""
-        log.debug("Cluster '%s': %s is read again, it does not hold @%d.", self.connections.errors.alias, tp, position)
+        log.debug("Cluster '%s': %s is read again, it does not hold @%d.", self.cluster.alias, tp, position)
         MEMORY.forget(self._keys[tp])
         start = self._ranges[tp][0]
         if position == start and diverged_at is None:

@@ -74,7 +74,7 @@ def holders(cluster: Cluster, last_stable: Mapping[TopicPartition, int], longest
     try:
         for tp, offset in last_stable.items():
             question = partial(_holder, tp=tp, offset=offset, longest=longest)
-            holder = cluster.connections.ask(f"asking whose transaction holds {tp}", question)
+            holder = cluster.ask(f"asking whose transaction holds {tp}", question)
             if holder is not None:
                 transactions[tp] = holder
     except MirrorError as failure:

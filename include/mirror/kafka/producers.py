@@ -35,9 +35,9 @@ def active_producers(
     producers: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
     for topic, of_topic in groupby(sorted(partitions), key=lambda tp: tp.topic):
         step = f"asking for the producers of {topic}"
-        of_partitions, code = cluster.connections.ask(step, partial(_of_topic, partitions=list(of_topic)))
+        of_partitions, code = cluster.ask(step, partial(_of_topic, partitions=list(of_topic)))
         if code:
-            refused[topic] = cluster.connections.errors.refused(code, step, topic=topic, operation="READ", what=f"topic {topic}")
+            refused[topic] = cluster.errors.refused(code, step, topic=topic, operation="READ", what=f"topic {topic}")
         producers |= of_partitions
     return producers
 

@@ -15,9 +15,9 @@ from mirror.errors import DeadlineExceeded, KafkaFailure, MirrorError, StaleAnsw
 from mirror.formats.batch_records import ReadRecord, opened, records_of
 from mirror.formats.compression import LARGEST_UNPACKED
 from mirror.formats.record_batch import RecordBatch
+from mirror.kafka.asked_cluster import AskedCluster
 from mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
 from mirror.kafka.broker_pool import BrokerPool, Leader
-from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.connection_errors import LOAD_NEXT, is_retriable, raise_for
 from mirror.kafka.fetch_response import FetchResponse, PartitionData
 from mirror.offsets.partition import TopicPartition
@@ -50,7 +50,7 @@ class RangeReader:
 
     def __init__(
         self,
-        connections: ClusterConnections,
+        cluster: AskedCluster,
         ranges: Ranges,
         limits: FetchLimits,
         failed: Failed = _raise,
@@ -59,7 +59,7 @@ class RangeReader:
         at_once: int | None = None,
     ) -> None:
         """`ends_at`: until when (time.monotonic) it may read; `at_once`: how many ranges are read at the same time."""
-        self.connections = connections
+        self.cluster = cluster
         self.limits = limits
         self.failed = failed
         self.open: dict[TopicPartition, int] = {}
@@ -85,7 +85,7 @@ class RangeReader:
             if self._waiting and (room := self._at_once - len(self.open)) >= max(1, self._at_once // 2):
                 self.open.update({tp: self._ranges[tp][1] for tp in self._waiting[:room]})
                 del self._waiting[:room]
-            came, answered = False, self.connections.ask("reading records", self._round)
+            came, answered = False, self.cluster.ask("reading records", self._round)
             self._fail_topics(passing=False)
             for data in answered:
                 if (tp := TopicPartition(data.topic, data.partition)) in self.open and self._takes(tp, data):
@@ -101,7 +101,7 @@ class RangeReader:
         """The leader's log does not hold the position: it begins or ends elsewhere, or it is another one from `diverged_at` on."""
         if diverged_at is not None:
             raise StaleAnswer(tp, diverged_at, position)
-        begins, ends = self.connections.ask("listing offsets", lambda pool: self.connections.bounds(pool, [tp]))
+        begins, ends = self.cluster.ask("listing offsets", lambda pool: self.cluster.bounds(pool, [tp]))
         if tp in ends and ends[tp].offset < position:
             raise StaleAnswer(tp, ends[tp].offset, position)
         if tp in begins and begins[tp].offset > position:
@@ -117,14 +117,14 @@ class RangeReader:
 
     def refusal(self, tp: TopicPartition, code: int) -> MirrorError:
         """The error of ours for an error code of a partition or topic."""
-        return self.connections.errors.refused(code, f"reading {tp}", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
+        return self.cluster.errors.refused(code, f"reading {tp}", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
 
     # ------------------------------------------------------------ inside
 
     def _round(self, pool: BrokerPool) -> list[PartitionData]:
         """Fetches once from every leader: a question."""
         by_node: dict[int, dict[TopicPartition, FetchedPartition]] = {}
-        leaders, self._refused = self.connections.leaders(pool, self.open)
+        leaders, self._refused = self.cluster.leaders(pool, self.open)
         for tp, leader in leaders.items():
             if tp not in self._fetched:
                 self._fetched[tp] = FetchedPartition(*self.begin_of(tp, leader), leader)
@@ -147,7 +147,7 @@ class RangeReader:
         if data.error_code == _OUT_OF_RANGE or data.diverged_at is not None:
             self.another_log(tp, fetched.position, data.diverged_at)
         elif is_retriable(data.error_code):
-            self.connections.forget(tp.topic)
+            self.cluster.forget(tp.topic)
         elif data.error_code:
             self.failed(tp, self.refusal(tp, data.error_code))
         else:
@@ -176,21 +176,21 @@ class RangeReader:
             self.end(tp)
 
     def _check(self, came: bool) -> None:
-        now, seconds = time.monotonic(), self.connections.errors.seconds
+        now, seconds = time.monotonic(), self.cluster.timeout
         is_silent = now > self._heard_at + seconds
         if is_silent or now > self._ends_at:
             self._fail_topics(passing=True)
             if self.open and not is_silent:
                 raise TimeIsUp
             if self.open:
-                alias = self.connections.errors.alias
+                alias = self.cluster.alias
                 raise DeadlineExceeded(
                     f"Cluster '{alias}': nothing came for {seconds:g} s, and the end of {named(self.open)} was not reached.", next=LOAD_NEXT
                 )
         if not came and self.open:
             if now > self._heard_at + _LOOK_SECONDS:
                 for tp in self.open:
-                    self.connections.forget(tp.topic)
+                    self.cluster.forget(tp.topic)
             time.sleep(_PAUSE_SECONDS)
 
     def _fail_topics(self, *, passing: bool) -> None:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from mirror.errors import ClusterUnreachable, DeadlineExceeded, LogMoved, MirrorError, StaleAnswer
 from mirror.formats.batch_records import ReadRecord
+from mirror.kafka.asked_cluster import AskedCluster
 from mirror.kafka.batch_fetch import FetchLimits
-from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.connection_errors import LOAD_NEXT, Errors, collect_refusal
 from mirror.kafka.range_reader import FETCH_BYTES, RangeReader, Ranges, TimeIsUp, named, records_within
 from mirror.offsets.intervals import Interval
@@ -101,8 +101,8 @@ class BoundedReader:
         wanted = {tp: (start, end) for tp, (start, end) in ranges.items() if start < end}
         limits = FetchLimits(FETCH_BYTES, partition_bytes, _WAIT_MS, self._committed)
         ends_at = time.monotonic() + seconds if in_all else math.inf
-        with closing(ClusterConnections(self._alias, self._settings, seconds)) as connections:
-            reading = RangeReader(connections, wanted, limits, failed, ends_at=ends_at)
+        with closing(AskedCluster(self._alias, self._settings, seconds)) as cluster:
+            reading = RangeReader(cluster, wanted, limits, failed, ends_at=ends_at)
             try:
                 yield from ((reading, tp, records) for tp, records in _records(reading, wanted))
             except TimeIsUp:
@@ -127,7 +127,7 @@ class _PartReading(RangeReader):
     def another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
         """Fails the partition."""
         why = "it is not in its log" if diverged_at is None else f"another leader wrote what follows @{diverged_at}"
-        self.failed(tp, LogMoved(self.connections.errors.alias, *tp, f"@{position}: {why}"))
+        self.failed(tp, LogMoved(self.cluster.alias, *tp, f"@{position}: {why}"))
 
 
 class PartReader:
@@ -155,8 +155,8 @@ class PartReader:
             reading.end(tp)
 
         ranges = {tp: (part.start, part.end) for tp, part in parts.items() if part.start < part.end}
-        with closing(ClusterConnections(self.alias, self._settings, self._seconds)) as connections:
-            reading = _PartReading(connections, ranges, self._limits, failed, ends_at=self._ends_at, at_once=PARTITIONS_AT_ONCE)
+        with closing(AskedCluster(self.alias, self._settings, self._seconds)) as cluster:
+            reading = _PartReading(cluster, ranges, self._limits, failed, ends_at=self._ends_at, at_once=PARTITIONS_AT_ONCE)
             for tp, read in _records(reading, ranges):
                 excluded = parts[tp].excluded
                 records = [record for record in read if not _lies_in(record.offset(), excluded)] if excluded else read

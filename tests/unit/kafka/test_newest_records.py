@@ -5,8 +5,8 @@ import uuid
 import pytest
 from kafka.protocol.consumer import FetchRequest
 
+from mirror.kafka.asked_cluster import AskedCluster
 from mirror.kafka.cluster import Cluster
-from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.log_memory import LogMemory, LogState
 from mirror.kafka.log_reader import newest_records, read_newest
 from mirror.kafka.produce_request import keyed_batches
@@ -32,7 +32,7 @@ def broker():
 
 def newest(broker, end=None):
     """Key, value and offset, asked by somebody new in this process."""
-    connections = ClusterConnections("west", broker.settings, 30.0)
+    connections = AskedCluster("west", broker.settings, 30.0)
     records = read_newest(connections, {LEDGER: (0, broker.log(*LEDGER).end if end is None else end)})
     connections.close()
     return [(record.key, record.value, record.offset) for record in records]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,9 +42,8 @@ class Source:
     def __init__(self, *topics: DescribedTopic) -> None:
         self.listed, self.asked = list(topics), 0
         self.failure: Exception | None = None
-        self.connections = SimpleNamespace(topics=self.topics)
 
-    def topics(self, names: Any) -> list[DescribedTopic]:
+    def described(self, names: Any) -> list[DescribedTopic]:
         assert names is None
         self.asked += 1
         if self.failure:

@@ -1,14 +1,14 @@
-"""What our own connections say of a cluster and its logs, and how patient they are with it."""
+"""What a cluster that is asked over our own connections says of itself and of its logs, and with how much patience."""
 
 import pytest
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, StaleAnswer, TokenUnavailable
-from mirror.kafka import cluster_connections
+from mirror.kafka import asked_cluster
+from mirror.kafka.asked_cluster import AskedCluster
 from mirror.kafka.broker_pool import BrokerPool
 from mirror.kafka.cluster_answers import EARLIEST, LATEST
-from mirror.kafka.cluster_connections import ClusterConnections
 from mirror.kafka.idle_connections import IDLE
 from mirror.kafka.log_reader import read_records
 from mirror.kafka.model import End, Partition
@@ -37,38 +37,37 @@ def broker():
 
 
 @pytest.fixture
-def connections(broker, monkeypatch):
-    monkeypatch.setattr(cluster_connections, "_PAUSES", (0.0, 0.0))
-    made = ClusterConnections("west", broker.settings, 5.0)
+def cluster(broker, monkeypatch):
+    monkeypatch.setattr(asked_cluster, "_PAUSES", (0.0, 0.0))
+    made = AskedCluster("west", broker.settings, 5.0)
     yield made
     made.close()
 
 
-def test_topics_come_with_their_partitions_over_one_connection(connections, broker):
-    (orders,) = connections.topics(["orders"])
+def test_topics_come_with_their_partitions_over_one_connection(cluster, broker):
+    (orders,) = cluster.described(["orders"])
     assert orders.topic.partitions == (Partition(0, 1, (1,), (1,)), Partition(1, 1, (1,), (1,)))
-    assert connections.cluster_id() == "W"
-    assert [request.allow_auto_topic_creation for request in broker.of(MetadataRequest)] == [False, False]
+    assert cluster.cluster_id() == "W"
+    assert [request.allow_auto_topic_creation for request in broker.of(MetadataRequest)] == [False]
 
 
-def test_the_id_that_counts_is_that_of_a_broker_where_clients_end(connections, broker):
-    assert (connections.advertised_cluster_id(), len(broker.of(MetadataRequest))) == ("W", 1)
-    assert (connections.advertised_cluster_id(), len(broker.of(MetadataRequest))) == ("W", 1), "what is known is not asked again"
+def test_the_id_that_counts_is_that_of_a_broker_where_clients_end(cluster, broker):
+    assert (cluster.ids(), len(broker.of(MetadataRequest))) == ({"W"}, 1)
+    assert (cluster.ids(), len(broker.of(MetadataRequest))) == ({"W"}, 1), "what is known is not asked again"
     other = WireBroker()
     other.cluster_id = "of another cluster"
     try:
         broker.advertised_port = other.port
-        connections.topics(["orders"])
-        assert connections.advertised_cluster_id() == "of another cluster"
-        assert connections.cluster_id() == "W"
+        cluster.described(["orders"])
+        assert cluster.ids() == {"W", "of another cluster"}
     finally:
         other.close()
 
 
 @pytest.mark.parametrize("versions", [{}, KAFKA_2_8, KAFKA_2_1])
-def test_all_questions_are_asked_at_once_in_their_order_with_the_leader_epoch(connections, broker, versions):
+def test_all_questions_are_asked_at_once_in_their_order_with_the_leader_epoch(cluster, broker, versions):
     broker.versions.update(versions)
-    answers, refused = connections.offsets([ORDERS, OTHER], [START, STABLE, END])
+    answers, refused = cluster.listed([ORDERS, OTHER], [START, STABLE, END])
     end = {ORDERS: End(3, 3), OTHER: End(0, 0)}
     assert (answers, refused) == ([{ORDERS: End(0, 3), OTHER: End(0, 0)}, end, end], {})
     requests = broker.of(ListOffsetsRequest)
@@ -76,63 +75,63 @@ def test_all_questions_are_asked_at_once_in_their_order_with_the_leader_epoch(co
     assert [row.current_leader_epoch for row in requests[0].topics[0].partitions] == [3, 0]
 
 
-def test_brokers_before_2_8_tell_topics_without_ids(connections, broker):
-    (of_today,) = connections.topics(["orders"])
-    connections.close()
+def test_brokers_before_2_8_tell_topics_without_ids(cluster, broker):
+    (of_today,) = cluster.described(["orders"])
+    cluster.close()
     IDLE.close()
     broker.versions.update(KAFKA_2_1)
-    (orders,) = connections.topics(["orders"])
+    (orders,) = cluster.described(["orders"])
     assert (orders.topic.partitions, orders.leaders) == (of_today.topic.partitions, of_today.leaders)
     assert {orders.id} == {"A" * 22}
     assert orders.permits(3)
 
 
-def test_a_partition_whose_leader_moves_is_asked_for_again_with_all_questions_and_no_other_one(connections, broker):
+def test_a_partition_whose_leader_moves_is_asked_for_again_with_all_questions_and_no_other_one(cluster, broker):
     broker.refusals[ListOffsetsRequest, ORDERS].extend([0, 0, FENCED_LEADER_EPOCH])
-    answers, refused = connections.offsets([ORDERS, OTHER], [START, STABLE, END])
+    answers, refused = cluster.listed([ORDERS, OTHER], [START, STABLE, END])
     assert ([answer[ORDERS] for answer in answers], refused) == ([End(0, 3), End(3, 3), End(3, 3)], {})
     assert [len(request.topics[0].partitions) for request in broker.of(ListOffsetsRequest)] == [2, 2, 2, 1, 1, 1]
 
 
-def test_a_leader_is_looked_for_again_when_it_has_moved(connections, broker):
-    assert connections.offsets([ORDERS, OTHER], [END]).answers == [{ORDERS: End(3, 3), OTHER: End(0, 0)}]
+def test_a_leader_is_looked_for_again_when_it_has_moved(cluster, broker):
+    assert cluster.listed([ORDERS, OTHER], [END]).answers == [{ORDERS: End(3, 3), OTHER: End(0, 0)}]
     broker.log(*ORDERS).epoch = 4
-    assert connections.offsets([ORDERS, OTHER], [END]).answers == [{ORDERS: End(3, 4), OTHER: End(0, 0)}]
+    assert cluster.listed([ORDERS, OTHER], [END]).answers == [{ORDERS: End(3, 4), OTHER: End(0, 0)}]
 
 
-def test_whoever_waits_for_leaders_itself_is_answered_at_once(connections, broker):
+def test_whoever_waits_for_leaders_itself_is_answered_at_once(cluster, broker):
     broker.refusals[ListOffsetsRequest, ORDERS].append(FENCED_LEADER_EPOCH)
-    assert connections.offsets([ORDERS, OTHER], [END], patient=False).answers == [{OTHER: End(0, 0)}]
+    assert cluster.listed([ORDERS, OTHER], [END], patient=False).answers == [{OTHER: End(0, 0)}]
     assert len(broker.of(ListOffsetsRequest)) == 1
 
 
 @pytest.mark.parametrize("code", [FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION, OFFSET_NOT_AVAILABLE])
-def test_a_partition_whose_leader_goes_on_moving_is_absent(connections, broker, code):
+def test_a_partition_whose_leader_goes_on_moving_is_absent(cluster, broker, code):
     broker.refusals[ListOffsetsRequest, ORDERS].extend([code] * 3)
-    assert connections.offsets([ORDERS, OTHER], [END]) == ([{OTHER: End(0, 0)}], {})
+    assert cluster.listed([ORDERS, OTHER], [END]) == ([{OTHER: End(0, 0)}], {})
 
 
-def test_what_is_gone_is_absent_without_patience(connections, broker):
+def test_what_is_gone_is_absent_without_patience(cluster, broker):
     gone, other = TopicPartition("gone", 0), TopicPartition("orders", 2)
-    assert connections.offsets([gone, OTHER, other], [END]) == ([{OTHER: End(0, 0)}], {})
+    assert cluster.listed([gone, OTHER, other], [END]) == ([{OTHER: End(0, 0)}], {})
     assert len(broker.of(ListOffsetsRequest)) == 1
 
 
-def test_what_stands_there_by_the_next_question_is_found(connections, broker):
+def test_what_stands_there_by_the_next_question_is_found(cluster, broker):
     late = TopicPartition("orders", 2)
-    assert connections.offsets([late], [END]).answers == [{}]
+    assert cluster.listed([late], [END]).answers == [{}]
     broker.log(*late)
-    assert connections.offsets([late], [END]).answers == [{late: End(0, 0)}]
+    assert cluster.listed([late], [END]).answers == [{late: End(0, 0)}]
 
 
-def test_what_a_leader_refuses_of_one_topic_hides_no_other(connections, broker):
+def test_what_a_leader_refuses_of_one_topic_hides_no_other(cluster, broker):
     pay = TopicPartition("pay", 0)
     broker.log(*pay)
     broker.refusals[ListOffsetsRequest, pay].append(UNKNOWN_SERVER_ERROR)
-    assert connections.offsets([pay, OTHER], [END]) == ([{OTHER: End(0, 0)}], {"pay": UNKNOWN_SERVER_ERROR})
+    assert cluster.listed([pay, OTHER], [END]) == ([{OTHER: End(0, 0)}], {"pay": UNKNOWN_SERVER_ERROR})
 
 
-def test_a_leader_that_is_gone_costs_its_own_partitions_alone(connections, broker):
+def test_a_leader_that_is_gone_costs_its_own_partitions_alone(cluster, broker):
     other = WireBroker()
     try:
         other.log(*OTHER)
@@ -150,77 +149,77 @@ def test_a_leader_that_is_gone_costs_its_own_partitions_alone(connections, broke
         other.close()
 
 
-def test_where_no_leader_can_be_reached_that_is_the_error(connections, broker):
+def test_where_no_leader_can_be_reached_that_is_the_error(cluster, broker):
     broker.advertised_port = 1
     with pytest.raises(ClusterUnreachable, match=r"Connecting to '127\.0\.0\.1:1' failed: Connection refused"):
-        connections.offsets([ORDERS], [END])
+        cluster.listed([ORDERS], [END])
 
 
-def test_records_are_those_of_the_range(connections):
-    records = read_records(connections, {ORDERS: (1, 3), OTHER: (0, 0)})
+def test_records_are_those_of_the_range(cluster):
+    records = read_records(cluster, {ORDERS: (1, 3), OTHER: (0, 0)})
     assert [(str(record), record.key, record.value) for record in records] == [("orders-0@1", b"b", b"2"), ("orders-0@2", b"a", b"3")]
 
 
-def test_records_of_an_aborted_transaction_are_none(connections, broker):
+def test_records_of_an_aborted_transaction_are_none(cluster, broker):
     (batch,) = keyed_batches([(b"c", b"4")], 1000)
     header, rest = batch.by_producer(7, 0, 0)
     broker.log(*ORDERS).append(header + bytes(rest))
     broker.log(*ORDERS).aborted.append((7, 3))
-    assert [record.offset for record in read_records(connections, {ORDERS: (0, 4)})] == [0, 1, 2]
+    assert [record.offset for record in read_records(cluster, {ORDERS: (0, 4)})] == [0, 1, 2]
 
 
 def test_an_end_that_a_leader_does_not_reach_is_waited_for_and_then_named(broker):
-    connections = ClusterConnections("west", broker.settings, 0.5)
+    cluster = AskedCluster("west", broker.settings, 0.5)
     with pytest.raises(DeadlineExceeded, match=r"the end of orders-0@4 was not reached"):
-        read_records(connections, {ORDERS: (0, 4)})
+        read_records(cluster, {ORDERS: (0, 4)})
 
 
-def test_a_range_behind_the_end_of_a_leader_s_log_is_a_stale_answer(connections):
+def test_a_range_behind_the_end_of_a_leader_s_log_is_a_stale_answer(cluster):
     with pytest.raises(StaleAnswer) as raised:
-        read_records(connections, {ORDERS: (5, 6)})
+        read_records(cluster, {ORDERS: (5, 6)})
     assert (raised.value.log, raised.value.read, raised.value.furthest) == (ORDERS, 3, 5)
 
 
-def test_what_was_deleted_in_front_is_no_record(connections, broker):
+def test_what_was_deleted_in_front_is_no_record(cluster, broker):
     log = broker.log(*ORDERS)
     log.batches, log.start = log.batches[1:], 1
-    assert [record.offset for record in read_records(connections, {ORDERS: (0, 3)})] == [1, 2]
+    assert [record.offset for record in read_records(cluster, {ORDERS: (0, 3)})] == [1, 2]
 
 
-def test_a_batch_with_a_wrong_checksum_is_an_error_that_names_it(connections, broker):
+def test_a_batch_with_a_wrong_checksum_is_an_error_that_names_it(cluster, broker):
     spoilt = bytearray(broker.log(*ORDERS).batches[1])
     spoilt[-1] ^= 1
     broker.log(*ORDERS).batches[1] = bytes(spoilt)
     with pytest.raises(KafkaFailure, match=r"orders-0@1 cannot be read: its checksum"):
-        read_records(connections, {ORDERS: (0, 3)})
+        read_records(cluster, {ORDERS: (0, 3)})
 
 
-def test_a_refusal_that_passes_is_asked_again_and_another_one_is_the_error(connections, broker):
+def test_a_refusal_that_passes_is_asked_again_and_another_one_is_the_error(cluster, broker):
     broker.refusals[FetchRequest, ORDERS].append(UNKNOWN_TOPIC_OR_PARTITION)
-    assert len(read_records(connections, {ORDERS: (0, 3)})) == 3
+    assert len(read_records(cluster, {ORDERS: (0, 3)})) == 3
     broker.refusals[FetchRequest, ORDERS].append(TOPIC_AUTHORIZATION_FAILED)
     with pytest.raises(AuthorizationRefused, match="READ") as raised:
-        read_records(connections, {ORDERS: (0, 3)})
+        read_records(cluster, {ORDERS: (0, 3)})
     assert raised.value.topic == "orders"
 
 
-def test_topics_come_with_their_error_codes_and_one_that_passes_is_waited_for(connections, broker):
+def test_topics_come_with_their_error_codes_and_one_that_passes_is_waited_for(cluster, broker):
     broker.refusals[MetadataRequest, None].extend([LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED])
-    assert [(topic.name, topic.error_code) for topic in connections.topics(["orders"])] == [("orders", TOPIC_AUTHORIZATION_FAILED)]
-    assert [(topic.name, topic.error_code) for topic in connections.topics(["gone"])] == [("gone", UNKNOWN_TOPIC_OR_PARTITION)]
+    assert [(topic.name, topic.error_code) for topic in cluster.described(["orders"])] == [("orders", TOPIC_AUTHORIZATION_FAILED)]
+    assert [(topic.name, topic.error_code) for topic in cluster.described(["gone"])] == [("gone", UNKNOWN_TOPIC_OR_PARTITION)]
 
 
-def test_a_broken_connection_is_opened_anew(connections, broker):
-    assert connections.cluster_id() == "W"
+def test_a_broken_connection_is_opened_anew(cluster, broker):
+    assert [topic.name for topic in cluster.described(["orders"])] == ["orders"]
     broker.hang_up()
-    assert connections.cluster_id() == "W"
+    assert [topic.name for topic in cluster.described(["orders"])] == ["orders"]
 
 
 def test_a_cluster_that_cannot_be_reached_is_told_by_every_question(broker):
     broker.close()
-    away = ClusterConnections("west", broker.settings, 0.2)
-    questions = (away.cluster_id, away.only_checks, lambda: away.topics(None), lambda: away.offsets([ORDERS], [END]))
-    for question in (*questions, lambda: away.configs(["orders"], None), lambda: read_records(away, {ORDERS: (0, 1)})):
+    away = AskedCluster("west", broker.settings, 0.2)
+    questions = (away.cluster_id, lambda: away.only_checks, lambda: away.described(None), lambda: away.listed([ORDERS], [END]))
+    for question in (*questions, lambda: away.described_configs(["orders"], None), lambda: read_records(away, {ORDERS: (0, 1)})):
         with pytest.raises(ClusterUnreachable):
             question()
     assert away.epoch_ends({ORDERS: 0}) == {}
@@ -229,19 +228,19 @@ def test_a_cluster_that_cannot_be_reached_is_told_by_every_question(broker):
 def test_without_a_login_nothing_is_asked(broker):
     unknown = {**broker.settings, "security.protocol": "sasl_plaintext", "sasl.mechanism": "GSSAPI"}
     with pytest.raises(TokenUnavailable):
-        ClusterConnections("west", unknown, 30.0).cluster_id()
+        AskedCluster("west", unknown, 30.0).cluster_id()
     assert broker.of(ApiVersionsRequest) == []
 
 
-def test_what_we_may_do_is_told_as_far_as_the_broker_tells(connections, broker):
-    (orders,) = connections.topics(["orders"], operations=True)
+def test_what_we_may_do_is_told_as_far_as_the_broker_tells(cluster, broker):
+    (orders,) = cluster.described(["orders"], operations=True)
     assert orders.permits(READ)
     broker.operations = {WRITE}
-    (orders,) = connections.topics(["orders"], operations=True)
-    assert (orders.permits(READ), orders.permits(WRITE), connections.operations()) == (False, True, {WRITE})
+    (orders,) = cluster.described(["orders"], operations=True)
+    assert (orders.permits(READ), orders.permits(WRITE), cluster.operations()) == (False, True, {"WRITE"})
 
 
-def test_connecting_ahead_leaves_one_connection_for_the_first_question(connections, broker):
-    connections.open_ahead()
-    assert connections.topics(["orders"]) is not None
+def test_connecting_ahead_leaves_one_connection_for_the_first_question(cluster, broker):
+    cluster.open_ahead()
+    assert cluster.described(["orders"]) is not None
     assert len(broker.of(ApiVersionsRequest)) == 1

@@ -1,4 +1,4 @@
-"""What a cluster says of itself and of its logs, over one connection a broker (`broker_pool`).
+"""A cluster that is asked of itself and of its logs, over one connection a broker (`broker_pool`).
 
 A client of librdkafka is five threads and as many connections, and a Python object for every partition of each answer. A lane with ten
 records to copy would pay more for that than for the records.
@@ -21,7 +21,7 @@ from mirror.kafka.broker_connection import OF_TARGET, Needs
 from mirror.kafka.broker_pool import BrokerPool, Leader, ask_metadata
 from mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic, Metadata
 from mirror.kafka.connection_errors import UNKNOWN_TOPIC, ConnectionErrors, is_retriable, raise_for
-from mirror.kafka.model import ConfigEntry, End
+from mirror.kafka.model import OPERATIONS, ConfigEntry, End
 from mirror.kafka.offset_questions import LEADER_MOVES, EpochEnd, OffsetQuestion, ask_epoch_ends, ask_leaders
 from mirror.offsets.partition import TopicPartition
 
@@ -54,18 +54,21 @@ class Offsets(NamedTuple):
     refused: dict[str, int]
 
 
-class ClusterConnections:
+class AskedCluster:
     """Asks over one connection a broker. Safe for several threads, which take turns. Raises the errors of `mirror.errors`."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float, needs: Needs | None = None) -> None:
-        """`settings` are librdkafka's; `seconds`: how long a question may take; `needs`: what every broker must take."""
+    def __init__(self, alias: str, settings: Mapping[str, Any], timeout: float = 30.0, needs: Needs | None = None) -> None:
+        """`settings` are librdkafka's; `timeout`: how many seconds a question may take; `needs`: what every broker must take. The first
+        question raises ClusterTooOld for one that does not."""
+        self.alias = alias
+        self.timeout = timeout
+        self.settings = settings
         self._needs = needs
-        self._settings = settings
-        self._seconds = seconds
+        self._only_checks: bool | None = None
         self._lock = threading.Lock()
         self._pool: BrokerPool | None = None
-        self.errors = ConnectionErrors(alias, settings, seconds)
-        self.last_cluster_id = ""
+        self.errors = ConnectionErrors(alias, settings, timeout)
+        self._cluster_id = ""
         """As the newest metadata have it; '': there were none."""
         self._described: dict[str, DescribedTopic] = {}
         """As the newest metadata has them."""
@@ -90,31 +93,37 @@ class ClusterConnections:
             return self._opened().ask(step, once)
 
     def cluster_id(self) -> str:
-        """The cluster's own id."""
-        return self.ask("asking for the cluster's id", lambda pool: self._metadata(pool, []).cluster_id)
+        """The cluster's own id, which comes with every answer about topics; else the cheapest question there is, so it also probes
+        reachability and credentials."""
+        return self._cluster_id or self.ask("asking for the cluster's id", lambda pool: self._metadata(pool, []).cluster_id)
 
+    def ids(self) -> frozenset[str]:
+        """The cluster's id as the bootstrap server tells it, and as a broker does that it advertises. Two: they are of different clusters,
+        and clients end at the advertised one."""
+        return frozenset((self.cluster_id(), self.ask("asking for the cluster's id", self._advertised_cluster_id)))
+
+    @property
     def takes_batches(self) -> bool:
-        """Whether batches may be written to the brokers, which needs Kafka 2.8."""
+        """Whether the mirror can write to the cluster, which needs Kafka 2.8."""
         return self.ask("asking for the brokers' versions", lambda pool: pool.some().takes_all(OF_TARGET))
 
+    @property
     def only_checks(self) -> bool:
-        """Whether the brokers only check a request that says so."""
-        return self.ask("asking for the brokers' versions", lambda pool: pool.some().only_checks)
+        """Whether it is known that the brokers only check a request that says so (`dry_run`). Others are not sent one."""
+        if self._only_checks is None:
+            self._only_checks = self.ask("asking for the brokers' versions", lambda pool: pool.some().only_checks)
+        return self._only_checks
 
     @property
     def advertised(self) -> list[tuple[str, int]]:
-        """Host and port of each broker that metadata told of so far."""
+        """Host and port of each broker, as the cluster advertises them; as far as they are known."""
         return [] if self._pool is None else list(self._pool.brokers.values())
 
-    def advertised_cluster_id(self) -> str:
-        """The cluster's id as one of the brokers tells it whose addresses it advertises."""
-        return self.ask("asking for the cluster's id", self._advertised_cluster_id)
-
     def open_ahead(self) -> None:
-        """Begins to connect, and comes back at once: the first question has to wait for the rest alone."""
+        """Begins to connect, and comes back at once: a far cluster is asked later, and then answers sooner."""
         threading.Thread(target=self._connect, name="connecting", daemon=True).start()
 
-    def topics(self, names: Sequence[str] | None, operations: bool = False) -> list[DescribedTopic]:
+    def described(self, names: Sequence[str] | None, operations: bool = False) -> list[DescribedTopic]:
         """These topics, or all that we may describe, the brokers' internal ones too, each with its error code; with `operations` with what
         we may do with them too. A topic with an error that passes is asked for again."""
 
@@ -130,8 +139,9 @@ class ClusterConnections:
 
         return self.ask("describing topics", question)
 
-    def operations(self) -> set[int] | None:
-        """What we may do with the cluster, by Kafka's numbers of operations; None: the brokers do not tell."""
+    def operations(self) -> frozenset[str]:
+        """What we may do with the cluster itself, in the words of Kafka's ACLs; everything where the brokers do not tell, or there is no
+        authorizer."""
 
         def question(pool: BrokerPool) -> set[int] | None:
             """Asks for the metadata of no topic, with our rights."""
@@ -145,13 +155,16 @@ class ClusterConnections:
             operations: set[int] | None = connection.ask(request).authorized_operations
             return operations
 
-        return self.ask("asking what we may do", question)
+        operations = self.ask("asking what we may do", question)
+        return frozenset(name for name, number in OPERATIONS.items() if operations is None or number in operations)
 
-    def configs(self, names: Sequence[str], entries: Collection[str] | None) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
+    def described_configs(
+        self, names: Sequence[str], entries: Collection[str] | None
+    ) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
         """The configs of topics, or these `entries` of them; and the error codes of topics that have none for us."""
         return self.ask("reading topic configs", lambda pool: _configs(pool, names, entries))
 
-    def offsets(self, partitions: Iterable[TopicPartition], questions: Sequence[OffsetQuestion], patient: bool = True) -> Offsets:
+    def listed(self, partitions: Iterable[TopicPartition], questions: Sequence[OffsetQuestion], patient: bool = True) -> Offsets:
         """What each question asks for, asked in this order, all at once. A partition that is gone, or still without leader after some
         patience, is absent; one that lacks a single answer is asked everything anew."""
         waiting, lost = list(dict.fromkeys(partitions)), None
@@ -176,7 +189,7 @@ class ClusterConnections:
 
     def _opened(self) -> BrokerPool:
         if self._pool is None:
-            self._pool = BrokerPool(self.errors.alias, self._settings, self._seconds, self._needs)
+            self._pool = BrokerPool(self.alias, self.settings, self.timeout, self._needs)
         return self._pool
 
     def _connect(self) -> None:
@@ -188,7 +201,7 @@ class ClusterConnections:
     def _metadata(self, pool: BrokerPool, names: Sequence[str] | None, operations: bool = False) -> Metadata:
         answer = ask_metadata(pool.some(), names, operations)
         pool.learn(answer.brokers)
-        self.last_cluster_id = answer.cluster_id
+        self._cluster_id = answer.cluster_id
         self._described.update({described.name: described for described in answer.topics})
         return answer
 
@@ -196,7 +209,7 @@ class ClusterConnections:
         if not pool.brokers:
             self._metadata(pool, [])
         if not pool.brokers or pool.some().address in pool.brokers.values():
-            return self.last_cluster_id
+            return self._cluster_id
         return ask_metadata(pool.to(min(pool.brokers)), []).cluster_id
 
     # ------------------------------------------------------------ offsets
