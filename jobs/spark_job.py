@@ -61,12 +61,10 @@ def cancel_with(spark: Any, wait: Callable[[float], bool]) -> None:
 
     def watch() -> None:
         """Cancels again and again: the driver may just be between two jobs."""
+        while wait(1.0):
+            pass
+        log.warning("The process that submitted the job is gone, so the job ends. What it has not committed is aborted by the next run.")
         while True:
-            if wait(1.0):
-                continue
-            log.warning(
-                "The process that submitted the job is gone, so the job ends. What it has not committed is aborted by the next run."
-            )
             spark.cancelAllJobs()
             time.sleep(1.0)
 

@@ -5,14 +5,16 @@ import pickle
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pyspark import cloudpickle
 
-from jobs.spark_job import run_on_workers
+from jobs.spark_job import cancel_with, run_on_workers
 from mirror.audit import parallel
 from mirror.audit.context import AuditContext
 from mirror.audit.range import AuditRange, Outcome
@@ -26,6 +28,7 @@ from mirror.spark.log import relayed
 from mirror.spark.worker import on_worker
 from mirror.sync.groups import job
 from mirror.sync.groups.checkpoints import CheckpointsResult
+from tests.waiting import PATIENCE
 
 CLUSTER, LOCAL = "spark://127.0.0.1:7077", "local[*,4]"
 CLIENTS = ClientSettings({}, {}, {}, {})
@@ -166,3 +169,24 @@ def test_the_tasks_are_pickled_apart_from_what_reads_them() -> None:
     (answer,) = on_worker("mirror.nothing:at_all", "INFO", False, iter([b"no pickle"]))
     assert answer["module"] == "mirror.nothing"
     assert pickle.dumps(answer)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_what_spark_does_is_cancelled_when_nobody_waits_for_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    said, ended = list[str](), threading.Event()
+    lives = iter([True, True])
+
+    def wait(_seconds: float) -> bool:
+        said.append("looks")
+        return next(lives, False)
+
+    def cancel() -> None:
+        said.append("cancels")
+        if said[-2:] == ["cancels", "cancels"]:
+            ended.set()
+            raise SystemExit  # no process outlives its jobs
+
+    monkeypatch.setattr("jobs.spark_job.time", SimpleNamespace(sleep=lambda _seconds: None))
+    cancel_with(SimpleNamespace(cancelAllJobs=cancel), wait)
+    assert ended.wait(PATIENCE)
+    assert said == ["looks", "looks", "looks", "cancels", "cancels"]
