@@ -324,10 +324,10 @@ def has_key(rest: bytes) -> bool:
 def read_records(batch: RecordBatch, records: list[Record], largest: int = LARGEST_UNPACKED) -> None:
     """Adds the records of a batch to others. Raises NotIntact; ValueError if it cannot be opened, UnpacksTooLarge if it has more than
     `largest` bytes unpacked. Then none was added."""
-    if batch.is_control or not batch.is_known:
-        raise ValueError(f"a batch with the attributes {batch.attributes:#06x} has no records that could be copied")
     if (data := batch.intact_records()) is None:
         raise NotIntact
+    if batch.is_control or not batch.is_known:
+        raise ValueError(f"a batch with the attributes {batch.attributes:#06x} has no records that could be copied")
     if batch.is_packed:
         data = bytes(decompressed(batch.codec, memoryview(data), largest))
     stretch, stamp = (batch.base_offset, batch.record_count), batch.max_timestamp if batch.is_stamped else None

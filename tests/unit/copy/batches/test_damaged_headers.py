@@ -136,3 +136,17 @@ def test_a_last_batch_that_came_while_its_leader_told_the_end_is_copied(east, co
     east.answers[FetchRequest] = fetched
     done, reached = copied(0, 12)
     assert (done.next_offset, len(reached), len(told)) == (12, 12, 2)
+
+
+def test_a_damaged_batch_in_front_of_the_position_ends_no_transaction(east, copied):
+    """It says that it reaches further, so a leader gives it first; and that it is a marker of the transaction that is open there."""
+    log = east.log(*ORDERS)
+    log.append(batch_of([b"aborted"], producer_id=ABORTED, transactional=True))
+    log.aborted.append((ABORTED, 0))
+    fill(log, 1)
+    log.append(batch_of([b"aborted"], producer_id=ABORTED, transactional=True))
+    log.append(marker_of(ABORTED))
+    fill(log, 1)
+    damage(log, 1, (ATTRIBUTES, Attribute.TRANSACTIONAL | Attribute.CONTROL), (PRODUCER, ABORTED), (LAST_DELTA, 5))
+    done, reached = copied(4, log.end)
+    assert (done.poison, done.next_offset, len(reached), b"aborted" in reached) == (None, log.end, RECORDS, False)
