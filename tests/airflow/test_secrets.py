@@ -1,6 +1,7 @@
 """Where a secret must not stand: XCom and all else of Airflow's database, the log, command lines, the job's files."""
 
 import json
+import os
 import subprocess
 import tempfile
 import threading
@@ -55,7 +56,9 @@ class Watch:
             self._files()
 
     def _files(self) -> None:
-        for path in self._temporary.rglob("*.json"):
+        # Not by rglob, which fails where a directory goes while it is listed.
+        paths = (Path(directory, name) for directory, _, names in os.walk(self._temporary) for name in names if name.endswith(".json"))
+        for path in paths:
             self.files_seen.add(path.name)
             if _leaks(_content(path)):
                 self.leaks.add(str(path))
