@@ -160,7 +160,7 @@ def minutes(monkeypatch):
 
     def read():
         if not records:
-            raise DeadlineExceeded("the ledger was not read")
+            raise answers.pop(0)
         return LedgerView(dict(records))
 
     monkeypatch.setattr(publishing, "clusters", Clusters)
@@ -183,8 +183,9 @@ def test_offset_syncs_of_what_was_copied_are_asked_for_each_minute_that_has_more
     assert minutes(12, 12, 15) == [{TP: (12, 12)}, {}, {TP: (15, 15)}]
 
 
-def test_offset_syncs_that_could_not_be_written_are_written_the_next_minute(minutes, caplog):
+@pytest.mark.parametrize("failure", [DeadlineExceeded("the ledger was not read"), TypeError("nobody foresaw it")])
+def test_offset_syncs_that_could_not_be_written_are_written_the_next_minute(minutes, caplog, failure):
     failed = OffsetSyncsResult(errors=(ErrorReport("AuthorizationRefused", "not allowed"),))
-    assert minutes(None, 12, 12, 12, failing=[failed]) == [{TP: (12, 12)}, {TP: (12, 12)}, {}]
+    assert minutes(None, 12, 12, 12, failing=[failure, failed]) == [{TP: (12, 12)}, {TP: (12, 12)}, {}]
     assert "the end of the run writes them" in caplog.text
     assert "not allowed" in caplog.text
