@@ -3,11 +3,11 @@
 A class needs no constructor and no code for its texts:
 
     class TransactionTimeoutRefused(DeclaredError):
+        # its docstring: The target does not allow transactions of `mirror.transaction.timeout.ms`.
         cluster: str
         seconds: float
         text = "Cluster '{cluster}' does not allow transactions of {seconds:g} s. Nothing was copied."
         next_text = "Set mirror.transaction.timeout.ms to at most the brokers' transaction.max.timeout.ms."
-        means = "The target does not allow transactions of `mirror.transaction.timeout.ms`."
         do = "Set `mirror.transaction.timeout.ms` to at most the brokers' `transaction.max.timeout.ms`."
 
 Fields that are called `topic`, `partition` and `offset` are the place where it happened.
