@@ -69,7 +69,7 @@ format: install ## format the code and mend what can be mended without thought
 
 pools: install ## create the flows' pools in the Airflow of this environment (AIRFLOW_HOME, AIRFLOW__*)
 	@mkdir -p .run
-	$(PY) -m mirror pools > .run/pools.json
+	$(PY) -m kafka_mirror pools > .run/pools.json
 	$(VENV)/bin/airflow pools import .run/pools.json
 
 promtool: ## Prometheus' checker of rules into .run/bin, for the tests (Debian)

@@ -10,7 +10,7 @@ token=$("$(dirname "$0")/secret.sh" spark_token)
 printf '{"mirror_spark": {"conn_type": "spark_connect", "host": "127.0.0.1", "port": 15002, "password": "%s"}}' "$token" > "$connection"
 airflow connections import --overwrite "$connection"
 # A configuration that cannot be used must not keep Airflow down: there, the DAG mirror.configuration says what is wrong.
-if ! python -m mirror pools > "$pools"; then
+if ! python -m kafka_mirror pools > "$pools"; then
     echo "Some of the configuration cannot be used: see above, and the DAG mirror.configuration in Airflow." >&2
     echo "Airflow starts all the same. When it is corrected: docker compose run --rm init" >&2
 fi

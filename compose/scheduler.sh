@@ -13,7 +13,7 @@ if [ "$cores" -gt 0 ]; then
     token=$(mktemp)
     "$(dirname "$0")/secret.sh" spark_token > "$token"
     while true; do
-        python -m mirror spark serve --cores "$cores" --memory "$memory" --token-file "$token" || true
+        python -m kafka_mirror spark serve --cores "$cores" --memory "$memory" --token-file "$token" || true
         echo "The Spark server ended; the next one starts in five seconds." >&2
         sleep 5
     done &

@@ -1,5 +1,5 @@
 """All DAGs of all flows. A part of them: `mirror_dags(flows="east->west", kinds=("copy", "freshness"))`."""
 
-from mirror.airflow.dags import mirror_dags
+from kafka_mirror.airflow.dags import mirror_dags
 
 globals().update(mirror_dags())

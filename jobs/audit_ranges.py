@@ -15,11 +15,11 @@ def run(document: dict[str, Any]) -> list[Any]:
     """Runs on the driver: the stretches through Spark, their outcomes in any order."""
     from spark_job import run_on_workers, spark_context
 
-    from mirror.audit.context import audit_context
-    from mirror.audit.job import stretches_of
-    from mirror.audit.parallel import compare_on_spark
-    from mirror.config import load
-    from mirror.plan.checks import check_configuration
+    from kafka_mirror.audit.context import audit_context
+    from kafka_mirror.audit.job import stretches_of
+    from kafka_mirror.audit.parallel import compare_on_spark
+    from kafka_mirror.config import load
+    from kafka_mirror.plan.checks import check_configuration
 
     flow = load().flow(document["flow"])
     check_configuration(document["config"], flow.config_hash)
@@ -30,8 +30,8 @@ def run(document: dict[str, Any]) -> list[Any]:
 
 def main(work_file: str, result_file: str) -> int:
     """The whole job; its exit code."""
-    from mirror.audit.job import write_outcomes
-    from mirror.spark.driver import exit_code
+    from kafka_mirror.audit.job import write_outcomes
+    from kafka_mirror.spark.driver import exit_code
 
     document = json.loads(Path(work_file).read_text(encoding="utf-8"))
     return exit_code(result_file, lambda result: write_outcomes(result, run(document)))

@@ -16,9 +16,9 @@ def run(plan_file: str, flow_name: str, run_id: str) -> list[Any]:
     """Runs on the driver: the plan's lanes through Spark, their answers in the same order."""
     from spark_job import run_on_workers, spark_context
 
-    from mirror.config import load
-    from mirror.copy.job import read_plan
-    from mirror.copy.run import MODULES, copy_on_spark
+    from kafka_mirror.config import load
+    from kafka_mirror.copy.job import read_plan
+    from kafka_mirror.copy.run import MODULES, copy_on_spark
 
     flow, plan = load().flow(flow_name), read_plan(Path(plan_file))
     with spark_context(flow_name, run_id, MODULES) as spark:
@@ -29,12 +29,12 @@ def follow(plan_file: str, result_file: str, flow_name: str, run_id: str, until:
     """The same for a run that follows: what came of all of its plans. It ends with the process that submitted it."""
     from spark_job import cancel_with, run_on_workers, spark_context
 
-    from mirror.config import load
-    from mirror.copy.follow import Following
-    from mirror.copy.job import keep_run, read_plan
-    from mirror.copy.run import MODULES, copy_on_spark
-    from mirror.copy.run_result import RunResult
-    from mirror.spark.driver import wait_while_alive
+    from kafka_mirror.config import load
+    from kafka_mirror.copy.follow import Following
+    from kafka_mirror.copy.job import keep_run, read_plan
+    from kafka_mirror.copy.run import MODULES, copy_on_spark
+    from kafka_mirror.copy.run_result import RunResult
+    from kafka_mirror.spark.driver import wait_while_alive
 
     flow, plan, wait = load().flow(flow_name), read_plan(Path(plan_file)), wait_while_alive(int(submitter))
     with spark_context(flow_name, run_id, MODULES) as spark:
@@ -49,8 +49,8 @@ def follow(plan_file: str, result_file: str, flow_name: str, run_id: str, until:
 
 def main(plan_file: str, result_file: str, flow_name: str, run_id: str, *following: str) -> int:
     """The whole job; its exit code."""
-    from mirror.copy.job import write_results, write_run
-    from mirror.spark.driver import exit_code
+    from kafka_mirror.copy.job import write_results, write_run
+    from kafka_mirror.spark.driver import exit_code
 
     if following:
         return exit_code(result_file, lambda result: write_run(result, follow(plan_file, result_file, flow_name, run_id, *following)))

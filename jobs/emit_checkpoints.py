@@ -14,10 +14,10 @@ def run(document: dict[str, Any]) -> Any:
     """Runs on the driver: the groups through Spark, their answers as one."""
     from spark_job import run_on_workers, spark_context
 
-    from mirror.config import load
-    from mirror.plan.checks import check_configuration
-    from mirror.sync.groups.context import group_context
-    from mirror.sync.groups.job import group_step_on_spark
+    from kafka_mirror.config import load
+    from kafka_mirror.plan.checks import check_configuration
+    from kafka_mirror.sync.groups.context import group_context
+    from kafka_mirror.sync.groups.job import group_step_on_spark
 
     flow = load().flow(document["flow"])
     check_configuration(document["config"], flow.config_hash)
@@ -29,8 +29,8 @@ def run(document: dict[str, Any]) -> Any:
 
 def main(work_file: str, result_file: str) -> int:
     """The whole job; its exit code."""
-    from mirror.spark.driver import exit_code
-    from mirror.sync.groups.job import write_result
+    from kafka_mirror.spark.driver import exit_code
+    from kafka_mirror.sync.groups.job import write_result
 
     document = json.loads(Path(work_file).read_text(encoding="utf-8"))
     return exit_code(result_file, lambda result: write_result(result, run(document)))

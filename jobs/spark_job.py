@@ -16,12 +16,12 @@ from typing import Any
 from py4j.protocol import INPUT_CONVERTER
 from pyspark import SparkConf, SparkContext, cloudpickle
 
-from mirror.spark import worker, worker_daemon
-from mirror.spark.driver import of_prepared_workers
-from mirror.spark.log import wanted_level
-from mirror.spark.start import is_local
+from kafka_mirror.spark import worker, worker_daemon
+from kafka_mirror.spark.driver import of_prepared_workers
+from kafka_mirror.spark.log import wanted_level
+from kafka_mirror.spark.start import is_local
 
-log = logging.getLogger("mirror.spark.job")
+log = logging.getLogger("kafka_mirror.spark.job")
 
 # A worker gets `on_worker` itself, not its name: one without the library could not even say what it lacks.
 cloudpickle.register_pickle_by_value(worker)

@@ -5,7 +5,7 @@ import venv
 from collections.abc import Iterable
 from pathlib import Path
 
-_OURS = ("mirror", "airflow_kafka_mirror", "__editable__")
+_OURS = ("kafka_mirror", "airflow_kafka_mirror", "__editable__")
 
 
 def linked_environment(directory: Path, lacks: Iterable[str] = ()) -> Path:

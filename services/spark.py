@@ -13,9 +13,9 @@ from typing import Any
 
 import psutil
 
-from mirror.spark.package import INCLUDE
-from mirror.spark.serve import TOKEN
-from mirror.spark.start import installed_spark
+from kafka_mirror.spark.package import INCLUDE
+from kafka_mirror.spark.serve import TOKEN
+from kafka_mirror.spark.start import installed_spark
 from services.ports import LOOPBACK, free_ports
 from services.processes import Server
 
@@ -151,7 +151,7 @@ class SparkConnectServer:
 
     def start(self) -> None:
         """Returns when it listens."""
-        command = [sys.executable, "-m", "mirror", "spark", "serve", "--port", str(self.port), "--cores", str(self._cores)]
+        command = [sys.executable, "-m", "kafka_mirror", "spark", "serve", "--port", str(self.port), "--cores", str(self._cores)]
         self._server.start(command, env=self.environment(**self._extra))
         self._server.wait(self._listens, 180, "listen")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from mirror.spark.start import installed_spark
+from kafka_mirror.spark.start import installed_spark
 from services.ports import LOOPBACK
 from services.spark import SparkCluster, SparkConnectServer, command_of
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mirror.copy.engine import Engine, EngineFactory, PartitionAssignment, PartitionProgress, TransactionLimits
-from mirror.copy.lane_protocol import Attempt
-from mirror.copy.model import LaneTask
+from kafka_mirror.copy.engine import Engine, EngineFactory, PartitionAssignment, PartitionProgress, TransactionLimits
+from kafka_mirror.copy.lane_protocol import Attempt
+from kafka_mirror.copy.model import LaneTask
 from tests.waiting import PATIENCE
 
 Call = Callable[[], None]

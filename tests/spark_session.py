@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mirror.config import Flow
+from kafka_mirror.config import Flow
 
 
 class SparkOfThisProcess:
-    """A server with two cores: `monkeypatch.setattr("mirror.spark.connect.flow_session", spark.flow_session)`.
+    """A server with two cores: `monkeypatch.setattr("kafka_mirror.spark.connect.flow_session", spark.flow_session)`.
 
     `sessions` has step, who runs it, and the master; `tasks` the function and the number of tasks and of slices.
     """

@@ -3,8 +3,8 @@
 import json
 from types import MappingProxyType
 
-from mirror.cutover.steps import StepOptions
-from mirror.kafka.group_transaction import GroupTransaction
+from kafka_mirror.cutover.steps import StepOptions
+from kafka_mirror.kafka.group_transaction import GroupTransaction
 
 
 class Killed(Exception):

@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "include"))
 
-from mirror.spark.start import LOCAL_MASTER, TUNED, TunedSpark, environment, installed_spark
+from kafka_mirror.spark.start import LOCAL_MASTER, TUNED, TunedSpark, environment, installed_spark
 
 # A heap begins with a sixty-fourth of the machine's memory, and a JVM fills a quarter of that before it first looks for garbage. The driver
 # of a job needs some 30 MB.

@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "include"))
 
-from mirror.errors.runbook import markdown
+from kafka_mirror.errors.runbook import markdown
 
 RUNBOOK = ROOT / "docs" / "operate" / "runbook.md"
 

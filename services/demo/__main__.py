@@ -13,9 +13,9 @@ from pathlib import Path
 
 import httpx
 
-from mirror.config import Flow, load
-from mirror.config.pools import pools
-from mirror.errors import MirrorError
+from kafka_mirror.config import Flow, load
+from kafka_mirror.config.pools import pools
+from kafka_mirror.errors import MirrorError
 from services.airflow_api import AirflowApi, AirflowApiError
 from services.demo.failover import GROUP
 from services.demo.progress import Progress
@@ -141,10 +141,10 @@ def _addresses(stack: Stack, flow: Flow) -> str:
 
 To try by hand, in this directory:
   export PYTHONPATH=include MIRROR_CONFIG={configuration}
-  .venv/bin/python -m mirror status
-  .venv/bin/python -m mirror audit
-  .venv/bin/python -m mirror translate --group {GROUP}
-  .venv/bin/python -m mirror decide accept-gap --flow '{FLOW}' --topic {RETURNS} --reason "nobody needs them"
+  .venv/bin/python -m kafka_mirror status
+  .venv/bin/python -m kafka_mirror audit
+  .venv/bin/python -m kafka_mirror translate --group {GROUP}
+  .venv/bin/python -m kafka_mirror decide accept-gap --flow '{FLOW}' --topic {RETURNS} --reason "nobody needs them"
 The last one answers the alert, as «accept the gap» does on the status page."""
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from confluent_kafka import Consumer, Message
 
-from mirror.config import Flow
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.groups import Groups
-from mirror.kafka.model import Committed
-from mirror.offsets.partition import TopicPartition
-from mirror.status.group_position import group_position
-from mirror.sync.groups.translate import GroupOffset
-from mirror.translation.translate import EXACT
+from kafka_mirror.config import Flow
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.status.group_position import group_position
+from kafka_mirror.sync.groups.translate import GroupOffset
+from kafka_mirror.translation.translate import EXACT
 from services.demo.settings import DemoFailed
 from services.demo.verify import Ledger, read_ledger, watermark
 

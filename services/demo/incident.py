@@ -8,10 +8,10 @@ from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from mirror.config import Flow
-from mirror.decide.request import DecisionRequest
-from mirror.decide.run import decide
-from mirror.formats.control import PAUSE, RESUME
+from kafka_mirror.config import Flow
+from kafka_mirror.decide.request import DecisionRequest
+from kafka_mirror.decide.run import decide
+from kafka_mirror.formats.control import PAUSE, RESUME
 from services.airflow_api import AirflowApi
 from services.demo.settings import DemoFailed
 from services.demo.shop import RETURNS

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mirror.config import Flow
-from mirror.config.policies import topic_selection
+from kafka_mirror.config import Flow
+from kafka_mirror.config.policies import topic_selection
 from services.airflow_api import AirflowApi
 from services.demo.failover import GROUP, TOPIC, FailedOver, fail_over
 from services.demo.incident import await_alert, lose_records

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from mirror.spark.connect_url import USER
-from mirror.spark.serve import token_of
+from kafka_mirror.spark.connect_url import USER
+from kafka_mirror.spark.serve import token_of
 from services.airflow import AirflowServices
 from services.demo.settings import INBOX, PROPERTIES, SPARK, Ports
 from services.flows import ClusterPair
@@ -114,7 +114,17 @@ class Stack:
 
     def start_spark(self) -> None:
         """Starts the Spark that stays, unless it runs. It listens some seconds later, while Airflow starts."""
-        command = [sys.executable, "-m", "mirror", "spark", "serve", "--port", str(self.ports.spark), "--token-file", str(self._token_file)]
+        command = [
+            sys.executable,
+            "-m",
+            "kafka_mirror",
+            "spark",
+            "serve",
+            "--port",
+            str(self.ports.spark),
+            "--token-file",
+            str(self._token_file),
+        ]
         self._spark.start(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "include")})
 
     def start_producer(self) -> None:

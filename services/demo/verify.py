@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from mirror.config import Flow
-from mirror.formats.ledger import LedgerRecord
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.flow_clusters import clusters, ledger_of
+from kafka_mirror.config import Flow
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.flow_clusters import clusters, ledger_of
 from services.airflow_api import AirflowApi
 from services.comparison import Comparison
 from services.demo.settings import DemoFailed

@@ -148,7 +148,7 @@ def run_dag(dags: Callable[[], dict[str, Any]]) -> Callable[..., Run]:
 @pytest.fixture
 def spark_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs run in this process: to start Spark takes five seconds of a processor each time."""
-    monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", submit)
+    monkeypatch.setattr("kafka_mirror.airflow.spark_hook.JobHook.submit", submit)
 
 
 @pytest.fixture

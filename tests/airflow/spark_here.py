@@ -21,7 +21,7 @@ def submit(hook: Any, application: str = "", **_: Any) -> None:
         for name, value in hook._environment.items():
             patch.setenv(name, value)
         patch.setitem(sys.modules, "spark_job", _without_spark())
-        patch.setattr("mirror.spark.driver.log_to_standard_error", lambda _level: None)
+        patch.setattr("kafka_mirror.spark.driver.log_to_standard_error", lambda _level: None)
         code = runpy.run_path(application)["main"](*hook._application_args)
     if code:
         raise AirflowException(f"Cannot execute: spark-submit. Error code is: {code}.")

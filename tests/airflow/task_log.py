@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_MIRROR = logging.getLogger("mirror")
+_MIRROR = logging.getLogger("kafka_mirror")
 
 
 class TaskLog(logging.Handler):

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mirror.alerts.model import Alert
-from mirror.errors import AlertConnectionUnusable, NotificationFailed
-from mirror.formats.documents import from_document
+from kafka_mirror.alerts.model import Alert
+from kafka_mirror.errors import AlertConnectionUnusable, NotificationFailed
+from kafka_mirror.formats.documents import from_document
 from services.ports import free_ports
 from services.sinks import HttpSink, MailSink
 
@@ -59,8 +59,8 @@ def mail_fields(mail: MailSink, **extra: Any) -> dict[str, Any]:
 
 
 def channel(connection: str) -> Any:
-    import mirror.airflow  # noqa: F401 — tells the alerts how to open channels
-    from mirror.alerts.channels import channel as opened
+    import kafka_mirror.airflow  # noqa: F401 — tells the alerts how to open channels
+    from kafka_mirror.alerts.channels import channel as opened
 
     return opened(connection)
 
@@ -121,7 +121,7 @@ def test_a_connection_that_cannot_be_used_says_why_and_what_to_do(
 
 @pytest.mark.parametrize("extra", ["[1]", f"{{{SECRET}"])
 def test_an_extra_that_is_no_json_object_is_said_without_its_text(airflow_home: Path, monkeypatch: pytest.MonkeyPatch, extra: str) -> None:
-    monkeypatch.setattr("mirror.airflow.alert_channels.connection_of", lambda _name: SimpleNamespace(conn_type="http", extra=extra))
+    monkeypatch.setattr("kafka_mirror.airflow.alert_channels.connection_of", lambda _name: SimpleNamespace(conn_type="http", extra=extra))
     with pytest.raises(AlertConnectionUnusable, match="its extra is no JSON") as caught:
         channel("on_call")
     assert SECRET not in str(caught.value)
@@ -133,7 +133,7 @@ def test_a_connection_that_is_not_there_is_said(airflow_home: Path) -> None:
 
 
 def test_the_notifier_serves_callbacks_of_other_dags_with_templates(connect: Callable[..., str], web: HttpSink) -> None:
-    from mirror.airflow.webhook_notifier import WebhookNotifier
+    from kafka_mirror.airflow.webhook_notifier import WebhookNotifier
 
     web.posted.clear()
     name = connect("http", host=web.url)
@@ -159,7 +159,7 @@ CONTEXT = {
 def test_a_missed_run_is_told_by_every_connection_also_when_one_does_not_work(
     connect: Callable[..., str], web: HttpSink, mail: MailSink
 ) -> None:
-    from mirror.airflow.deadlines import tell_missed_run
+    from kafka_mirror.airflow.deadlines import tell_missed_run
 
     web.posted.clear()
     mails = len(mail.mails)
@@ -178,7 +178,7 @@ def test_a_missed_run_is_told_by_every_connection_also_when_one_does_not_work(
 def test_a_test_alert_reaches_everybody_and_says_who_was_not_reached(
     connect: Callable[..., str], web: HttpSink, configured: Callable[..., None], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    from mirror.__main__ import main
+    from kafka_mirror.__main__ import main
 
     web.posted.clear()
     connect("http", host=web.url)
@@ -245,9 +245,9 @@ def pager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, airflow_home: Path) -
 
 
 def send_all(alert: Alert, cleared: bool = False) -> dict[str, Any]:
-    import mirror.airflow  # noqa: F401 — tells the alerts how to open channels
-    from mirror.alerts.channels import connections_of, send_by
-    from mirror.config import load
+    import kafka_mirror.airflow  # noqa: F401 — tells the alerts how to open channels
+    from kafka_mirror.alerts.channels import connections_of, send_by
+    from kafka_mirror.config import load
 
     return send_by(connections_of(load().flow(alert.flow)), alert, cleared)
 

@@ -13,9 +13,9 @@ from services.oracle import Oracle, Record
 def test_an_audit_is_green_or_red_by_the_first_difference_and_starts_spark_only_for_much(
     pair: ClusterPair, oracle: Oracle, mm2_properties: Callable[..., Path], run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mirror.__main__ import main
-    from mirror.airflow import audit as audit_operator
-    from mirror.audit.compare_ranges import compare_audit_ranges
+    from kafka_mirror.__main__ import main
+    from kafka_mirror.airflow import audit as audit_operator
+    from kafka_mirror.audit.compare_ranges import compare_audit_ranges
 
     submitted: list[int] = []
 

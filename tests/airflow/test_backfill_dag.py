@@ -74,7 +74,7 @@ def test_a_run_by_hand_fills_and_audits_what_is_below_the_start_and_the_next_one
     source = Side(pair.source_bootstrap, topic, end={0: 20, 1: 20})
     assert oracle.assert_mirrored(source, Side(pair.target_bootstrap, f"history.{pair.remote(topic)}")).records == 40
 
-    monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda *_, **__: pytest.fail("Spark was started"))
+    monkeypatch.setattr("kafka_mirror.airflow.spark_hook.JobHook.submit", lambda *_, **__: pytest.fail("Spark was started"))
     second = backfill({**TWO_DAYS, "order": "time"})  # who says in which order wants it as well
     assert (second.state, second.tasks) == ("success", GREEN)
     assert (second.xcom["live"]["records"], second.xcom["history"]["records"]) == (0, 0)
@@ -84,19 +84,19 @@ def test_a_run_by_hand_fills_and_audits_what_is_below_the_start_and_the_next_one
 @pytest.fixture
 def slices(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Which part each slice was of, and how many offsets it had; they run in this process, and the next one at once."""
-    from mirror.airflow.backfill import FillOperator
+    from kafka_mirror.airflow.backfill import FillOperator
 
     seen: list[tuple[str, int]] = []
 
     def in_this_process(self: Any, flow: Any, plan: Any) -> Any:
-        from mirror.copy.run import copy_in_process
+        from kafka_mirror.copy.run import copy_in_process
 
         seen.append((self.part, sum(each.offsets for each in plan.ranges)))
         return copy_in_process(flow, plan)
 
     assert callable(FillOperator._run_job)
     monkeypatch.setattr(FillOperator, "_run_job", in_this_process)
-    monkeypatch.setattr("mirror.airflow.backfill.PAUSE", timedelta(0))
+    monkeypatch.setattr("kafka_mirror.airflow.backfill.PAUSE", timedelta(0))
     return seen
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mirror.backfill.intervals import TimeInterval
-from mirror.backfill.summary import BackfillSummary
+from kafka_mirror.backfill.intervals import TimeInterval
+from kafka_mirror.backfill.summary import BackfillSummary
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 11, 1, tzinfo=UTC)
@@ -56,7 +56,7 @@ class Airflow:
 
 @pytest.fixture
 def airflow(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Airflow:
-    from mirror.airflow import backfill_runs
+    from kafka_mirror.airflow import backfill_runs
 
     made = Airflow()
     monkeypatch.setattr(backfill_runs, "get_current_context", lambda: {"dag_run": made.present, "ti": made})
@@ -67,7 +67,7 @@ def airflow(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Airflow:
 @pytest.fixture
 def end(airflow: Airflow) -> Callable[..., Any]:
     """Lets the run of a day end; gives the range that it tells, as the numbers of its days."""
-    from mirror.airflow.backfill_runs import SUMMARY, range_to_tell
+    from kafka_mirror.airflow.backfill_runs import SUMMARY, range_to_tell
 
     def run(day: int, records: int = 1) -> list[int] | None:
         present = airflow.present = airflow.runs[f"run-{day}"]
@@ -134,7 +134,7 @@ def test_scheduled_run_tells_nothing_and_is_no_part_of_a_backfill_and_a_run_by_h
 
 def test_two_that_end_in_the_same_moment_agree_on_the_earlier_one(airflow: Airflow, end: Callable[..., Any]) -> None:
     """Both have left their summaries, and both their marks, before either looks at the other's mark."""
-    from mirror.airflow.backfill_runs import NOTIFIED, SUMMARY
+    from kafka_mirror.airflow.backfill_runs import NOTIFIED, SUMMARY
 
     airflow.add(0)
     airflow.add(1)

@@ -40,7 +40,7 @@ def connection(airflow_home: Path) -> Iterator[str]:
     ],
 )
 def test_every_field_of_a_connection_in_airflows_database_is_found(connection, field, value):
-    from mirror.airflow.connections import lookup
+    from kafka_mirror.airflow.connections import lookup
 
     assert lookup(connection, field) == value
 
@@ -55,7 +55,7 @@ def test_every_field_of_a_connection_in_airflows_database_is_found(connection, f
     ],
 )
 def test_what_a_connection_does_not_have_is_said(connection, name, field, reason):
-    from mirror.airflow.connections import lookup
+    from kafka_mirror.airflow.connections import lookup
 
     with pytest.raises(ValueError, match=reason):
         lookup(name, field)
@@ -63,14 +63,14 @@ def test_what_a_connection_does_not_have_is_said(connection, name, field, reason
 
 @pytest.mark.parametrize("extra", ["[1, 2]", "key=hidden", '"text"'])
 def test_an_extra_that_is_no_object_is_said_without_its_text(extra):
-    from mirror.airflow.connections import _extra
+    from kafka_mirror.airflow.connections import _extra
 
     with pytest.raises(ValueError, match=r"the extra of Airflow's connection 'odd' is no JSON object$"):
         _extra("odd", extra, "key")
 
 
 def test_the_dag_files_are_parsed_without_asking_for_a_connection(configured, dags, monkeypatch):
-    from mirror.config import references
+    from kafka_mirror.config import references
 
     asked = []
     monkeypatch.setattr(references, "_lookup", [lambda *what: asked.append(what)])
@@ -87,7 +87,7 @@ def test_the_dag_files_are_parsed_without_asking_for_a_connection(configured, da
 
 @pytest.fixture
 def command_line(tmp_path):
-    """`python -m mirror config` where no Airflow is set up, but for the variables given."""
+    """`python -m kafka_mirror config` where no Airflow is set up, but for the variables given."""
     (tmp_path / "mm2.properties").write_text(
         "clusters = east, west\neast.bootstrap.servers = ${conn:kafka_east:host}\nwest.bootstrap.servers = b:1\neast->west.enabled = true\n"
     )
@@ -95,7 +95,7 @@ def command_line(tmp_path):
     def run(**variables: str) -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "MIRROR"))}
         environment |= {"HOME": str(tmp_path), **variables}
-        arguments = [sys.executable, "-m", "mirror", "--config", str(tmp_path / "mm2.properties"), "config"]
+        arguments = [sys.executable, "-m", "kafka_mirror", "--config", str(tmp_path / "mm2.properties"), "config"]
         return subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=180)
 
     return run

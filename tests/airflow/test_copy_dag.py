@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mirror.config.flow import FlowName
-from mirror.web.auth import CopyRun
+from kafka_mirror.config.flow import FlowName
+from kafka_mirror.web.auth import CopyRun
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record, Side
 from tests.airflow.task_log import TaskLog
@@ -18,7 +18,7 @@ from tests.waiting import eventually
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 HANGING_WORKER = """
 import ctypes, os
-from mirror.copy.lane import LaneCopy
+from kafka_mirror.copy.lane import LaneCopy
 
 run = LaneCopy.run
 
@@ -52,7 +52,7 @@ def copy(
 
 def on_its_page(pair: ClusterPair, run: Any) -> CopyRun:
     """What the tab of the run shows, out of Airflow's database."""
-    from mirror.web.airflow_view import read_copy_run
+    from kafka_mirror.web.airflow_view import read_copy_run
 
     found = read_copy_run(FlowName(pair.source, pair.target), run.run_id)
     assert found is not None
@@ -84,7 +84,7 @@ def test_a_run_mirrors_a_topic_and_the_next_one_starts_no_spark(
     assert (tab.run.state, tab.verdict.state, tab.verdict.records) == ("success", "done", records)
     assert {mark.partition: mark.source_offset for mark in tab.watermarks} == ends
 
-    monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda *_, **__: pytest.fail("Spark was started"))
+    monkeypatch.setattr("kafka_mirror.airflow.spark_hook.JobHook.submit", lambda *_, **__: pytest.fail("Spark was started"))
     second = copy()
 
     assert second.state == "success"

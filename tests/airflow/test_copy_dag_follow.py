@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from mirror.airflow.copy import CopyOperator
-from mirror.copy.job import keep_run, write_run
-from mirror.copy.model import LaneResult, Watermark
-from mirror.copy.publish import Published
-from mirror.copy.run_result import RunResult
-from mirror.errors import ClusterUnreachable, MirrorError, RecordRefused
-from mirror.kafka.ledger import LedgerView
-from mirror.offsets.partition import lane_of
-from mirror.plan.model import Plan, Range
-from mirror.plan.run import PlanContext
+from kafka_mirror.airflow.copy import CopyOperator
+from kafka_mirror.copy.job import keep_run, write_run
+from kafka_mirror.copy.model import LaneResult, Watermark
+from kafka_mirror.copy.publish import Published
+from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.errors import ClusterUnreachable, MirrorError, RecordRefused
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.offsets.partition import lane_of
+from kafka_mirror.plan.model import Plan, Range
+from kafka_mirror.plan.run import PlanContext
 from tests.airflow.task_log import TaskLog
 from tests.airflow.test_copy_operator import COPY, FLOW, Core
 
@@ -66,7 +66,7 @@ class FollowingCore(Core):
     def submit(self, hook: Any, application: str = "", **_: Any) -> None:
         from airflow.sdk.exceptions import AirflowException
 
-        from mirror.copy.job import read_plan
+        from kafka_mirror.copy.job import read_plan
 
         plan_file, result_file = (Path(each) for each in hook._application_args[:2])
         self.files += [plan_file, result_file]
@@ -104,14 +104,16 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     def set_end(_operator: Any, end: Callable[[], None]) -> None:
         core.end = end
 
-    monkeypatch.setattr("mirror.plan.run.plan", core.plan)
-    monkeypatch.setattr("mirror.copy.follow.plan_context", core.plan_context)
-    monkeypatch.setattr("mirror.copy.follow.watch_idle", core.watch)
-    monkeypatch.setattr("mirror.copy.follow._SECONDS_WORTH_A_PLAN", 0.1)
-    monkeypatch.setattr("mirror.copy.publish.publish", core.publish)
-    monkeypatch.setattr("mirror.copy.publish.reached", core.reached)
-    monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options))
-    monkeypatch.setattr("mirror.airflow.follow.due_time", due_time)
+    monkeypatch.setattr("kafka_mirror.plan.run.plan", core.plan)
+    monkeypatch.setattr("kafka_mirror.copy.follow.plan_context", core.plan_context)
+    monkeypatch.setattr("kafka_mirror.copy.follow.watch_idle", core.watch)
+    monkeypatch.setattr("kafka_mirror.copy.follow._SECONDS_WORTH_A_PLAN", 0.1)
+    monkeypatch.setattr("kafka_mirror.copy.publish.publish", core.publish)
+    monkeypatch.setattr("kafka_mirror.copy.publish.reached", core.reached)
+    monkeypatch.setattr(
+        "kafka_mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options)
+    )
+    monkeypatch.setattr("kafka_mirror.airflow.follow.due_time", due_time)
     monkeypatch.setattr(CopyOperator, "_set_end", set_end)
     yield core
     assert not [path for path in core.files if path.exists()]
@@ -190,8 +192,8 @@ def test_a_task_that_is_killed_while_it_waits_submits_nothing(core: FollowingCor
 def test_a_run_whose_plans_are_too_large_for_xcom_is_judged_by_the_copy(
     core: FollowingCore, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mirror.airflow.tasks.PLAIN_BYTES", 10)
-    monkeypatch.setattr("mirror.airflow.tasks.PACKED_BYTES", 10)
+    monkeypatch.setattr("kafka_mirror.airflow.tasks.PLAIN_BYTES", 10)
+    monkeypatch.setattr("kafka_mirror.airflow.tasks.PACKED_BYTES", 10)
     core.later, core.in_job = [ORDERS], [CLICKS]
     run = run_dag(COPY)
     assert (run.state, core.whole) == ("success", [True])

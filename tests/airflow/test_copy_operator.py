@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from mirror.config import load
-from mirror.copy.job import read_plan, write_results
-from mirror.copy.model import LaneResult, Watermark
-from mirror.copy.publish import Published
-from mirror.errors import (
+from kafka_mirror.config import load
+from kafka_mirror.copy.job import read_plan, write_results
+from kafka_mirror.copy.model import LaneResult, Watermark
+from kafka_mirror.copy.publish import Published
+from kafka_mirror.errors import (
     AuthorizationRefused,
     ClusterUnreachable,
     ConfigurationError,
@@ -21,10 +21,10 @@ from mirror.errors import (
     PlanMismatch,
     RecordRefused,
 )
-from mirror.plan.model import Plan, Range
-from mirror.spark.files import write_failure
-from mirror.spark.start import master_of
-from mirror.sync.offset_syncs import OffsetSyncsResult
+from kafka_mirror.plan.model import Plan, Range
+from kafka_mirror.spark.files import write_failure
+from kafka_mirror.spark.start import master_of
+from kafka_mirror.sync.offset_syncs import OffsetSyncsResult
 from tests.airflow.task_log import TaskLog
 
 COPY = "east-to-west.copy"
@@ -91,10 +91,12 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     """The stand-in, in the place of what it stands for; afterwards, no file of a job is left."""
     configured(*FLOW)
     core = Core()
-    monkeypatch.setattr("mirror.plan.run.plan", core.plan)
-    monkeypatch.setattr("mirror.copy.publish.publish", core.publish)
-    monkeypatch.setattr("mirror.copy.publish.reached", core.reached)
-    monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options))
+    monkeypatch.setattr("kafka_mirror.plan.run.plan", core.plan)
+    monkeypatch.setattr("kafka_mirror.copy.publish.publish", core.publish)
+    monkeypatch.setattr("kafka_mirror.copy.publish.reached", core.reached)
+    monkeypatch.setattr(
+        "kafka_mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options)
+    )
     yield core
     assert not [path for path in core.files if path.exists()]
 
@@ -119,8 +121,8 @@ def test_a_retriable_error_is_tried_again(core: Core, run_dag: Callable[..., Any
 def test_a_run_that_a_person_triggers_is_planned_as_one_whoever_has_to_plan_again(
     core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mirror.airflow.tasks.PLAIN_BYTES", 10)
-    monkeypatch.setattr("mirror.airflow.tasks.PACKED_BYTES", 10)
+    monkeypatch.setattr("kafka_mirror.airflow.tasks.PLAIN_BYTES", 10)
+    monkeypatch.setattr("kafka_mirror.airflow.tasks.PACKED_BYTES", 10)
     run = run_dag(COPY)
     assert run.xcom["plan"]["totals"]["by_person"] is True
     assert len(core.by_person) > 1
@@ -175,8 +177,8 @@ def test_a_job_that_ends_without_a_word_is_retried_and_the_ledger_judges(
 def test_large_plans_travel_packed_and_the_largest_are_made_again(
     core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, plain: int, packed: int, plans: int
 ) -> None:
-    monkeypatch.setattr("mirror.airflow.tasks.PLAIN_BYTES", plain)
-    monkeypatch.setattr("mirror.airflow.tasks.PACKED_BYTES", packed)
+    monkeypatch.setattr("kafka_mirror.airflow.tasks.PLAIN_BYTES", plain)
+    monkeypatch.setattr("kafka_mirror.airflow.tasks.PACKED_BYTES", packed)
     run = run_dag(COPY)
     assert (run.state, core.plans) == ("success", plans)
     assert run.xcom["plan"]["totals"] == {"ranges": 1, "offsets": 4, "errors": 0, "by_person": True}
@@ -194,8 +196,8 @@ def test_offset_syncs_that_could_not_be_written_are_in_the_verdict_beside_what_w
     core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, task_log: TaskLog, large: bool
 ) -> None:
     if large:
-        monkeypatch.setattr("mirror.airflow.tasks.PLAIN_BYTES", 10)
-        monkeypatch.setattr("mirror.airflow.tasks.PACKED_BYTES", 10)
+        monkeypatch.setattr("kafka_mirror.airflow.tasks.PLAIN_BYTES", 10)
+        monkeypatch.setattr("kafka_mirror.airflow.tasks.PACKED_BYTES", 10)
     core.syncs = OffsetSyncsResult(3, 2, ("one is damaged",), (AuthorizationRefused("east", "WRITE", "topic mm2-offset-syncs").report(),))
     run = run_dag(COPY)
     assert run.tasks == {"plan": "success", "copy": "success", "publish": "success", "verdict": "failed"}
@@ -265,15 +267,15 @@ def test_a_properties_file_of_ones_own_takes_the_place_of_the_tuned_one(
     ],
 )
 def test_a_connection_is_the_same_master_for_the_dag_as_by_hand(connection: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mirror.airflow import connections, spark_hook
+    from kafka_mirror.airflow import connections, spark_hook
 
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_PROD", connection)
-    monkeypatch.setattr("mirror.config.references._lookup", [connections.lookup])
+    monkeypatch.setattr("kafka_mirror.config.references._lookup", [connections.lookup])
     assert spark_hook.JobHook("spark_prod").master == master_of("spark_prod") == "spark://spark-master:7077"
 
 
 def test_a_connection_that_leads_to_no_master_is_refused_before_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mirror.airflow import spark_hook
+    from kafka_mirror.airflow import spark_hook
 
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_PROD", "spark://spark-master")
     with pytest.raises(ConfigurationError, match="'spark://spark-master' is no Spark master"):

@@ -35,7 +35,7 @@ def file(pair: ClusterPair, mm2_properties: Callable[..., Path], monkeypatch: py
 @pytest.fixture
 def topic(pair: ClusterPair, oracle: Oracle, file: Path) -> str:
     """A topic of two partitions, copied but for its newest records."""
-    from mirror.__main__ import main
+    from kafka_mirror.__main__ import main
 
     name = pair.topic("orders")
     oracle.create_topic(pair.source_bootstrap, name, 2)
@@ -66,8 +66,8 @@ def cutover(pair: ClusterPair, topic: str, group: str, run_dag: Callable[..., An
 @pytest.fixture
 def waves(pair: ClusterPair, file: Path) -> Callable[[], Any]:
     """The waves that the control topic keeps."""
-    from mirror.config import load
-    from mirror.cutover.run import stored_waves
+    from kafka_mirror.config import load
+    from kafka_mirror.cutover.run import stored_waves
 
     return lambda: stored_waves(load([file]).flow(pair.flow)).waves
 
@@ -174,7 +174,7 @@ def test_a_step_that_is_stopped_is_red_with_the_reason_and_the_way_back(
 def test_a_step_that_waits_gives_its_place_away_and_looks_again(
     pair: ClusterPair, oracle: Oracle, cutover: Any, transaction: str, monkeypatch: pytest.MonkeyPatch, task_log: TaskLog
 ) -> None:
-    from mirror.airflow import cutover as tasks
+    from kafka_mirror.airflow import cutover as tasks
 
     wait, waited = tasks._wait, []
 
@@ -204,8 +204,8 @@ class Store(dict[str, Any]):
 def test_a_wait_ends_after_its_minutes_and_begins_anew_with_a_cleared_task(monkeypatch: pytest.MonkeyPatch, airflow_home: Path) -> None:
     from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
-    from mirror.airflow import cutover as tasks
-    from mirror.cutover.steps import StepOutcome
+    from kafka_mirror.airflow import cutover as tasks
+    from kafka_mirror.cutover.steps import StepOutcome
 
     now, store, tries, pushed = [datetime(2026, 11, 1, tzinfo=UTC)], Store(), [1], list[Any]()
 
@@ -239,7 +239,7 @@ def test_a_wait_ends_after_its_minutes_and_begins_anew_with_a_cleared_task(monke
 def test_steps_have_the_time_that_their_work_may_take(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
     from airflow.serialization.serialized_objects import DagSerialization
 
-    from mirror.airflow.cutover import _AT_ONCE_SECONDS
+    from kafka_mirror.airflow.cutover import _AT_ONCE_SECONDS
 
     configured(
         "clusters = east, west",

@@ -49,7 +49,7 @@ def test_every_flow_has_its_dags(configured: Callable[..., None], dags: Callable
 
 
 def test_file_may_choose_flows_and_kinds(configured: Callable[..., None], airflow_home: Path) -> None:
-    from mirror.airflow.dags import mirror_dags
+    from kafka_mirror.airflow.dags import mirror_dags
 
     configured(*TWO_WAYS)
     assert set(mirror_dags(flows="east->west")) == {f"east-to-west.{kind}" for kind in KINDS}
@@ -63,8 +63,8 @@ def test_file_may_name_its_configuration_and_has_an_alarm_of_its_own(
 ) -> None:
     from airflow.sdk.definitions.context import _AIRFLOW_PARSING_CONTEXT_DAG_ID
 
-    from mirror.airflow.dags import mirror_dags
-    from mirror.airflow.flow_files import configured_flow
+    from kafka_mirror.airflow.dags import mirror_dags
+    from kafka_mirror.airflow.flow_files import configured_flow
 
     configured(*TWO_WAYS)
     paris = tmp_path / "of paris.properties"
@@ -81,9 +81,9 @@ def test_file_may_name_its_configuration_and_has_an_alarm_of_its_own(
 def test_flow_that_is_chosen_and_not_there_is_an_alarm_and_an_unknown_kind_an_error(
     configured: Callable[..., None], airflow_home: Path
 ) -> None:
-    from mirror.airflow.dags import KINDS as KNOWN
-    from mirror.airflow.dags import mirror_dags
-    from mirror.errors import UsageError
+    from kafka_mirror.airflow.dags import KINDS as KNOWN
+    from kafka_mirror.airflow.dags import mirror_dags
+    from kafka_mirror.errors import UsageError
 
     assert set(KNOWN) == {*KINDS, "configuration"}
     configured(*TWO_WAYS)
@@ -101,7 +101,7 @@ def test_file_that_is_read_to_run_a_task_gives_its_dag_alone(
 ) -> None:
     from airflow.sdk.definitions.context import _AIRFLOW_PARSING_CONTEXT_DAG_ID
 
-    from mirror.airflow.dags import mirror_dags
+    from kafka_mirror.airflow.dags import mirror_dags
 
     configured(*TWO_WAYS, "west->east.mirror.lanes = banana")
     for dag_id in ("east-to-west.copy", "west-to-east.audit", "mirror.configuration"):
@@ -248,7 +248,7 @@ def test_a_readable_configuration_has_no_failing_dag(configured: Callable[..., N
 def test_runs_have_a_deadline_where_somebody_is_to_be_told(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
     from airflow.serialization.serialized_objects import DagSerialization
 
-    from mirror.airflow.deadlines import WATCHED
+    from kafka_mirror.airflow.deadlines import WATCHED
 
     configured(*TWO_WAYS)
     assert [dag.dag_id for dag in dags().values() if dag.deadline] == []
@@ -262,7 +262,7 @@ def test_runs_have_a_deadline_where_somebody_is_to_be_told(configured: Callable[
     assert alerts["east-to-west.freshness"].interval == timedelta(seconds=900)
     assert alerts["east-to-west.copy"].interval == timedelta(seconds=900 + 300)
     callback = alerts["east-to-west.copy"].callback
-    assert callback.path == "mirror.airflow.deadlines.tell_missed_run"
+    assert callback.path == "kafka_mirror.airflow.deadlines.tell_missed_run"
     assert callback.kwargs == {"flow": "east->west", "connections": ["mail", "slack"], "seconds": 1200}
     for dag in found.values():
         DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
@@ -277,7 +277,7 @@ from airflow.dag_processing.dagbag import DagBag
 began = time.process_time()
 bag = DagBag(sys.argv[1])
 provider = "airflow.providers.apache.spark.hooks.spark_submit"
-heavy = (provider, "pyspark", "confluent_kafka", "kafka", "pandas", "numpy", "mirror.kafka.cluster", "mirror.alerts.webhook")
+heavy = (provider, "pyspark", "confluent_kafka", "kafka", "pandas", "numpy", "kafka_mirror.kafka.cluster", "kafka_mirror.alerts.webhook")
 heavy = [name for name in heavy if name in sys.modules]
 print(json.dumps([len(bag.dags), bag.import_errors, heavy, time.process_time() - began]))
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mirror.config.flow import FlowName
+from kafka_mirror.config.flow import FlowName
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record, Side
 from services.sinks import HttpSink

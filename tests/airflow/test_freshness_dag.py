@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, AuditResult, Difference, PartitionAudit
-from mirror.config import Flow, load
-from mirror.config.flow import FlowName
-from mirror.copy.run import copy_in_process
-from mirror.plan.run import plan
+from kafka_mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, AuditResult, Difference, PartitionAudit
+from kafka_mirror.config import Flow, load
+from kafka_mirror.config.flow import FlowName
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.plan.run import plan
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
 from services.sinks import HttpSink
@@ -125,7 +125,7 @@ def test_what_a_sink_that_is_down_did_not_take_is_sent_by_a_later_run(
 def test_errors_are_told_by_topic_and_paused_topics_are_only_listed(
     make_freshness: Callable[..., Freshness], oracle: Oracle, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from mirror.__main__ import main
+    from kafka_mirror.__main__ import main
 
     freshness = make_freshness(**{"mirror.deadline.lag.records": "9"})
     pair = freshness.pair
@@ -195,7 +195,7 @@ def test_a_cluster_that_does_not_answer_is_told_and_what_was_open_stays_so_meanw
 
 
 def test_heartbeats_that_stopped_are_told_by_their_way(make_freshness: Callable[..., Freshness], oracle: Oracle) -> None:
-    from mirror.formats.mm2 import Heartbeat
+    from kafka_mirror.formats.mm2 import Heartbeat
 
     freshness = make_freshness()
     pair = freshness.pair
@@ -227,7 +227,7 @@ def test_a_mismatch_that_an_audit_found_is_told_until_an_audit_finds_it_equal(
         difference = Difference(CHANGED_VALUE, topic, 0, "r.orders", 4, 4) if state == DIFFERENT else None
         row = PartitionAudit(topic, 0, "r.orders", state, (0, 9), difference=difference)
         found = AuditResult(freshness.pair.flow, datetime.now(UTC), (row,))
-        monkeypatch.setattr("mirror.audit.run.audit", lambda _flow, **_asked: found)
+        monkeypatch.setattr("kafka_mirror.audit.run.audit", lambda _flow, **_asked: found)
         assert run_dag(audit).state == ("failed" if difference else "success")
 
     assert freshness.run()["open"] == []
@@ -248,7 +248,7 @@ def test_a_mismatch_that_an_audit_found_is_told_until_an_audit_finds_it_equal(
 def test_what_only_a_step_can_see_is_told_for_as_long_as_it_stands(
     make_freshness: Callable[..., Freshness], run_dag: Callable[..., Any], oracle: Oracle, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from mirror.__main__ import main
+    from kafka_mirror.__main__ import main
 
     freshness = make_freshness(**{"config.properties.exclude": "leader\\..*"})
     pair, topic = freshness.pair, freshness.pair.topic("orders")
@@ -277,7 +277,7 @@ def test_what_only_a_step_can_see_is_told_for_as_long_as_it_stands(
 
 
 def test_of_audits_that_end_at_the_same_moment_none_is_lost(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mirror.airflow import alert_store
+    from kafka_mirror.airflow import alert_store
 
     class Slow:
         """A store whose readers and writers overlap."""
@@ -313,7 +313,7 @@ def test_a_check_that_fails_unexpectedly_is_red_and_told(make_freshness: Callabl
         raise KeyError("nobody foresaw this")
 
     with monkeypatch.context() as patch:
-        patch.setattr("mirror.alerts.check.observe", broken)
+        patch.setattr("kafka_mirror.alerts.check.observe", broken)
         for _ in range(2):
             assert "nobody foresaw this" in freshness.run(state="failed")["open"][0]["detail"]
     assert freshness.run()["open"] == []

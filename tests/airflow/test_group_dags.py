@@ -43,7 +43,7 @@ def refreshed(pair: ClusterPair, run: Any, dags: Callable[[], dict[str, Any]]) -
 @pytest.fixture
 def copied(pair: ClusterPair, oracle: Oracle, mm2_properties: Callable[..., Path], run: Any) -> str:
     """A mirrored topic of 20 records, and a group that stands in the middle of it."""
-    from mirror.__main__ import main
+    from kafka_mirror.__main__ import main
 
     topic = pair.topic("orders")
     oracle.create_topic(pair.source_bootstrap, topic)
@@ -100,10 +100,10 @@ def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
 ) -> None:
     from airflow.sdk.exceptions import AirflowException
 
-    from mirror.errors import ClusterUnreachable
-    from mirror.sync.groups.find import KnownGroups
-    from mirror.sync.groups.job import write_result
-    from mirror.sync.step import StepResult
+    from kafka_mirror.errors import ClusterUnreachable
+    from kafka_mirror.sync.groups.find import KnownGroups
+    from kafka_mirror.sync.groups.job import write_result
+    from kafka_mirror.sync.step import StepResult
 
     configured(
         "clusters = east, west",
@@ -112,7 +112,7 @@ def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
         "east->west.enabled = true",
     )
     known = KnownGroups(("a", "b"), 20_001)
-    monkeypatch.setattr("mirror.airflow.groups.GroupOperator._fresh_groups", lambda *_: known)
+    monkeypatch.setattr("kafka_mirror.airflow.groups.GroupOperator._fresh_groups", lambda *_: known)
     answers: list[Any] = [
         StepResult({"written": 7}, {"written": 7}, ("seven",)),
         StepResult({"written": 1}, {}, (), (_report(ClusterUnreachable),)),
@@ -128,7 +128,7 @@ def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
             raise AirflowException("Cannot execute: spark-submit. Error code is: 137.")
         write_result(result, answer)
 
-    monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", submit)
+    monkeypatch.setattr("kafka_mirror.airflow.spark_hook.JobHook.submit", submit)
     done = run_dag("east-to-west.checkpoints")
     assert (done.state, done.xcom["checkpoints"]) == ("success", {"written": 7})
     name, work = asked[0]

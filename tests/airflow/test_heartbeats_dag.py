@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mirror.formats.mm2 import Heartbeat, decode_heartbeat
+from kafka_mirror.formats.mm2 import Heartbeat, decode_heartbeat
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 

@@ -14,11 +14,11 @@ import pytest
 from openlineage.client.naming.dataset import Kafka
 from openlineage.client.serde import Serde
 
-from mirror.airflow.lineage import SCHEMAS, Lineage, TopicLineage, facets, lineage_of_audit
-from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, PartitionAudit
-from mirror.config import Flow
-from mirror.config.flow import FlowName
-from mirror.schemas.model import SchemaVersion, SubjectName
+from kafka_mirror.airflow.lineage import SCHEMAS, Lineage, TopicLineage, facets, lineage_of_audit
+from kafka_mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, PartitionAudit
+from kafka_mirror.config import Flow
+from kafka_mirror.config.flow import FlowName
+from kafka_mirror.schemas.model import SchemaVersion, SubjectName
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
 from tests.airflow.lineage_schemas import faults

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from mirror.airflow.audit import AuditOperator, IntervalAuditOperator
-from mirror.airflow.groups import GroupOperator
-from mirror.audit.context import AuditContext
-from mirror.audit.range import AuditRange, Outcome
-from mirror.config import Flow, load
-from mirror.config.resolved_flow import ClientSettings
-from mirror.errors import SparkServerRefused, SparkServerUnavailable
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.checkpoints import CheckpointsResult
-from mirror.sync.groups.find import KnownGroups
-from mirror.sync.groups.job import GROUP_STEPS, GroupStep
+from kafka_mirror.airflow.audit import AuditOperator, IntervalAuditOperator
+from kafka_mirror.airflow.groups import GroupOperator
+from kafka_mirror.audit.context import AuditContext
+from kafka_mirror.audit.range import AuditRange, Outcome
+from kafka_mirror.config import Flow, load
+from kafka_mirror.config.resolved_flow import ClientSettings
+from kafka_mirror.errors import SparkServerRefused, SparkServerUnavailable
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups.checkpoints import CheckpointsResult
+from kafka_mirror.sync.groups.find import KnownGroups
+from kafka_mirror.sync.groups.job import GROUP_STEPS, GroupStep
 from tests.airflow.task_log import TaskLog
 from tests.spark_session import SparkOfThisProcess
 
@@ -39,8 +39,8 @@ def spark(airflow_home: Any, configured: Callable[..., None], monkeypatch: pytes
     configured(*FLOW)
     monkeypatch.setenv("AIRFLOW_CONN_MIRROR_SPARK", "spark-connect://:token-1@127.0.0.1:15002")
     server = SparkOfThisProcess()
-    monkeypatch.setattr("mirror.spark.connect.flow_session", server.flow_session)
-    monkeypatch.setattr("mirror.airflow.spark_hook.JobHook.submit", lambda *_, **__: pytest.fail("a job of spark-submit"))
+    monkeypatch.setattr("kafka_mirror.spark.connect.flow_session", server.flow_session)
+    monkeypatch.setattr("kafka_mirror.airflow.spark_hook.JobHook.submit", lambda *_, **__: pytest.fail("a job of spark-submit"))
 
     def emit(_context: Any, names: Sequence[str], _dry_run: bool) -> CheckpointsResult:
         return CheckpointsResult(len(names), len(names))
@@ -49,15 +49,15 @@ def spark(airflow_home: Any, configured: Callable[..., None], monkeypatch: pytes
         return [Outcome(each) for each in ranges]
 
     monkeypatch.setitem(GROUP_STEPS, "checkpoints", GroupStep(emit, GROUP_STEPS["checkpoints"].done))
-    monkeypatch.setattr("mirror.audit.parallel.compare_audit_ranges", compare)
+    monkeypatch.setattr("kafka_mirror.audit.parallel.compare_audit_ranges", compare)
     return server
 
 
 @pytest.fixture
 def flow(spark: SparkOfThisProcess, monkeypatch: pytest.MonkeyPatch) -> Flow:
     """The flow, for operators outside of a run; what they know of theirs is told them."""
-    monkeypatch.setattr("mirror.airflow.audit.run_name", lambda: "east-to-west.backfill / manual__1")
-    monkeypatch.setattr("mirror.airflow.spark_hook.connect_master", lambda _flow: MASTER)
+    monkeypatch.setattr("kafka_mirror.airflow.audit.run_name", lambda: "east-to-west.backfill / manual__1")
+    monkeypatch.setattr("kafka_mirror.airflow.spark_hook.connect_master", lambda _flow: MASTER)
     return load().flow("east->west")
 
 

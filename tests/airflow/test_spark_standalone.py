@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from mirror.config import load
-from mirror.formats.ledger import LedgerRecord
-from mirror.spark.start import INCLUDE
-from mirror.sync.flow_clusters import clusters, ledger_of
+from kafka_mirror.config import load
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.spark.start import INCLUDE
+from kafka_mirror.sync.flow_clusters import clusters, ledger_of
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from services.spark import SparkCluster
@@ -81,8 +81,8 @@ def ledger(pair: ClusterPair, config: Path) -> list[LedgerRecord]:
 
 
 def by_hand(config: Path, log: Path, *arguments: str) -> "subprocess.Popen[str]":
-    """`python -m mirror copy --json` as a process, its words in a file."""
-    command = [sys.executable, "-m", "mirror", "--config", str(config), "copy", "--json", *arguments]
+    """`python -m kafka_mirror copy --json` as a process, its words in a file."""
+    command = [sys.executable, "-m", "kafka_mirror", "--config", str(config), "copy", "--json", *arguments]
     return subprocess.Popen(
         command, env={**os.environ, "PYTHONPATH": str(INCLUDE)}, stdout=subprocess.PIPE, stderr=log.open("wb"), text=True
     )
@@ -99,14 +99,14 @@ def test_our_code_reaches_the_workers_from_the_dag(
     [application] = [each for each in spark.applications() if each["name"] == f"mirror copy {pair.flow}"]
     assert application["state"] == "FINISHED"
     # The workers' standard errors are their executors', so they hand their lines to the driver.
-    said = task_log.said_by("mirror.job.copy.lane")
+    said = task_log.said_by("kafka_mirror.job.copy.lane")
     lanes = len(run.xcom["copy"]["lanes"]["lane"])
     for words in (" begins: ", " has fenced earlier attempts ", " ended: "):
         assert len([line for line in said if words in line]) == lanes, said
 
     audited = run_dag(f"{pair.source}-to-{pair.target}.audit").xcom["audit"]
     assert (audited["total_state"], audited["total_target_records"]) == ("equal", copied)
-    said = task_log.said_by("mirror.job.audit.parallel")
+    said = task_log.said_by("kafka_mirror.job.audit.parallel")
     assert said, "each task of the audit says what it read"
     assert all(line.startswith(f"{pair.flow}: ") for line in said), said
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mirror.config import load
-from mirror.config.pools import pools
+from kafka_mirror.config import load
+from kafka_mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi, AirflowApiError
 from services.flows import ClusterPair
@@ -38,7 +38,7 @@ import os
 
 os.environ.pop("MIRROR_CONFIG", None)  # the api-server's: no task of a team has to know of it
 
-from mirror.airflow.dags import mirror_dags
+from kafka_mirror.airflow.dags import mirror_dags
 
 globals().update(mirror_dags(config={config!r}, kinds=("copy", "configuration")))
 """

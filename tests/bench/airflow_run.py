@@ -16,8 +16,8 @@ from typing import Any
 
 import psutil
 
-from mirror.config import load
-from mirror.config.pools import pools
+from kafka_mirror.config import load
+from kafka_mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair

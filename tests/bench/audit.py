@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from mirror.copy.model import AUTO, RECORDS
+from kafka_mirror.copy.model import AUTO, RECORDS
 from services.java import ROOT
 from tests.bench.backlog import Backlog
 from tests.bench.processes import Cost, cost_of
@@ -30,7 +30,7 @@ ROUNDS = 5
 
 def audit(config: Path, records: int) -> Cost:
     """One audit; raises RuntimeError unless so many records of each side were read and equal."""
-    command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "mirror", "--config", str(config), "audit", "--without-spark", "--json"]
+    command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "kafka_mirror", "--config", str(config), "audit", "--without-spark", "--json"]
     cost = cost_of(command, {"PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"})
     found = json.loads(cost.output)["flows"][0]["result"]
     read = (found["total_state"], found["total_source_records"], found["total_target_records"])

@@ -9,10 +9,10 @@ import os
 import sys
 from pathlib import Path
 
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.groups import Groups
-from mirror.kafka.model import Committed
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.offsets.partition import TopicPartition
 from services.java import ROOT
 from tests.bench.processes import Cost, cost_of
 from tests.bench.results import append
@@ -43,7 +43,7 @@ def commit(stage: Stage, groups: int, moved: int) -> None:
 
 def command(config: Path, what: str) -> tuple[Cost, dict[str, object]]:
     """Runs a step; gives its cost and its result."""
-    line = [str(ROOT / ".venv" / "bin" / "python"), "-m", "mirror", "--config", str(config), what, "--json"]
+    line = [str(ROOT / ".venv" / "bin" / "python"), "-m", "kafka_mirror", "--config", str(config), what, "--json"]
     cost = cost_of(line, {"PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"})
     return cost, json.loads(cost.output)["flows"][0]["result"]
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
-from mirror.cutover.steps import AUDIT_GATE, BY_ACL, BY_HAND, FENCE, LAST_COPY, MOVE_GROUPS, OPEN
+from kafka_mirror.cutover.steps import AUDIT_GATE, BY_ACL, BY_HAND, FENCE, LAST_COPY, MOVE_GROUPS, OPEN
 from services.flows import ClusterPair
 from services.java import ROOT
 from tests.bench.results import append, spread
@@ -149,7 +149,7 @@ def move(both: Stage, by: str, partitions: int) -> Pauses:
 
 def mirror(config: Path, *words: str, heard: Callable[[str], None] = lambda _: None) -> None:
     """Runs a command of the mirror's; `heard` is called with each line of its progress. Raises RuntimeError if it fails."""
-    command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "mirror", "--config", str(config), *words]
+    command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "kafka_mirror", "--config", str(config), *words]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"}
     said: list[str] = []
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:

@@ -3,8 +3,8 @@
 import sys
 import time
 
-from mirror.config import load
-from mirror.plan.run import plan
+from kafka_mirror.config import load
+from kafka_mirror.plan.run import plan
 from services.oracle import Record
 from tests.bench.results import append, spread
 from tests.bench.stage import Stage, stage

@@ -18,20 +18,20 @@ from typing import TypeVar, cast
 
 import psutil
 
-from mirror.config import Flow, load
-from mirror.config.policies import topic_selection
-from mirror.copy.run import lane_tasks
-from mirror.decisions.in_force import Decisions
-from mirror.formats.ledger import LastRecord, LedgerRecord, Writer
-from mirror.formats.ledger_codec import decode, encode
-from mirror.kafka.cluster import Cluster, TopicListing
-from mirror.kafka.ledger import LedgerView
-from mirror.kafka.model import ConfigEntry, LogOffsets, LogPosition, Partition, Topic
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import Plan, to_columns
-from mirror.plan.planner import Planning
-from mirror.plan.run import in_order
+from kafka_mirror.config import Flow, load
+from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.copy.run import lane_tasks
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.formats.ledger import LastRecord, LedgerRecord, Writer
+from kafka_mirror.formats.ledger_codec import decode, encode
+from kafka_mirror.kafka.cluster import Cluster, TopicListing
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.kafka.model import ConfigEntry, LogOffsets, LogPosition, Partition, Topic
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Plan, to_columns
+from kafka_mirror.plan.planner import Planning
+from kafka_mirror.plan.run import in_order
 from services.flows import ClusterPair
 from tests.bench.results import append
 

@@ -22,7 +22,7 @@ from typing import Self
 
 import psutil
 
-from mirror.spark import worker_daemon
+from kafka_mirror.spark import worker_daemon
 from services.java import ROOT
 
 _PR_SET_CHILD_SUBREAPER = 36

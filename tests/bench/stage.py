@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from mirror.formats.record_batch import batches_in
+from kafka_mirror.formats.record_batch import batches_in
 from services.flows import ClusterPair
 from services.java import ROOT
 from services.kafka import KafkaCluster
@@ -52,11 +52,11 @@ class Stage:
         return ClusterPair(f"east{number}", f"west{number}", source, self.target.bootstrap, _MARK, directory)
 
     def copy(self, config: Path, records: int | None = None, *, spark: "MeasuredSpark | None" = None, memory: bool = False) -> Cost:
-        """One `python -m mirror copy`, by spark-submit or on a Spark that stays, whose CPU seconds then are in the cost.
+        """One `python -m kafka_mirror copy`, by spark-submit or on a Spark that stays, whose CPU seconds then are in the cost.
 
         Raises RuntimeError if it fails or copies another number of records.
         """
-        command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "mirror", "--config", str(config), "copy", "--json"]
+        command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "kafka_mirror", "--config", str(config), "copy", "--json"]
         environment = {"PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"}
         if spark is None:
             cost = cost_of(command, environment, memory=memory)

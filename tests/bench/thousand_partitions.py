@@ -1,8 +1,8 @@
 """A thousand partitions with ten records each: the first copy, and then ten more in each of them a minute, beside MirrorMaker 2.
 
 «CPU first»: from the start of the process until all records have arrived, everything it had to create included. «CPU a minute»: for us one
-`python -m mirror copy` each minute, by spark-submit or on a Spark that stays, whose server and Python workers are counted through the whole
-minute; for MirrorMaker 2, which runs on, what it uses in a minute.
+`python -m kafka_mirror copy` each minute, by spark-submit or on a Spark that stays, whose server and Python workers are counted through
+the whole minute; for MirrorMaker 2, which runs on, what it uses in a minute.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """CPU a record: the same backlogs copied by us and by the real MirrorMaker 2, as it comes and tuned, in turns, in one run.
 
-Counted in two ways. «With start»: everything from the start of the process to the last record, for us the whole `python -m mirror copy`
-by spark-submit. «Without start»: for us a copy on a Spark that stays, whose server and Python workers are counted, less a copy of next
-to nothing there; for MirrorMaker 2 from the moment when a quarter of the backlog has arrived, so that neither its
+Counted in two ways. «With start»: everything from the start of the process to the last record, for us the whole `python -m kafka_mirror
+copy` by spark-submit. «Without start»: for us a copy on a Spark that stays, whose server and Python workers are counted, less a copy of
+next to nothing there; for MirrorMaker 2 from the moment when a quarter of the backlog has arrived, so that neither its
 start nor most of its JVM's warming up counts. The start of a JVM costs us as much as a million records and more, and varies by a tenth
 of that, so a copy by spark-submit less a start says nothing about a record. The brokers' CPU is counted over the same time as the
 mirror's, so «with brokers» is the sum of what a record costs all of them.

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from mirror.config.catalogue import CATALOGUE
+from kafka_mirror.config.catalogue import CATALOGUE
 
 # ------------------------------------------------------------ configurations
 

@@ -1,13 +1,13 @@
-"""MirrorClient and RemoteClusterUtils of Java beside `mirror.client`, on a real broker that both of them ask."""
+"""MirrorClient and RemoteClusterUtils of Java beside `kafka_mirror.client`, on a real broker that both of them ask."""
 
 import re
 
 import pytest
 
-from mirror.client import MirrorClient, translate_offsets, translate_offsets_matching
-from mirror.errors import CheckpointsMissing, ClusterUnreachable, DeadlineExceeded
-from mirror.formats.mm2 import Checkpoint
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.client import MirrorClient, translate_offsets, translate_offsets_matching
+from kafka_mirror.errors import CheckpointsMissing, ClusterUnreachable, DeadlineExceeded
+from kafka_mirror.formats.mm2 import Checkpoint
+from kafka_mirror.offsets.partition import TopicPartition
 from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Record

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.formats.connect_offsets import (
+from kafka_mirror.formats.connect_offsets import (
     CheckpointPartition,
     HeartbeatPartition,
     SourcePartition,

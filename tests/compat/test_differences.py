@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror.policy.java_regex import compile_java
+from kafka_mirror.policy.java_regex import compile_java
 from tests.compat.differences import REFUSED_PATTERNS, RefusedPattern
 from tests.compat.peer import Peer
 

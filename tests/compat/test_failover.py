@@ -12,8 +12,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as At
 
-from mirror.__main__ import main
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.__main__ import main
+from kafka_mirror.offsets.partition import TopicPartition
 from services.mirrormaker import MirrorMaker
 from services.oracle import Record
 from tests.integration.consumers import committed

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mirror.config import load
-from mirror.config.catalogue import CATALOGUE
+from kafka_mirror.config import load
+from kafka_mirror.config.catalogue import CATALOGUE
 from tests.compat.configurations import good_lines
 from tests.compat.differences import CONNECTORS_NOT_CREATED, DEFAULTS, NotCreated
 from tests.compat.peer import ENVIRONMENT, Peer, Refused, compared

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config.catalogue import CATALOGUE
-from mirror.config.catalogue.values import parse_value
-from mirror.errors import ConfigurationError
-from mirror.policy.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
+from kafka_mirror.config.catalogue import CATALOGUE
+from kafka_mirror.config.catalogue.values import parse_value
+from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.policy.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from tests.compat.differences import refused_here_alone
 from tests.compat.peer import Peer, Refused, compared
 from tests.compat.strategies import filter_properties, filtered_names

@@ -5,13 +5,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config import inheritance
-from mirror.config.catalogue import TOP_LEVEL
-from mirror.config.clients.catalogue import CLIENT_KEYS
-from mirror.config.file import ConfigurationFile, beating_pairs, enabled_pairs
-from mirror.config.properties import parse_bytes
-from mirror.config.references import references
-from mirror.config.setting import Setting
+from kafka_mirror.config import inheritance
+from kafka_mirror.config.catalogue import TOP_LEVEL
+from kafka_mirror.config.clients.catalogue import CLIENT_KEYS
+from kafka_mirror.config.file import ConfigurationFile, beating_pairs, enabled_pairs
+from kafka_mirror.config.properties import parse_bytes
+from kafka_mirror.config.references import references
+from kafka_mirror.config.setting import Setting
 from tests.compat.configurations import configurations, written
 from tests.compat.differences import is_ours
 from tests.compat.peer import Peer, compared

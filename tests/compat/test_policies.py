@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, TopicSelection, is_ledger_or_control_topic
-from mirror.policy.filters import DefaultTopicFilter
+from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, TopicSelection, is_ledger_or_control_topic
+from kafka_mirror.policy.filters import DefaultTopicFilter
 from tests.compat.peer import Peer, compared
 from tests.compat.strategies import ALIASES, policy_properties, topic_names
 

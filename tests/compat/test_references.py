@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config.references import references
-from mirror.config.setting import Setting
-from mirror.errors import ConfigurationError
+from kafka_mirror.config.references import references
+from kafka_mirror.config.setting import Setting
+from kafka_mirror.errors import ConfigurationError
 from tests.compat.configurations import REFERENCE_PIECES
 from tests.compat.peer import ENVIRONMENT, Peer, Refused, compared
 

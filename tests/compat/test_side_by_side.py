@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.cli.parser import parser
+from kafka_mirror.__main__ import main
+from kafka_mirror.cli.parser import parser
 from services.kafka import KafkaCluster
 from services.mirrormaker import MirrorMaker
 from tests.integration.consumers import committed, groups_of, set_offsets

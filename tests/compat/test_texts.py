@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config.properties import parse_bytes
-from mirror.policy.java_regex import compile_java
+from kafka_mirror.config.properties import parse_bytes
+from kafka_mirror.policy.java_regex import compile_java
 from tests.compat.differences import refused_here_alone
 from tests.compat.peer import Peer, Refused, compared
 from tests.compat.strategies import patterns, property_files, texts

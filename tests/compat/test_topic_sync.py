@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config.catalogue import CATALOGUE
-from mirror.kafka.model import LITERAL, Acl, ConfigEntry, PatternAcl
-from mirror.policy import DefaultReplicationPolicy, TopicSelection
-from mirror.policy.filters import DefaultConfigPropertyFilter, DefaultTopicFilter
-from mirror.sync.config_diff import configs_to_create, configs_to_sync
-from mirror.sync.topic_acls import remote_acls
+from kafka_mirror.config.catalogue import CATALOGUE
+from kafka_mirror.kafka.model import LITERAL, Acl, ConfigEntry, PatternAcl
+from kafka_mirror.policy import DefaultReplicationPolicy, TopicSelection
+from kafka_mirror.policy.filters import DefaultConfigPropertyFilter, DefaultTopicFilter
+from kafka_mirror.sync.config_diff import configs_to_create, configs_to_sync
+from kafka_mirror.sync.topic_acls import remote_acls
 from tests.compat.peer import Peer, compared
 
 EXCLUDE = CATALOGUE["config.properties.exclude"].default

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from mirror.config.catalogue import CATALOGUE
-from mirror.config.clients.catalogue import SECURITY_KEYS
+from kafka_mirror.config.catalogue import CATALOGUE
+from kafka_mirror.config.clients.catalogue import SECURITY_KEYS
 from tests.compat.configurations import TEXTS_BY_TYPE
 from tests.compat.differences import DEFAULTS, is_ours, laxer, stricter
 from tests.compat.peer import Peer

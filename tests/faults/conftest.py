@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mirror.config import load
+from kafka_mirror.config import load
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, PartitionState

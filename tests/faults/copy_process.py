@@ -1,4 +1,4 @@
-"""`python -m mirror copy` as a process tree of its own: the command, the JVM, the Python driver and the Spark workers."""
+"""`python -m kafka_mirror copy` as a process tree of its own: the command, the JVM, the Python driver and the Spark workers."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ class CopyProcess:
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "mirror", "--config", str(config), "copy", *options],
+                [sys.executable, "-m", "kafka_mirror", "--config", str(config), "copy", *options],
                 env=environment or {**os.environ, "PYTHONPATH": str(ROOT / "include")},
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from mirror.config import Flow, load
-from mirror.copy.model import LaneTask
-from mirror.kafka.cluster import Cluster
+from kafka_mirror.config import Flow, load
+from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.kafka.cluster import Cluster
 from services.comparison import Account
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster

@@ -8,9 +8,9 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from mirror.errors import KafkaFailure
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.model import Partition
+from kafka_mirror.errors import KafkaFailure
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.model import Partition
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, OracleError
 from tests.waiting import eventually

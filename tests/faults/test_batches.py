@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mirror.copy.engine import PartitionProgress
-from mirror.copy.verdict import DONE, FAILED
+from kafka_mirror.copy.engine import PartitionProgress
+from kafka_mirror.copy.verdict import DONE, FAILED
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.engine_hooks import EngineHooks, HitInTransaction

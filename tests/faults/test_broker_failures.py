@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from mirror.copy.verdict import Verdict
-from mirror.errors import MirrorError
-from mirror.offsets.partition import lane_of
+from kafka_mirror.copy.verdict import Verdict
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.offsets.partition import lane_of
 from services.comparison import Comparison
 from services.oracle import Record
 from tests.engine_hooks import EngineHooks, HitInTransaction

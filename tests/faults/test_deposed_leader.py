@@ -8,23 +8,23 @@ from typing import Any
 
 import pytest
 
-from mirror.copy import lane_protocol
-from mirror.copy import publish as publishing
-from mirror.copy.lane_writer import Records, write_lane
-from mirror.copy.model import LaneResult
-from mirror.copy.publish import publish
-from mirror.copy.run import copy_in_process, lane_task
-from mirror.copy.verdict import DONE, NOTHING_TO_DO, verdict
-from mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
-from mirror.formats.batch_records import StoredRecord
-from mirror.kafka import ledger
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.compare_and_set import LogEnd
-from mirror.kafka.log_reader import newest_records
-from mirror.kafka.reader import BoundedReader, Ranges
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import Plan
-from mirror.plan.run import plan
+from kafka_mirror.copy import lane_protocol
+from kafka_mirror.copy import publish as publishing
+from kafka_mirror.copy.lane_writer import Records, write_lane
+from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.publish import publish
+from kafka_mirror.copy.run import copy_in_process, lane_task
+from kafka_mirror.copy.verdict import DONE, NOTHING_TO_DO, verdict
+from kafka_mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
+from kafka_mirror.formats.batch_records import StoredRecord
+from kafka_mirror.kafka import ledger
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.compare_and_set import LogEnd
+from kafka_mirror.kafka.log_reader import newest_records
+from kafka_mirror.kafka.reader import BoundedReader, Ranges
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Plan
+from kafka_mirror.plan.run import plan
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.faults.deposed_leader import SERVERS, Beginnings, Site, new_site

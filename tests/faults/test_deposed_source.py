@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from mirror.config import load
-from mirror.cutover.run import WaveRun, run_wave
-from mirror.cutover.steps import AUDIT_GATE, CATCH_UP, DONE, FENCE, LAST_COPY, MOVE_GROUPS, PREFLIGHT, StepOptions
-from mirror.cutover.wave import Wave
-from mirror.cutover.wave_record import OPENED
-from mirror.decide.request import DecisionRequest
-from mirror.decide.run import decide
-from mirror.errors import MirrorError, SourceUnreadable
-from mirror.formats.control import RESTART
-from mirror.kafka.cluster import Cluster
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.config import load
+from kafka_mirror.cutover.run import WaveRun, run_wave
+from kafka_mirror.cutover.steps import AUDIT_GATE, CATCH_UP, DONE, FENCE, LAST_COPY, MOVE_GROUPS, PREFLIGHT, StepOptions
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.wave_record import OPENED
+from kafka_mirror.decide.request import DecisionRequest
+from kafka_mirror.decide.run import decide
+from kafka_mirror.errors import MirrorError, SourceUnreadable
+from kafka_mirror.formats.control import RESTART
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.offsets.partition import TopicPartition
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle

@@ -14,21 +14,21 @@ from typing import Any
 
 import pytest
 
-from mirror.copy.run import copy_in_process
-from mirror.copy.verdict import Verdict
-from mirror.cutover import open_wave
-from mirror.cutover.failback_compare import LESS
-from mirror.cutover.findings import STOP
-from mirror.cutover.move import move_of
-from mirror.cutover.source_comparison import compare_source
-from mirror.cutover.steps import STOPPED
-from mirror.cutover.wave import Wave
-from mirror.decide.request import DecisionRequest
-from mirror.decide.run import decide
-from mirror.errors import SourceUnreadable
-from mirror.formats.control import RESTART
-from mirror.kafka.cluster import Cluster
-from mirror.plan.run import plan
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.copy.verdict import Verdict
+from kafka_mirror.cutover import open_wave
+from kafka_mirror.cutover.failback_compare import LESS
+from kafka_mirror.cutover.findings import STOP
+from kafka_mirror.cutover.move import move_of
+from kafka_mirror.cutover.source_comparison import compare_source
+from kafka_mirror.cutover.steps import STOPPED
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.decide.request import DecisionRequest
+from kafka_mirror.decide.run import decide
+from kafka_mirror.errors import SourceUnreadable
+from kafka_mirror.formats.control import RESTART
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.plan.run import plan
 from tests.engine_hooks import EngineHooks
 from tests.faults.conftest import Placed, ThreeBrokers
 from tests.faults.injections_brokers import UncleanElection

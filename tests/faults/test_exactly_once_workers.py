@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror.migration.hand_back import HandBackRequest as HandBack
-from mirror.migration.hand_back import hand_back
+from kafka_mirror.migration.hand_back import HandBackRequest as HandBack
+from kafka_mirror.migration.hand_back import hand_back
 from tests.integration.conftest import make_mirroring
 from tests.integration.taking_turns import arrived, exact, make_maker, taken_over
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.config import load
-from mirror.config.pools import pools
-from mirror.cutover.run import stored_waves
-from mirror.cutover.wave_record import OPENED, ROLLED_BACK
+from kafka_mirror.__main__ import main
+from kafka_mirror.config import load
+from kafka_mirror.config.pools import pools
+from kafka_mirror.cutover.run import stored_waves
+from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair

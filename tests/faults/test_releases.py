@@ -5,13 +5,13 @@ from itertools import groupby
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.config import load
-from mirror.cutover.preflight import preflight
-from mirror.cutover.run import run_wave
-from mirror.cutover.steps import BY_CHECK, FENCE, STOPPED, StepOptions
-from mirror.cutover.wave import Wave
-from mirror.cutover.wave_record import OPENED
+from kafka_mirror.__main__ import main
+from kafka_mirror.config import load
+from kafka_mirror.cutover.preflight import preflight
+from kafka_mirror.cutover.run import run_wave
+from kafka_mirror.cutover.steps import BY_CHECK, FENCE, STOPPED, StepOptions
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.wave_record import OPENED
 from services.java import broker_jars
 from services.kafka import KafkaCluster
 from services.oracle import OracleError, Record

@@ -6,7 +6,7 @@ import time
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from mirror.__main__ import main
+from kafka_mirror.__main__ import main
 from tests.waiting import PATIENCE, eventually
 
 LONG_BEFORE = 30

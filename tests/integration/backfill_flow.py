@@ -2,10 +2,10 @@
 
 import pytest
 
-from mirror.backfill.intervals import TimeInterval
-from mirror.backfill.model import BackfillRequest
-from mirror.backfill.run import run_backfill
-from mirror.copy.run import copy_in_process
+from kafka_mirror.backfill.intervals import TimeInterval
+from kafka_mirror.backfill.model import BackfillRequest
+from kafka_mirror.backfill.run import run_backfill
+from kafka_mirror.copy.run import copy_in_process
 from services.oracle import Record, Side
 
 DAY = 86_400_000

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 import pytest
 
-from mirror.config import Flow, load
-from mirror.copy.publish import Published, publish
-from mirror.copy.run import copy_in_process
-from mirror.copy.verdict import Verdict, verdict
-from mirror.formats.ledger import LedgerRecord
-from mirror.kafka.ledger import LedgerView
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import Plan
-from mirror.plan.run import plan
-from mirror.sync.flow_clusters import clusters, ledger_of
-from mirror.sync.topics import RefreshTopicsResult, refresh_topics
+from kafka_mirror.config import Flow, load
+from kafka_mirror.copy.publish import Published, publish
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.copy.verdict import Verdict, verdict
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Plan
+from kafka_mirror.plan.run import plan
+from kafka_mirror.sync.flow_clusters import clusters, ledger_of
+from kafka_mirror.sync.topics import RefreshTopicsResult, refresh_topics
 from services.comparison import Comparison
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side

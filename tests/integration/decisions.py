@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Producer
 
-from mirror.__main__ import main
-from mirror.formats.ledger_codec import encode, encode_key
-from mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.__main__ import main
+from kafka_mirror.formats.ledger_codec import encode, encode_key
+from kafka_mirror.offsets.partition import TopicPartition, lane_of
 from tests.engine_hooks import EngineHooks
 from tests.waiting import PATIENCE
 
-COMMAND = re.compile(r'python -m mirror (decide .*? --reason "…")')
+COMMAND = re.compile(r'python -m kafka_mirror (decide .*? --reason "…")')
 WHY = "seen, and it's borne"
 
 
@@ -33,7 +33,7 @@ def make_topic(mirroring):
 
 @pytest.fixture
 def decide(mirroring, capsys):
-    """Runs `python -m mirror decide …` on the flow's properties file; gives exit code, result, errors."""
+    """Runs `python -m kafka_mirror decide …` on the flow's properties file; gives exit code, result, errors."""
 
     def run(*arguments):
         capsys.readouterr()

@@ -3,10 +3,10 @@
 import pytest
 from confluent_kafka import Producer
 
-from mirror.errors import MirrorError
-from mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
-from mirror.migration.take_over import TakeOverRequest, take_over
-from mirror.sync.flow_clusters import clusters
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
+from kafka_mirror.migration.take_over import TakeOverRequest, take_over
+from kafka_mirror.sync.flow_clusters import clusters
 from tests.waiting import PATIENCE
 
 

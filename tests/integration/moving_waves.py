@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mirror.config import load
-from mirror.cutover.move import move_of
-from mirror.cutover.open_wave import step
-from mirror.cutover.steps import StepOptions, StepOutcome
-from mirror.cutover.wave import Wave
-from mirror.cutover.wave_notes import write_behind
-from mirror.decisions.in_force import Decisions
-from mirror.formats.control import Decision
-from mirror.kafka.control import Control
-from mirror.sync.flow_clusters import control_of
+from kafka_mirror.config import load
+from kafka_mirror.cutover.move import move_of
+from kafka_mirror.cutover.open_wave import step
+from kafka_mirror.cutover.steps import StepOptions, StepOutcome
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.wave_notes import write_behind
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.formats.control import Decision
+from kafka_mirror.kafka.control import Control
+from kafka_mirror.sync.flow_clusters import control_of
 from services.flows import ClusterPair
 from services.oracle import Oracle
 from tests.integration.conftest import Mirroring

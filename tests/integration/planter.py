@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Producer
 
-from mirror.formats.ledger import LedgerRecord, Writer
-from mirror.formats.ledger_codec import encode, encode_key
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition, lane_of
-from mirror.sync.flow_clusters import clusters
+from kafka_mirror.formats.ledger import LedgerRecord, Writer
+from kafka_mirror.formats.ledger_codec import encode, encode_key
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.sync.flow_clusters import clusters
 from services.oracle import Record
 
 NOW = 1_790_000_000_000

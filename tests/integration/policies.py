@@ -1,6 +1,6 @@
 """Replication policies as users write them."""
 
-from mirror.policy import DefaultReplicationPolicy
+from kafka_mirror.policy import DefaultReplicationPolicy
 
 
 class Fragile(DefaultReplicationPolicy):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror.errors import MirrorMakerRunning
-from mirror.migration.take_over import TakeOverRequest, take_over
+from kafka_mirror.errors import MirrorMakerRunning
+from kafka_mirror.migration.take_over import TakeOverRequest, take_over
 from services.mirrormaker import MirrorMaker
 from services.oracle import Side
 from tests.waiting import eventually

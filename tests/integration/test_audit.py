@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.audit.run import audit
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.__main__ import main
+from kafka_mirror.audit.run import audit
+from kafka_mirror.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.planter import NOW, SOURCE, by_topic, numbered
 
@@ -164,7 +164,7 @@ def test_the_exit_code_says_whether_anything_is_different_and_a_large_audit_is_a
     planted = planter.plant("spoilt", source, [*source[:8_500], replace(source[8_500], value=b"value 85OO"), *source[8_501:]])
     pair.properties(extra={"source->target.mirror.lanes": "4", "source->target.mirror.audit.spark.threshold": "0"})
     code, by_spark = command("--master", "local[2]", "--show-payload")
-    told = [line for line in command.log.splitlines() if f" INFO mirror.audit.parallel: {pair.flow}: " in line]
+    told = [line for line in command.log.splitlines() if f" INFO kafka_mirror.audit.parallel: {pair.flow}: " in line]
     assert any(f"{planted}-0 read from 0 to " in line for line in told), command.log
     assert len([line for line in told if f"{planted}-0 read from the first block that differs" in line]) == 1, command.log
     here = command("--without-spark", "--show-payload")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.audit.run import audit
+from kafka_mirror.audit.run import audit
 from tests.integration.planter import by_topic, numbered
 
 CLOSED = re.compile(r"(\d+) of (\d+) ranges are equal; of their (\d+) records (\d+) were compared batch by batch")
@@ -17,7 +17,7 @@ def audited(caplog):
 
     def run(mirroring, topics=()):
         caplog.clear()
-        with caplog.at_level("INFO", "mirror.audit"):
+        with caplog.at_level("INFO", "kafka_mirror.audit"):
             result = audit(mirroring.flow, topics)
         (figures,) = CLOSED.findall(caplog.text)
         return result, tuple(map(int, figures))

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mirror.audit.run import audit
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.audit.run import audit
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.planter import NOW, numbered
 

@@ -3,12 +3,12 @@
 import time
 from dataclasses import replace
 
-from mirror.__main__ import main
-from mirror.audit.compare_ranges import compare_audit_ranges
-from mirror.audit.run import audit
-from mirror.formats.history import History, HistoryTopic
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.__main__ import main
+from kafka_mirror.audit.compare_ranges import compare_audit_ranges
+from kafka_mirror.audit.run import audit
+from kafka_mirror.formats.history import History, HistoryTopic
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.integration.planter import COARSE, SOURCE, Planter, by_topic, numbered
 
 

@@ -10,11 +10,11 @@ import time
 
 import pendulum
 
-from mirror.backfill.intervals import TimeInterval
-from mirror.backfill.model import ANY_ORDER, BackfillRequest
-from mirror.backfill.run import run_backfill
-from mirror.copy.run import copy_in_process
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.backfill.intervals import TimeInterval
+from kafka_mirror.backfill.model import ANY_ORDER, BackfillRequest
+from kafka_mirror.backfill.run import run_backfill
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.offsets.partition import TopicPartition
 from services.java import ROOT
 from tests.integration.backfill_flow import ALL, DAY, DAYS, FIRST, PARTITIONS, day
 from tests.waiting import PATIENCE
@@ -88,7 +88,7 @@ def test_killed_in_the_middle_it_goes_on_where_the_ledger_says(backfilling):
     config = directory / "slow.properties"  # so that there is a middle, however late somebody looks
     config.write_text((directory / "mm2.properties").read_text() + slow)
     process = subprocess.Popen(
-        [sys.executable, "-m", "mirror", "--config", str(config), *command],
+        [sys.executable, "-m", "kafka_mirror", "--config", str(config), *command],
         env={**os.environ, "PYTHONPATH": str(ROOT / "include")},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

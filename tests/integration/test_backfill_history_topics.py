@@ -4,10 +4,10 @@ import json
 import re
 import shlex
 
-from mirror.__main__ import main
-from mirror.audit.run import audit
-from mirror.status.observe import observe
-from mirror.status.status import status_of
+from kafka_mirror.__main__ import main
+from kafka_mirror.audit.run import audit
+from kafka_mirror.status.observe import observe
+from kafka_mirror.status.status import status_of
 from services.oracle import Side
 from tests.integration.backfill_flow import ALL, DAYS, day
 from tests.integration.consumers import set_offsets
@@ -32,7 +32,7 @@ def test_older_days_go_into_a_topic_of_their_own_by_the_command_that_the_error_n
     name, mirroring = begun(backfilling), backfilling.mirroring
     group = f"late-{name}"
     refused = backfilling.fill(OLDER, name).history
-    commands = {re.search(r"python -m mirror (backfill .*?) \(in Airflow", error.next).group(1) for error in refused.errors}
+    commands = {re.search(r"python -m kafka_mirror (backfill .*?) \(in Airflow", error.next).group(1) for error in refused.errors}
     [command] = commands
     assert main(["--config", str(mirroring.pair.directory / "mm2.properties"), *shlex.split(command), "--without-spark"]) == 0
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.backfill.history import history_slice
-from mirror.backfill.live import live_slice
-from mirror.backfill.model import BackfillRequest
-from mirror.backfill.resolve import resolve
-from mirror.backfill.summary import summary
-from mirror.copy.run import copy_in_process
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.__main__ import main
+from kafka_mirror.backfill.history import history_slice
+from kafka_mirror.backfill.live import live_slice
+from kafka_mirror.backfill.model import BackfillRequest
+from kafka_mirror.backfill.resolve import resolve
+from kafka_mirror.backfill.summary import summary
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.integration.access import acl, only_error, source_topic, with_user
 from tests.integration.backfill_flow import ALL, DAYS, PARTITIONS, Backfilling, day
 from tests.integration.decisions import recreate

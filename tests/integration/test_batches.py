@@ -2,10 +2,10 @@
 
 import pytest
 
-from mirror.copy.model import FORWARDED, JOINED, REWRITTEN, added_shares
-from mirror.copy.run import copy_in_process
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.run import plan
+from kafka_mirror.copy.model import FORWARDED, JOINED, REWRITTEN, added_shares
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.run import plan
 from services.oracle import Record
 from tests.integration.stored_batches import stored
 

@@ -1,4 +1,4 @@
-"""`python -m mirror` between two real clusters, as a person runs it."""
+"""`python -m kafka_mirror` between two real clusters, as a person runs it."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from mirror.__main__ import main
+from kafka_mirror.__main__ import main
 from services.oracle import Side
 from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 
@@ -34,7 +34,7 @@ def process(pair, *arguments, path=()):
     """The same as a process of its own, with more directories of Python modules in `path`."""
     modules = ":".join(map(str, (*path, ROOT / "include")))
     variables = {**os.environ, "PYTHONPATH": modules, "MIRROR_CONFIG": str(pair.directory / "mm2.properties")}
-    return subprocess.run([sys.executable, "-m", "mirror", *arguments], env=variables, capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-m", "kafka_mirror", *arguments], env=variables, capture_output=True, text=True, timeout=120)
 
 
 def target_topics(pair):
@@ -130,7 +130,7 @@ def test_a_name_that_nothing_knows_is_never_green(pair, oracle, topic, mirror, c
 
 
 BROKEN_WORKER = """
-from mirror.copy.batches.source import BatchSource
+from kafka_mirror.copy.batches.source import BatchSource
 
 def assign(self, work):
     return {}[work[0].source]
@@ -148,7 +148,7 @@ def test_a_lane_that_fails_unexpectedly_in_a_spark_job_leaves_its_traceback_in_t
     assert {error["code"] for error in flow["errors"]} == {"Unexpected"}
     for error in flow["errors"]:
         assert "failed unexpectedly: KeyError: " in error["message"]
-        assert "mirror/copy/lane.py:" in error["message"]
+        assert "kafka_mirror/copy/lane.py:" in error["message"]
         assert "sitecustomize.py:5 assign" in error["message"]
     log = done.stderr
     assert "Traceback (most recent call last):" in log
@@ -160,10 +160,10 @@ def test_a_lane_that_fails_unexpectedly_in_a_spark_job_leaves_its_traceback_in_t
 
 HANGING_WORKER = """
 import ctypes, os
-import mirror.watchdog.watch
-from mirror.copy.lane import LaneCopy
+import kafka_mirror.watchdog.watch
+from kafka_mirror.copy.lane import LaneCopy
 
-mirror.watchdog.watch.SILENCE_SECONDS = 3.0
+kafka_mirror.watchdog.watch.SILENCE_SECONDS = 3.0
 run = LaneCopy.run
 
 def hang_with_the_lock(self):

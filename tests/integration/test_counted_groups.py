@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.mm2_topics import read_stored
-from mirror.status.snapshot_groups import read_groups
-from mirror.sync.groups import hole_reader
-from mirror.sync.groups import translate as translated_groups
-from mirror.sync.groups.checkpoints import emit
-from mirror.sync.groups.context import group_context
+from kafka_mirror.__main__ import main
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.mm2_topics import read_stored
+from kafka_mirror.status.snapshot_groups import read_groups
+from kafka_mirror.sync.groups import hole_reader
+from kafka_mirror.sync.groups import translate as translated_groups
+from kafka_mirror.sync.groups.checkpoints import emit
+from kafka_mirror.sync.groups.context import group_context
 from tests.integration.consumers import set_offsets
 from tests.waiting import ADMIN_TIMEOUT_MS
 

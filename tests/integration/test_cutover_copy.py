@@ -4,12 +4,12 @@ import os
 
 import pytest
 
-from mirror.copy.run import copy_in_process
-from mirror.cutover import catch_up, fence, last_copy
-from mirror.cutover.move import move_of
-from mirror.cutover.steps import DONE, FENCE, STOPPED, WAITING
-from mirror.cutover.wave import Wave
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.cutover import catch_up, fence, last_copy
+from kafka_mirror.cutover.move import move_of
+from kafka_mirror.cutover.steps import DONE, FENCE, STOPPED, WAITING
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.wave_notes import NotesInMemory, options
 

@@ -14,23 +14,23 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import Producer
 
-from mirror.__main__ import main
-from mirror.copy.run import copy_in_process
-from mirror.cutover import failover_groups, failover_open, failover_preflight
-from mirror.cutover.close_flow import close_flow, reopen_flow
-from mirror.cutover.failover_survey import survey_failover
-from mirror.cutover.steps import FAILOVER, StepOptions
-from mirror.cutover.wave import Wave
-from mirror.cutover.wave_notes import write_behind
-from mirror.decisions.in_force import Decisions
-from mirror.errors import FlowClosed, MirrorError, NotClosed
-from mirror.formats.control import CLOSED
-from mirror.kafka.cluster import Cluster
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.run import plan
-from mirror.sync.flow_clusters import control_of
-from mirror.sync.groups.checkpoints import emit
-from mirror.sync.groups.context import group_context
+from kafka_mirror.__main__ import main
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.cutover import failover_groups, failover_open, failover_preflight
+from kafka_mirror.cutover.close_flow import close_flow, reopen_flow
+from kafka_mirror.cutover.failover_survey import survey_failover
+from kafka_mirror.cutover.steps import FAILOVER, StepOptions
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.wave_notes import write_behind
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.errors import FlowClosed, MirrorError, NotClosed
+from kafka_mirror.formats.control import CLOSED
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.run import plan
+from kafka_mirror.sync.flow_clusters import control_of
+from kafka_mirror.sync.groups.checkpoints import emit
+from kafka_mirror.sync.groups.context import group_context
 from services.oracle import Record
 from tests.integration.consumers import member, read
 from tests.waiting import PATIENCE

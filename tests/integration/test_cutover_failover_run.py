@@ -5,14 +5,14 @@ import socket
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.cutover.run import roll_back, run_wave
-from mirror.cutover.steps import FAILOVER, FAILOVER_STEPS, MOVE_GROUPS, StepOptions
-from mirror.cutover.wave import Wave
-from mirror.cutover.wave_record import ROLLED_BACK
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.checkpoints import emit
-from mirror.sync.groups.context import group_context
+from kafka_mirror.__main__ import main
+from kafka_mirror.cutover.run import roll_back, run_wave
+from kafka_mirror.cutover.steps import FAILOVER, FAILOVER_STEPS, MOVE_GROUPS, StepOptions
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.wave_record import ROLLED_BACK
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups.checkpoints import emit
+from kafka_mirror.sync.groups.context import group_context
 from tests.integration.consumers import committed, set_offsets
 from tests.waiting import ADMIN_TIMEOUT_MS
 

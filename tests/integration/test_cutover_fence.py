@@ -5,12 +5,12 @@ import threading
 import pytest
 from confluent_kafka import Producer
 
-from mirror.cutover import fence
-from mirror.cutover.move import move_of
-from mirror.cutover.steps import DONE, FENCE, LAST_WRITE_MS, QUIET_SINCE_MS, STOPPED, WAITING
-from mirror.cutover.wave import Wave
-from mirror.sync.flow_clusters import clusters
-from mirror.sync.topic_acls import sync_topic_acls
+from kafka_mirror.cutover import fence
+from kafka_mirror.cutover.move import move_of
+from kafka_mirror.cutover.steps import DONE, FENCE, LAST_WRITE_MS, QUIET_SINCE_MS, STOPPED, WAITING
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.sync.flow_clusters import clusters
+from kafka_mirror.sync.topic_acls import sync_topic_acls
 from services.oracle import OracleError, Record
 from tests.integration.access import acl
 from tests.integration.wave_notes import Killed, NotesInMemory, options
@@ -195,7 +195,7 @@ def test_a_run_that_is_killed_while_it_sets_acls_can_be_run_again_and_taken_back
     """Killed behind its note and before the ACL is set, or behind both."""
     mirroring, topic = guarded_flow()
     source = guarded[0]
-    from mirror.cutover import acl_fence
+    from kafka_mirror.cutover import acl_fence
 
     create = acl_fence.create_acls
 

@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from mirror.cutover import move_groups
-from mirror.cutover.move import move_of
-from mirror.cutover.steps import DONE, EMPTY_SINCE_MS, MOVE_GROUPS, STOPPED, WAITING
-from mirror.cutover.wave import Wave
-from mirror.formats.control import MOVED, RETURNED, Decision
-from mirror.kafka.group_transaction import GroupTransaction
-from mirror.kafka.model import Committed
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.flow_clusters import clusters, control_of
-from mirror.sync.groups.context import group_context
-from mirror.sync.groups.group_move import AFTER, BEFORE, move_from_facts
-from mirror.sync.groups.offsets import synchronise
+from kafka_mirror.cutover import move_groups
+from kafka_mirror.cutover.move import move_of
+from kafka_mirror.cutover.steps import DONE, EMPTY_SINCE_MS, MOVE_GROUPS, STOPPED, WAITING
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.formats.control import MOVED, RETURNED, Decision
+from kafka_mirror.kafka.group_transaction import GroupTransaction
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.flow_clusters import clusters, control_of
+from kafka_mirror.sync.groups.context import group_context
+from kafka_mirror.sync.groups.group_move import AFTER, BEFORE, move_from_facts
+from kafka_mirror.sync.groups.offsets import synchronise
 from tests.integration.consumers import committed, groups_of, member, read, set_offsets
 from tests.wave_notes import Killed, NotesInMemory, step_options
 

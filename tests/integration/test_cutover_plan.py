@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mirror.__main__ import main
+from kafka_mirror.__main__ import main
 from services.oracle import Record
 from tests.integration.access import acl
 from tests.integration.consumers import member, read, set_offsets

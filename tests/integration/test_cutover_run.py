@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.cutover.steps import MOVE_GROUPS, STEPS
+from kafka_mirror.__main__ import main
+from kafka_mirror.cutover.steps import MOVE_GROUPS, STEPS
 from tests.integration.consumers import committed, set_offsets
 from tests.waiting import ADMIN_TIMEOUT_MS
 
@@ -90,7 +90,7 @@ def test_a_wave_is_taken_back_and_moves_later(pair, oracle, topic, group, mirror
 @pytest.mark.parametrize("step", STEPS)
 def test_a_run_that_is_killed_at_a_step_goes_on(pair, topic, group, mirror, file, step):
     wave = ("--topics", topic, "--groups", group, "--wave", "killed")
-    command = [sys.executable, "-m", "mirror", "--config", str(file), "cutover", "run", "--flow", pair.flow, *wave, *FAST]
+    command = [sys.executable, "-m", "kafka_mirror", "--config", str(file), "cutover", "run", "--flow", pair.flow, *wave, *FAST]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=dict(os.environ)) as process:
         for line in process.stderr:
             if f" {step} begins." in line:

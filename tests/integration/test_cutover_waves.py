@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.cutover import wave_notes as module
-from mirror.cutover.run import roll_back, run_wave, stored_waves
-from mirror.cutover.steps import (
+from kafka_mirror.cutover import wave_notes as module
+from kafka_mirror.cutover.run import roll_back, run_wave, stored_waves
+from kafka_mirror.cutover.steps import (
     DONE,
     FAILOVER,
     FAILOVER_STEPS,
@@ -23,13 +23,13 @@ from mirror.cutover.steps import (
     StepOptions,
     StepOutcome,
 )
-from mirror.cutover.wave import Wave
-from mirror.cutover.wave_record import OPENED, ROLLED_BACK, RUNNING, TAKING_BACK
-from mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveDiffers, WaveIsOpen, WaveRollsBack, WaveRunElsewhere, WaveUnknown
-from mirror.formats.control import MOVED, PAUSE, WAVE, Decision, encode, encode_key
-from mirror.kafka.control import Control
-from mirror.kafka.writer import Outgoing, RecordWriter
-from mirror.sync.flow_clusters import clusters, control_of
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, RUNNING, TAKING_BACK
+from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveDiffers, WaveIsOpen, WaveRollsBack, WaveRunElsewhere, WaveUnknown
+from kafka_mirror.formats.control import MOVED, PAUSE, WAVE, Decision, encode, encode_key
+from kafka_mirror.kafka.control import Control
+from kafka_mirror.kafka.writer import Outgoing, RecordWriter
+from kafka_mirror.sync.flow_clusters import clusters, control_of
 
 OPTIONS = StepOptions("w", "ann@here", "because", dry_run=False)
 

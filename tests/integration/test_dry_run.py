@@ -7,13 +7,13 @@ import zlib
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource
 
-from mirror.__main__ import main
-from mirror.cli.parser import parser
-from mirror.config import load
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.reader import BoundedReader
-from mirror.offsets.partition import TopicPartition
-from mirror.status.snapshot_builder import FlowSnapshotBuilder
+from kafka_mirror.__main__ import main
+from kafka_mirror.cli.parser import parser
+from kafka_mirror.config import load
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.reader import BoundedReader
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.status.snapshot_builder import FlowSnapshotBuilder
 from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 
 COMMANDS = {

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from mirror.config import load
-from mirror.cutover.close_flow import close_flow, reopen_flow
-from mirror.cutover.run import run_wave
-from mirror.cutover.source_comparison import compare_source
-from mirror.cutover.steps import DONE, FAILOVER, PLANNED, StepOptions
-from mirror.cutover.wave import Wave
-from mirror.errors import FlowClosed
-from mirror.sync.groups.checkpoints import emit
-from mirror.sync.groups.context import group_context
+from kafka_mirror.config import load
+from kafka_mirror.cutover.close_flow import close_flow, reopen_flow
+from kafka_mirror.cutover.run import run_wave
+from kafka_mirror.cutover.source_comparison import compare_source
+from kafka_mirror.cutover.steps import DONE, FAILOVER, PLANNED, StepOptions
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.errors import FlowClosed
+from kafka_mirror.sync.groups.checkpoints import emit
+from kafka_mirror.sync.groups.context import group_context
 from services.oracle import Record
 from tests.integration.consumers import committed, set_offsets
 from tests.integration.moving_waves import IDENTITY, BothWays, both_ways

@@ -2,13 +2,13 @@
 
 import struct
 
-from mirror.cutover.failover_survey import survey_failover
-from mirror.cutover.wave import Wave
-from mirror.decide.request import DecisionRequest
-from mirror.decide.run import decide
-from mirror.formats.control import RESTART
-from mirror.sync.groups.checkpoints import emit
-from mirror.sync.groups.context import group_context
+from kafka_mirror.cutover.failover_survey import survey_failover
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.decide.request import DecisionRequest
+from kafka_mirror.decide.run import decide
+from kafka_mirror.formats.control import RESTART
+from kafka_mirror.sync.groups.checkpoints import emit
+from kafka_mirror.sync.groups.context import group_context
 from services.oracle import Record
 from tests.integration.consumers import set_offsets
 

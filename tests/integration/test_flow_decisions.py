@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from confluent_kafka import Producer
 
-from mirror.copy.run import copy_in_process
-from mirror.decide import run as module
-from mirror.decide.request import DecisionRequest
-from mirror.decide.run import decide as decide_in_process
-from mirror.decide.run import decisions_of
-from mirror.decisions.in_force import moment_after
-from mirror.errors import (
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.decide import run as module
+from kafka_mirror.decide.request import DecisionRequest
+from kafka_mirror.decide.run import decide as decide_in_process
+from kafka_mirror.decide.run import decisions_of
+from kafka_mirror.decisions.in_force import moment_after
+from kafka_mirror.errors import (
     ControlMissing,
     ControlUnreadable,
     DecidedMeanwhile,
@@ -26,11 +26,11 @@ from mirror.errors import (
     LedgerUnsuitable,
     OtherCluster,
 )
-from mirror.formats.control import PAUSE, Decision, encode, encode_key
-from mirror.kafka.writer import Outgoing, RecordWriter
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.run import plan
-from mirror.sync.flow_clusters import clusters, control_of
+from kafka_mirror.formats.control import PAUSE, Decision, encode, encode_key
+from kafka_mirror.kafka.writer import Outgoing, RecordWriter
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.run import plan
+from kafka_mirror.sync.flow_clusters import clusters, control_of
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, values
 from tests.waiting import PATIENCE
 

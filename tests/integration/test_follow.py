@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.copy.model import LaneResult
-from mirror.copy.publish import publish
-from mirror.copy.run import copy_in_process
-from mirror.copy.verdict import verdict
-from mirror.plan.model import Plan
-from mirror.plan.run import plan
+from kafka_mirror.__main__ import main
+from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.publish import publish
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.copy.verdict import verdict
+from kafka_mirror.plan.model import Plan
+from kafka_mirror.plan.run import plan
 from tests.integration.conftest import Mirroring
 from tests.waiting import PATIENCE, eventually
 

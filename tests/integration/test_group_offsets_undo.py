@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.kafka.groups import Committed
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.__main__ import main
+from kafka_mirror.kafka.groups import Committed
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.integration.consumers import committed, groups_of, member, set_offsets
 
 

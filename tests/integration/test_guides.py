@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mirror.__main__ import main
+from kafka_mirror.__main__ import main
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record, Side
 from services.schema_registry import schema_registry

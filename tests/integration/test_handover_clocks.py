@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirror.copy.run import copy_in_process
-from mirror.migration.hand_back import HandBackRequest as HandBack
-from mirror.migration.hand_back import hand_back
-from mirror.migration.take_over import TakeOverRequest as TakeOver
-from mirror.migration.take_over import take_over
-from mirror.plan.run import plan
-from mirror.sync.flow_clusters import clusters, control_of
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.migration.hand_back import HandBackRequest as HandBack
+from kafka_mirror.migration.hand_back import hand_back
+from kafka_mirror.migration.take_over import TakeOverRequest as TakeOver
+from kafka_mirror.migration.take_over import take_over
+from kafka_mirror.plan.run import plan
+from kafka_mirror.sync.flow_clusters import clusters, control_of
 from tests.integration.decisions import WHY
 
 DAY = timedelta(days=1)
@@ -50,6 +50,6 @@ def _decide_a_day_ahead(monkeypatch, decide, *where):
             return datetime.now(tz or UTC) + DAY
 
     with monkeypatch.context() as patched:
-        patched.setattr("mirror.decide.run.datetime", Ahead)
+        patched.setattr("kafka_mirror.decide.run.datetime", Ahead)
         code, _, errors = decide("restart", *where, "--to-offset", "10", "--reason", WHY)
     assert code == 0, errors

@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.alerts.check import _beats
-from mirror.config import load
-from mirror.errors import AuthorizationRefused, MirrorError
-from mirror.formats.mm2 import Heartbeat, decode_heartbeat
-from mirror.sync.heartbeats import Heart, beat_until
-from mirror.sync.step import run_step
+from kafka_mirror.__main__ import main
+from kafka_mirror.alerts.check import _beats
+from kafka_mirror.config import load
+from kafka_mirror.errors import AuthorizationRefused, MirrorError
+from kafka_mirror.formats.mm2 import Heartbeat, decode_heartbeat
+from kafka_mirror.sync.heartbeats import Heart, beat_until
+from kafka_mirror.sync.step import run_step
 from services.kafka import KafkaCluster
 from services.oracle import Record
 from tests.waiting import PATIENCE, eventually

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mirror.config.clients.kerberos import why_impossible
+from kafka_mirror.config.clients.kerberos import why_impossible
 from services.flows import ClusterPair
 from services.java import ROOT
 from services.kafka import KafkaCluster, Listener
@@ -93,7 +93,7 @@ def mirror(realm: KerberosRealm) -> Callable[..., dict[str, Any]]:
         paths = os.pathsep.join(filter(None, (str(ROOT / "include"), os.environ.get("PYTHONPATH"))))
         variables = {**os.environ, **realm.environment, "PYTHONPATH": paths}
         done = subprocess.run(
-            [sys.executable, "-m", "mirror", "--config", str(file), *command, "--json"],
+            [sys.executable, "-m", "kafka_mirror", "--config", str(file), *command, "--json"],
             env={**variables, **(environment or {})},
             capture_output=True,
             text=True,

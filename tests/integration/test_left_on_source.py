@@ -5,10 +5,10 @@ import json
 from confluent_kafka import TopicPartition as ClientTopicPartition
 from confluent_kafka.admin import AdminClient
 
-from mirror.__main__ import main
-from mirror.kafka.cluster import Cluster
-from mirror.offsets.partition import TopicPartition
-from mirror.status.observe import status
+from kafka_mirror.__main__ import main
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.status.observe import status
 from services.oracle import Record
 from tests.integration.moving_waves import both_ways
 from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE

@@ -2,11 +2,11 @@
 
 import pytest
 
-from mirror.errors import HandedBack, MirrorError, MirrorMakerRunning
-from mirror.migration.hand_back import HandBackRequest as HandBack
-from mirror.migration.hand_back import hand_back
-from mirror.migration.take_over import TakeOverRequest, take_over
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.errors import HandedBack, MirrorError, MirrorMakerRunning
+from kafka_mirror.migration.hand_back import HandBackRequest as HandBack
+from kafka_mirror.migration.hand_back import hand_back
+from kafka_mirror.migration.take_over import TakeOverRequest, take_over
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.integration.taking_turns import NEVER_FLUSHED, arrived, exact, make_maker, taken_over
 
 __all__ = ["make_maker"]

@@ -6,20 +6,20 @@ import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
-from mirror.copy.batches.engine import BatchEngine
-from mirror.copy.engine import PartitionAssignment, RecordLimits, TransactionLimits
-from mirror.copy.run import lane_tasks
-from mirror.errors import Overtaken
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.group_transaction import GroupTransaction
-from mirror.kafka.groups import Groups
-from mirror.kafka.model import Committed
-from mirror.kafka.transactions import Fenced
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.run import plan
-from mirror.status.observe import status
-from mirror.sync.topic_configs import step as topic_configs_step
-from mirror.sync.topics import step
+from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.copy.engine import PartitionAssignment, RecordLimits, TransactionLimits
+from kafka_mirror.copy.run import lane_tasks
+from kafka_mirror.errors import Overtaken
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.group_transaction import GroupTransaction
+from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.kafka.transactions import Fenced
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.run import plan
+from kafka_mirror.status.observe import status
+from kafka_mirror.sync.topic_configs import step as topic_configs_step
+from kafka_mirror.sync.topics import step
 from services.java import broker_jars
 from services.kafka import KafkaCluster
 from services.zookeeper import ZooKeeperCluster

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mirror.__main__ import main
+from kafka_mirror.__main__ import main
 from tests.waiting import ADMIN_TIMEOUT_MS
 
 STEPS = [

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.kafka import open_transactions
+from kafka_mirror.kafka import open_transactions
 from services.oracle import Record
 from tests.integration.access import (
     LONG_BEFORE,

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from mirror.copy.next_transaction import BatchBisection
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.copy.next_transaction import BatchBisection
+from kafka_mirror.offsets.partition import TopicPartition
 from services.oracle import Record
 
 HOUR, DAY = 3_600_000, 86_400_000

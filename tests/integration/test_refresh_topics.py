@@ -18,13 +18,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from mirror.config import Flow, load
-from mirror.errors import MirrorError
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.model import Topic
-from mirror.policy import is_ledger_or_control_topic
-from mirror.sync.flow_clusters import clusters
-from mirror.sync.topics import RefreshTopicsResult, refresh_topics
+from kafka_mirror.config import Flow, load
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.model import Topic
+from kafka_mirror.policy import is_ledger_or_control_topic
+from kafka_mirror.sync.flow_clusters import clusters
+from kafka_mirror.sync.topics import RefreshTopicsResult, refresh_topics
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from tests.waiting import PATIENCE, eventually

@@ -5,10 +5,10 @@ import json
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from mirror.__main__ import main
-from mirror.errors import RemoteNameUnusable
-from mirror.sync.flow_clusters import clusters
-from mirror.sync.topic_configs import sync_topic_configs
+from kafka_mirror.__main__ import main
+from kafka_mirror.errors import RemoteNameUnusable
+from kafka_mirror.sync.flow_clusters import clusters
+from kafka_mirror.sync.topic_configs import sync_topic_configs
 from tests.integration.consumers import set_offsets
 from tests.integration.left_behind import taken
 from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE

@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mirror.config import Flow, load
-from mirror.schemas.run import step
+from kafka_mirror.config import Flow, load
+from kafka_mirror.schemas.run import step
 from services.apicurio import ApicurioRegistry
 from services.schema_registry import schema_registry
 

@@ -6,8 +6,8 @@ import time
 import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
-from mirror.__main__ import main
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.__main__ import main
+from kafka_mirror.offsets.partition import TopicPartition
 from services.certificates import KEY_PASSWORD, PASSWORD, Authority
 from services.kafka import KafkaCluster, Listener
 from services.oracle import Side

@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.config import load
-from mirror.formats.mm2 import Heartbeat
-from mirror.offsets.partition import TopicPartition
-from mirror.status.snapshot import SchemaIds
-from mirror.status.snapshot_builder import FlowSnapshotBuilder
-from mirror.status.snapshot_cache import SnapshotCache
+from kafka_mirror.__main__ import main
+from kafka_mirror.config import load
+from kafka_mirror.formats.mm2 import Heartbeat
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.status.snapshot import SchemaIds
+from kafka_mirror.status.snapshot_builder import FlowSnapshotBuilder
+from kafka_mirror.status.snapshot_cache import SnapshotCache
 from services.oracle import Record
 from services.ports import free_ports
 from tests.integration.several import Several

@@ -13,13 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mirror.__main__ import main
-from mirror.copy.connect import following_in_session
-from mirror.copy.follow import Following
-from mirror.copy.publish import publish
-from mirror.copy.run_result import RunResult
-from mirror.copy.verdict import verdict
-from mirror.spark.serve import TOKEN as TOKEN_VARIABLE
+from kafka_mirror.__main__ import main
+from kafka_mirror.copy.connect import following_in_session
+from kafka_mirror.copy.follow import Following
+from kafka_mirror.copy.publish import publish
+from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.copy.verdict import verdict
+from kafka_mirror.spark.serve import TOKEN as TOKEN_VARIABLE
 from services.certificates import Authority
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
@@ -39,8 +39,8 @@ RUN = "a run that follows"
 # It leaves a task on the server that nobody waits for: its function is the library's of Python, which every worker has.
 LEFT_BEHIND = """
 import sys
-from mirror.config import load
-from mirror.spark.connect import flow_session
+from kafka_mirror.config import load
+from kafka_mirror.spark.connect import flow_session
 with flow_session(load([sys.argv[1]]).flow(sys.argv[2]), "audit", "its DAG", sys.argv[3]) as session:
     print(session.run("subprocess:check_output", sys.argv[4:], 1) if sys.argv[4:] else "began", flush=True)
 """
@@ -79,7 +79,7 @@ def start_copy(pair: ClusterPair, oracle: Oracle, spark: SparkServer, tmp_path: 
     def start(master: str | None = spark.master, token: str = TOKEN, **variables: str) -> "subprocess.Popen[str]":
         """Without a master the flow's connection says where the server is."""
         named = ("--master", master) if master else ()
-        command = [sys.executable, "-m", "mirror", "--config", str(config), "copy", "--json", *named]
+        command = [sys.executable, "-m", "kafka_mirror", "--config", str(config), "copy", "--json", *named]
         return subprocess.Popen(
             command,
             env=spark.environment(**{TOKEN_VARIABLE: token, **variables}),
@@ -136,7 +136,7 @@ def test_copy_audit_and_group_step_run_with_the_servers_token_alone_and_leave_no
     connection = f"spark-connect://mirror:{TOKEN}@{LOOPBACK}:{spark.port}"
 
     def run(*command: str) -> dict:
-        started = [sys.executable, "-m", "mirror", "--config", str(config), *command, "--json"]
+        started = [sys.executable, "-m", "kafka_mirror", "--config", str(config), *command, "--json"]
         with log.open("ab") as output:
             variables = spark.environment(**{TOKEN_VARIABLE: ""}, AIRFLOW_CONN_MIRROR_SPARK=connection)
             return flow_answer(subprocess.Popen(started, env=variables, stdout=subprocess.PIPE, stderr=output, text=True))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mirror.spark.package import INCLUDE
+from kafka_mirror.spark.package import INCLUDE
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from services.python_environment import linked_environment
@@ -75,7 +75,7 @@ def run(pair: ClusterPair, spark: SparkServer, oracle: Oracle, tmp_path: Path) -
             "mirror.installation": f"on-{pair.mark}",
             "source->target.mirror.lanes": "4",
         }
-        started = [sys.executable, "-m", "mirror", "--config", str(pair.properties(extra=flow)), *command, "--json"]
+        started = [sys.executable, "-m", "kafka_mirror", "--config", str(pair.properties(extra=flow)), *command, "--json"]
         with log_of(tmp_path).open("ab") as log:
             done = subprocess.run(
                 [*started, "--master", spark.master], env=spark.environment(), stdout=subprocess.PIPE, stderr=log, text=True, timeout=400
@@ -122,8 +122,8 @@ def test_copy_audit_and_group_step_run_on_workers_that_are_sent_the_package(
 def test_another_version_of_the_package_on_the_workers_gives_way_to_the_one_that_is_sent(
     run: Callable[..., dict], pair: ClusterPair, workers: Workers, oracle: Oracle
 ) -> None:
-    installed = workers.have("another-mirror") / "mirror"
-    shutil.copytree(INCLUDE / "mirror", installed, ignore=shutil.ignore_patterns("__pycache__"))
+    installed = workers.have("another-mirror") / "kafka_mirror"
+    shutil.copytree(INCLUDE / "kafka_mirror", installed, ignore=shutil.ignore_patterns("__pycache__"))
     (installed / "copy" / "run.py").write_text("raise RuntimeError('the code of another version')\n")
     answer = run("copy")
     assert (answer["state"], answer["errors"], answer["result"]["records"]) == ("done", [], RECORDS), answer

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mirror.spark.package import INCLUDE
-from mirror.spark.start import JOBS, environment, program, properties_file, tuned_spark
+from kafka_mirror.spark.package import INCLUDE
+from kafka_mirror.spark.start import JOBS, environment, program, properties_file, tuned_spark
 from tests.spark_stranger import refusals
 
 MASTER = "local[2]"

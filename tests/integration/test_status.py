@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.alerts.check import check, observe_for_alerts
-from mirror.alerts.state import AlertState
-from mirror.plan import target_errors
-from mirror.status.observe import status
+from kafka_mirror.__main__ import main
+from kafka_mirror.alerts.check import check, observe_for_alerts
+from kafka_mirror.alerts.state import AlertState
+from kafka_mirror.plan import target_errors
+from kafka_mirror.status.observe import status
 from services.oracle import Record
 from services.ports import free_ports
 from tests.integration.second_disk import SecondDisk

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.errors import MirrorError
-from mirror.sync.step import STEPS, run_step
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.sync.step import STEPS, run_step
 from tests.integration.consumers import set_offsets
 
 SECONDS = 2.0

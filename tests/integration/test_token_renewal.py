@@ -8,8 +8,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from mirror.__main__ import main
-from mirror.logins import LoginToken, TokenProvider
+from kafka_mirror.__main__ import main
+from kafka_mirror.logins import LoginToken, TokenProvider
 from services.kafka import KafkaCluster, Listener
 from services.oracle import Side
 from services.tokens import AUDIENCE, TokenEndpoint, unsigned_token

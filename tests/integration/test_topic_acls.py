@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror.errors import AuthorizationRefused
-from mirror.sync.step import run_step
+from kafka_mirror.errors import AuthorizationRefused
+from kafka_mirror.sync.step import run_step
 from services.oracle import OracleError, Record
 from tests.integration.access import acl
 from tests.waiting import eventually

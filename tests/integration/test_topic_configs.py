@@ -2,9 +2,9 @@
 
 import pytest
 
-from mirror.errors import ClusterUnreachable
-from mirror.sync.step import run_step
-from mirror.sync.topic_configs import step
+from kafka_mirror.errors import ClusterUnreachable
+from kafka_mirror.sync.step import run_step
+from kafka_mirror.sync.topic_configs import step
 from tests.waiting import eventually
 
 

@@ -6,11 +6,11 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
-from mirror.cutover import move_groups
-from mirror.cutover.move import move_of
-from mirror.cutover.steps import DONE, STOPPED, WAITING
-from mirror.cutover.wave import Wave
-from mirror.kafka.group_transaction import GroupTransaction
+from kafka_mirror.cutover import move_groups
+from kafka_mirror.cutover.move import move_of
+from kafka_mirror.cutover.steps import DONE, STOPPED, WAITING
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.kafka.group_transaction import GroupTransaction
 from tests.integration.consumers import committed, set_offsets
 from tests.waiting import PATIENCE
 from tests.wave_notes import NotesInMemory, step_options

@@ -6,17 +6,17 @@ import sys
 
 import pytest
 
-from mirror.copy.batches.target import BatchProducer
-from mirror.cutover.run import roll_back, run_wave, stored_waves
-from mirror.cutover.steps import FAILOVER, MOVE_GROUPS, StepOptions
-from mirror.cutover.wave import Wave
-from mirror.cutover.wave_record import OPENED, ROLLED_BACK
-from mirror.errors import MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
-from mirror.formats.control import MOVED
-from mirror.kafka.control import Control
-from mirror.kafka.group_transaction import GroupTransaction
-from mirror.sync.groups.checkpoints import emit
-from mirror.sync.groups.context import group_context
+from kafka_mirror.copy.batches.target import BatchProducer
+from kafka_mirror.cutover.run import roll_back, run_wave, stored_waves
+from kafka_mirror.cutover.steps import FAILOVER, MOVE_GROUPS, StepOptions
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK
+from kafka_mirror.errors import MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
+from kafka_mirror.formats.control import MOVED
+from kafka_mirror.kafka.control import Control
+from kafka_mirror.kafka.group_transaction import GroupTransaction
+from kafka_mirror.sync.groups.checkpoints import emit
+from kafka_mirror.sync.groups.context import group_context
 from services.oracle import Record
 from tests.integration.consumers import committed, set_offsets
 
@@ -210,7 +210,7 @@ def test_a_process_that_is_frozen_in_a_step_and_rolled_back_meanwhile_leaves_not
     command = ["cutover", "run", "--flow", mirroring.pair.flow, "--topics", parcels, "--wave", "w", "--quiet-seconds", "1", "--reason", "r"]
     said = []
     with subprocess.Popen(
-        [sys.executable, "-m", "mirror", "--config", str(file), *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [sys.executable, "-m", "kafka_mirror", "--config", str(file), *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as running:
         try:
             for line in running.stdout:

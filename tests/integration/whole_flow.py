@@ -1,7 +1,7 @@
 """Every step of a flow once, on clusters of any release: what stands on the target afterwards."""
 
-from mirror.__main__ import main
-from mirror.config import load
+from kafka_mirror.__main__ import main
+from kafka_mirror.config import load
 from tests.integration.conftest import Mirroring
 from tests.integration.consumers import committed, set_offsets
 

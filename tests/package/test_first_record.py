@@ -28,7 +28,7 @@ INSTALL = "airflow-kafka-mirror[all]"
 """The first command is `pip install "airflow-kafka-mirror[all]"`; here the wheel, with the locked packages of what it asks for."""
 POOLS = "kafka-mirror pools | airflow pools import /dev/stdin"
 UNPAUSE = r"airflow dags unpause --yes --treat-dag-id-as-regex '\.copy$'"
-DAG_FILE = "from mirror.airflow.dags import mirror_dags\nglobals().update(mirror_dags(flows='{}'))\n"
+DAG_FILE = "from kafka_mirror.airflow.dags import mirror_dags\nglobals().update(mirror_dags(flows='{}'))\n"
 USERS_OWN = ("psycopg2-binary", "asyncpg", "apache-airflow-providers-git")
 """What an Airflow on PostgreSQL with a Git bundle has before."""
 SUBDIR = "airflow/dags"

@@ -11,8 +11,8 @@ from zipfile import ZipFile
 import jsonschema
 import pytest
 
-import mirror
-from mirror.provider import get_provider_info
+import kafka_mirror
+from kafka_mirror.provider import get_provider_info
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from tests.package.environment import LOCKED, ROOT, Environment, build_wheel, closure, locked
@@ -21,15 +21,15 @@ from tests.package.environment import LOCKED, ROOT, Environment, build_wheel, cl
 @pytest.fixture(scope="module")
 def distribution(wheel: Path) -> Distribution:
     """What the wheel says of itself."""
-    return PathDistribution(ZipPath(wheel, f"airflow_kafka_mirror-{mirror.__version__}.dist-info/"))  # type: ignore[arg-type]
+    return PathDistribution(ZipPath(wheel, f"airflow_kafka_mirror-{kafka_mirror.__version__}.dist-info/"))  # type: ignore[arg-type]
 
 
 def test_everything_of_the_library_and_the_spark_programs_are_in_the_wheel(wheel: Path) -> None:
     packed = set(ZipFile(wheel).namelist())
-    library = {path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include" / "mirror").rglob("*") if path.is_file()}
-    jobs = {f"mirror/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "jobs").glob("*.*")}
-    assert {"mirror/py.typed", "mirror/web/templates/base.html", "mirror/web/static/page.css"} <= library
-    assert {name for name in packed if name.startswith("mirror/")} == {name for name in library if "__pycache__" not in name} | jobs
+    library = {path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include" / "kafka_mirror").rglob("*") if path.is_file()}
+    jobs = {f"kafka_mirror/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "jobs").glob("*.*")}
+    assert {"kafka_mirror/py.typed", "kafka_mirror/web/templates/base.html", "kafka_mirror/web/static/page.css"} <= library
+    assert {name for name in packed if name.startswith("kafka_mirror/")} == {name for name in library if "__pycache__" not in name} | jobs
 
 
 def test_image_builds_the_same_wheel_from_what_is_copied_into_it(wheel: Path, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_version_is_that_of_the_library_and_of_the_changelog(distribution: Distr
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     newest = re.search(r"^## \[?(\d[^\]\s]*)", changelog, flags=re.MULTILINE)
     assert newest is not None
-    assert newest[1] == distribution.version == mirror.__version__
+    assert newest[1] == distribution.version == kafka_mirror.__version__
 
 
 def test_airflow_takes_what_it_is_told_of_the_provider(distribution: Distribution) -> None:
@@ -61,9 +61,9 @@ def test_what_the_wheel_asks_for_is_locked_within_its_ranges(distribution: Distr
 
 
 def test_the_command_is_installed_and_calls_itself_by_its_name(command_line: Environment, tmp_path: Path) -> None:
-    assert command_line.run("kafka-mirror", "--version").stdout == f"airflow-kafka-mirror {mirror.__version__}\n"
+    assert command_line.run("kafka-mirror", "--version").stdout == f"airflow-kafka-mirror {kafka_mirror.__version__}\n"
     assert command_line.run("kafka-mirror", "--help").stdout.startswith("usage: kafka-mirror ")
-    assert command_line.run("python", "-m", "mirror", "--help").stdout.startswith("usage: python -m mirror ")
+    assert command_line.run("python", "-m", "kafka_mirror", "--help").stdout.startswith("usage: python -m kafka_mirror ")
     refused = command_line.run("kafka-mirror", "plan", "--config", str(tmp_path / "none"), "--what", check=False)
     assert (refused.returncode, "See kafka-mirror plan --help." in refused.stderr) == (2, True)
 

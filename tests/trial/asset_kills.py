@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from mirror.config import load
-from mirror.config.pools import pools
+from kafka_mirror.config import load
+from kafka_mirror.config.pools import pools
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record

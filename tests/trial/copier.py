@@ -7,11 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-from mirror.config import Flow, load
-from mirror.copy.run import copy_in_process
-from mirror.errors import MirrorError
-from mirror.plan.run import plan
-from mirror.sync.step import run_step
+from kafka_mirror.config import Flow, load
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.plan.run import plan
+from kafka_mirror.sync.step import run_step
 
 COPY, CHECKPOINTS = "copy", "checkpoints"
 _PAUSE_SECONDS = 0.3

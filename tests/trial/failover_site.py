@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from mirror.config import Flow, load
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.config import Flow, load
+from kafka_mirror.offsets.partition import TopicPartition
 from services.java import java_command
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record

@@ -9,16 +9,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mirror.cutover.export_format import LINES, OPEN_LINES
-from mirror.cutover.failover_survey import survey_failover
-from mirror.cutover.missing_document import MissingListing
-from mirror.cutover.report import WaveReport
-from mirror.cutover.run import stored_waves
-from mirror.cutover.source_comparison import compare_source
-from mirror.cutover.steps import FAILOVER_STEPS, PREFLIGHT
-from mirror.cutover.wave import Wave
-from mirror.errors import FlowClosed
-from mirror.plan.run import plan
+from kafka_mirror.cutover.export_format import LINES, OPEN_LINES
+from kafka_mirror.cutover.failover_survey import survey_failover
+from kafka_mirror.cutover.missing_document import MissingListing
+from kafka_mirror.cutover.report import WaveReport
+from kafka_mirror.cutover.run import stored_waves
+from kafka_mirror.cutover.source_comparison import compare_source
+from kafka_mirror.cutover.steps import FAILOVER_STEPS, PREFLIGHT
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.errors import FlowClosed
+from kafka_mirror.plan.run import plan
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.trial.applications import Library, libraries

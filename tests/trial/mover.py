@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mirror.config import load
-from mirror.copy.batches.target import BatchProducer
-from mirror.cutover.run import roll_back, run_wave
-from mirror.cutover.steps import DONE, OPEN, WAITING, StepOptions
-from mirror.cutover.wave import Wave, patterns
-from mirror.errors import MirrorError
-from mirror.formats.control import MOVED, Decision
-from mirror.kafka.control import Control
+from kafka_mirror.config import load
+from kafka_mirror.copy.batches.target import BatchProducer
+from kafka_mirror.cutover.run import roll_back, run_wave
+from kafka_mirror.cutover.steps import DONE, OPEN, WAITING, StepOptions
+from kafka_mirror.cutover.wave import Wave, patterns
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.control import MOVED, Decision
+from kafka_mirror.kafka.control import Control
 
 LANE_DEATH, LEDGER_DEATH, MOVED_DEATH = "behind its first lane", "in front of the control topic", "behind the control topic"
 DEATHS = (LANE_DEATH, LEDGER_DEATH, MOVED_DEATH)

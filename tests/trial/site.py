@@ -157,7 +157,7 @@ class TrialSite:
 
     def copy(self) -> None:
         """A copy of both flows, as their schedule makes one each minute. Raises CalledProcessError with what it said."""
-        command = [sys.executable, "-m", "mirror", "--config", str(self.config), "copy", "--without-spark"]
+        command = [sys.executable, "-m", "kafka_mirror", "--config", str(self.config), "copy", "--without-spark"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "include")}
         subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, TopicPartition
 
-from mirror.config.policies import replication_policy
-from mirror.cutover.steps import DONE
-from mirror.cutover.wave_record import RUNNING, decode_wave
-from mirror.formats.control import WAVE, decode
+from kafka_mirror.config.policies import replication_policy
+from kafka_mirror.cutover.steps import DONE
+from kafka_mirror.cutover.wave_record import RUNNING, decode_wave
+from kafka_mirror.formats.control import WAVE, decode
 
 if TYPE_CHECKING:
-    from mirror.config import Flow
+    from kafka_mirror.config import Flow
 
 _POLL_SECONDS = 0.05
 

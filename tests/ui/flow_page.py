@@ -52,8 +52,8 @@ class Shown:
         return f"{self.airflow.url}{self.path}{parameters}"
 
     def mirror(self, *arguments: str) -> None:
-        """Runs `python -m mirror`."""
-        command = [sys.executable, "-m", "mirror", "--config", str(self.configuration), *arguments]
+        """Runs `python -m kafka_mirror`."""
+        command = [sys.executable, "-m", "kafka_mirror", "--config", str(self.configuration), *arguments]
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "include")}
         subprocess.run(command, check=True, env=environment, capture_output=True, timeout=180)
 

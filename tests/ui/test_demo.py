@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from mirror.config import load
-from mirror.decide.request import DecisionRequest
-from mirror.decide.run import decide
-from mirror.formats.control import ACCEPT_GAP
+from kafka_mirror.config import load
+from kafka_mirror.decide.request import DecisionRequest
+from kafka_mirror.decide.run import decide
+from kafka_mirror.formats.control import ACCEPT_GAP
 from services.demo.settings import DOWNSTREAM, FLOW
 from services.demo.shop import RETURNS
 from tests.ui.conftest import ROOT
@@ -57,7 +57,7 @@ def test_a_dag_that_reads_a_topic_starts_by_the_last_hour_that_is_complete(demo:
 
 
 def test_every_line_to_try_by_hand_runs_as_it_is_pasted(demo: Any, report: str) -> None:
-    pasted = re.findall(r"^  (export PYTHONPATH=include MIRROR_CONFIG=.+|\.venv/bin/python -m mirror .+)$", report, re.MULTILINE)
+    pasted = re.findall(r"^  (export PYTHONPATH=include MIRROR_CONFIG=.+|\.venv/bin/python -m kafka_mirror .+)$", report, re.MULTILINE)
     assert [line.split()[3:4] for line in pasted[1:]] == [["status"], ["audit"], ["translate"], ["decide"]]
     for line in pasted[1:]:
         shown = f"{line} --dry-run" if " decide " in line else line  # the gap is decided in Airflow's UI, below

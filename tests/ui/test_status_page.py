@@ -14,8 +14,8 @@ import httpx
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from mirror.config import load
-from mirror.config.pools import pools
+from kafka_mirror.config import load
+from kafka_mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster

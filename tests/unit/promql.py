@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mirror.web.metric_names import METRICS
+from kafka_mirror.web.metric_names import METRICS
 
 ROOT = Path(__file__).parents[2]
 MONITORING = ROOT / "monitoring"

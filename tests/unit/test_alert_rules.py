@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from mirror.errors import runbook
-from mirror.status import status
-from mirror.web.metric_names import FLOW_LABELS
+from kafka_mirror.errors import runbook
+from kafka_mirror.status import status
+from kafka_mirror.web.metric_names import FLOW_LABELS
 from tests.unit import promql
 from tests.unit.promql import BY_SAMPLE, MONITORING, grouping_labels, metrics_and_labels, promtool
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from mirror.client import MirrorClient, OffsetAndMetadata, newest
-from mirror.errors import ConfigurationError
-from mirror.formats.mm2 import Checkpoint
-from mirror.offsets.partition import TopicPartition
-from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
+from kafka_mirror.client import MirrorClient, OffsetAndMetadata, newest
+from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.formats.mm2 import Checkpoint
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 
 BOOTSTRAP = {"bootstrap.servers": "127.0.0.1:1"}
 

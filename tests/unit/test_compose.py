@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mirror import __version__
+from kafka_mirror import __version__
 from tests.unit.test_imports import CLIENTS, at_import_time, imports
 
 ROOT = Path(__file__).parents[2]
@@ -149,7 +149,7 @@ def reaches_kafka(path: Path, runs_functions: bool) -> bool:
         for module in set(imports(tree if runs_functions else at_import_time(tree))):
             if module.split(".")[0] in CLIENTS:
                 return True
-            found = source_of(module) if module.startswith("mirror") else None
+            found = source_of(module) if module.startswith("kafka_mirror") else None
             if found is not None and found not in seen:
                 seen.add(found)
                 waiting.append(found)
@@ -158,7 +158,7 @@ def reaches_kafka(path: Path, runs_functions: bool) -> bool:
 
 def run_by(name: str) -> tuple[list[Path], bool]:
     """The mirror's files that a service runs, and whether it calls what is in them or only reads them."""
-    library = ROOT / "include" / "mirror"
+    library = ROOT / "include" / "kafka_mirror"
     match name:
         case "scheduler":  # with LocalExecutor the tasks are its children
             return [*(ROOT / "dags").glob("*.py"), *library.glob("airflow/dags/*.py")], True
@@ -170,7 +170,7 @@ def run_by(name: str) -> tuple[list[Path], bool]:
             return [library / "web" / "plugin.py"], True
         case "init":
             script = (ROOT / SERVICES[name]["command"][0]).read_text(encoding="utf-8")
-            return [library / "cli" / f"{command}.py" for command in re.findall(r"python -m mirror (\w+)", script)], True
+            return [library / "cli" / f"{command}.py" for command in re.findall(r"python -m kafka_mirror (\w+)", script)], True
         case "retention":  # Airflow's own commands, which load the plugin as every process does
             return [library / "web" / "plugin.py"], False
     raise AssertionError(f"What of the mirror does {name} run?")

@@ -39,7 +39,7 @@ def program(directory: Path, name: str, script: str) -> None:
 
 
 class Stand:
-    """A directory with an `airflow` that notes how it was called, and the mirror as `python -m mirror`."""
+    """A directory with an `airflow` that notes how it was called, and the mirror as `python -m kafka_mirror`."""
 
     def __init__(self, home: Path) -> None:
         self.home, self.programs, self.notes = home, home / "bin", home / "notes"
@@ -120,7 +120,7 @@ def test_spark_that_stays_runs_beside_the_scheduler_where_it_has_cores_and_is_st
     assert "scheduler --skip-serve-logs" in stand.calls
     serving = [call for call in stand.calls if "spark serve" in call]
     assert len(serving) >= 2
-    assert re.fullmatch(r"token-1 -m mirror spark serve --cores 2 --memory 600m --token-file /\S+", serving[0])
+    assert re.fullmatch(r"token-1 -m kafka_mirror spark serve --cores 2 --memory 600m --token-file /\S+", serving[0])
     assert {call for call in stand.calls if call.isdecimal()} == {"600"}, "nobody else may read the token"
     assert "sleep 5" in stand.calls
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from mirror.web import json_routes, page_routes
-from mirror.web.metric_names import FLOW_LABELS
-from mirror.web.rendering import PREFIX
+from kafka_mirror.web import json_routes, page_routes
+from kafka_mirror.web.metric_names import FLOW_LABELS
+from kafka_mirror.web.rendering import PREFIX
 from tests.unit.promql import BY_SAMPLE, MONITORING, grouping_labels, metrics_and_labels, promtool
 
 DASHBOARD = json.loads((MONITORING / "grafana-dashboard.json").read_text(encoding="utf-8"))

@@ -23,7 +23,7 @@ def test_glossary_has_the_words_of_our_own() -> None:
 def test_term_has_a_text_the_code_and_the_word_of_mirrormaker_2(term: str) -> None:
     text, code, word = TERMS[term].strip().rpartition("\n\n")[0], *TERMS[term].strip().rpartition("\n\n")[2].split("\n")
     assert 2 <= len(re.findall(r"[.:] |\.$", text)) <= 6
-    assert code.startswith("- Code: `include/mirror/")
+    assert code.startswith("- Code: `include/kafka_mirror/")
     assert word.startswith("- MirrorMaker 2: ")
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from mirror.airflow import tasks  # imports no Airflow
-from mirror.cli.parser import parser
-from mirror.config import load
-from mirror.config.catalogue import CATALOGUE
+from kafka_mirror.airflow import tasks  # imports no Airflow
+from kafka_mirror.cli.parser import parser
+from kafka_mirror.config import load
+from kafka_mirror.config.catalogue import CATALOGUE
 from tests.package.test_first_record import DAG_FILE, INSTALL, POOLS, UNPAUSE
 
 ROOT = Path(__file__).parents[2]
@@ -105,7 +105,7 @@ def test_lists_and_tables_begin_behind_an_empty_line(name: str) -> None:
 
 def test_commands_that_need_no_services_run() -> None:
     script = "\n".join(marked_blocks("reference/command-line.md", "unit"))
-    assert "python -m mirror" in script
+    assert "python -m kafka_mirror" in script
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MIRROR", "PYTHON", "AIRFLOW"))}
     # The page says .venv/bin/python; here it is whatever runs the tests.
     script = script.replace(".venv/bin/python", sys.executable)
@@ -142,7 +142,7 @@ def shown_commands() -> list[str]:
     The commands of errors, in the runbook and in logs, have a test of their own.
     """
     pages = [name for name in NAMES if name not in ("operate/runbook.md", "operate/troubleshooting-logs.md")]
-    shown = {each for name in pages for each in re.findall(r"(?:kafka-mirror|python -m mirror) ((?:->|[^`\n#>|])+)", text_of(name))}
+    shown = {each for name in pages for each in re.findall(r"(?:kafka-mirror|python -m kafka_mirror) ((?:->|[^`\n#>|])+)", text_of(name))}
     return sorted(re.sub(r"[\[\]]", "", each).strip() for each in shown if not each.startswith("<") and not each.strip().endswith("--help"))
 
 
@@ -161,7 +161,9 @@ def test_every_make_target_exists() -> None:
 
 def test_every_kind_of_dag_is_described() -> None:
     described = " ".join(row[0] for row in table_rows(text_of("reference/dags-and-xcom.md")))
-    files = [file for file in (ROOT / "include" / "mirror" / "airflow" / "dags").glob("*.py") if file.stem not in ("__init__", "factory")]
+    files = [
+        file for file in (ROOT / "include" / "kafka_mirror" / "airflow" / "dags").glob("*.py") if file.stem not in ("__init__", "factory")
+    ]
     assert files
     for file in files:
         found = re.search(r"`(?:<flow>\.)?([a-z.-]+)`", file.read_text(encoding="utf-8"))
@@ -174,8 +176,8 @@ def test_every_property_of_ours_that_is_named_exists() -> None:
     assert len(named) > 10
     others = {
         "mirror.configuration",
-        "mirror.client",
-        "mirror.policy.filters",
+        "kafka_mirror.client",
+        "kafka_mirror.policy.filters",
         "mirror.py",
         "mirror.generation",
         "mirror.place",

@@ -29,10 +29,10 @@ Graph = Mapping[str, set[str]]
 
 @cache
 def library() -> dict[str, set[str]]:
-    """Which file imports which, by their names below `mirror`."""
+    """Which file imports which, by their names below `kafka_mirror`."""
     trees = {}
     for path in LIBRARY.rglob("*.py"):
-        name = ".".join(("mirror", *path.relative_to(LIBRARY).with_suffix("").parts)).removesuffix(".__init__")
+        name = ".".join(("kafka_mirror", *path.relative_to(LIBRARY).with_suffix("").parts)).removesuffix(".__init__")
         trees[name] = ast.parse(path.read_text(encoding="utf-8"))
     graph = {name: imported(tree, trees.keys()) - {name} for name, tree in trees.items()}
     return {below(name): set(map(below, others)) for name, others in graph.items()}
@@ -51,7 +51,7 @@ def imported(tree: ast.Module, files: Collection[str]) -> set[str]:
 
 
 def below(module: str) -> str:
-    return module.removeprefix("mirror").removeprefix(".")
+    return module.removeprefix("kafka_mirror").removeprefix(".")
 
 
 def without_type_checking(tree: ast.Module) -> ast.Module:
@@ -113,10 +113,16 @@ def test_import_of_a_later_step_of_the_same_step_and_of_an_unknown_room_climbs()
 
 
 def test_import_inside_a_function_counts_and_one_for_types_does_not() -> None:
-    tree = ast.parse("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import mirror.a\ndef run():\n    import mirror.b\n")
-    assert imported(tree, ["mirror.a", "mirror.b"]) == {"mirror.b"}
+    tree = ast.parse(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import kafka_mirror.a\ndef run():\n    import kafka_mirror.b\n"
+    )
+    assert imported(tree, ["kafka_mirror.a", "kafka_mirror.b"]) == {"kafka_mirror.b"}
 
 
 def test_package_beside_its_module_is_imported_too() -> None:
-    tree = ast.parse("from mirror.a import Name\nfrom mirror.a import b\nfrom mirror.c import d\n")
-    assert imported(tree, ["mirror.a", "mirror.a.b", "mirror.c", "mirror.c.d"]) == {"mirror.a", "mirror.a.b", "mirror.c.d"}
+    tree = ast.parse("from kafka_mirror.a import Name\nfrom kafka_mirror.a import b\nfrom kafka_mirror.c import d\n")
+    assert imported(tree, ["kafka_mirror.a", "kafka_mirror.a.b", "kafka_mirror.c", "kafka_mirror.c.d"]) == {
+        "kafka_mirror.a",
+        "kafka_mirror.a.b",
+        "kafka_mirror.c.d",
+    }

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LIBRARY = ROOT / "include" / "mirror"
+LIBRARY = ROOT / "include" / "kafka_mirror"
 CLIENTS = {"confluent_kafka", "kafka"}
 MOVES_RECORDS = Path("copy/batches")
 """What moves a lane's records, over connections of its own."""
@@ -26,9 +26,18 @@ REGISTRY = "kafka.protocol.api_header"
 """Where it finds the classes of answers, and loses them."""
 PURE = ("offsets", "formats", "policy", "translation", "decisions", "logins", "config")
 ADAPTERS = {
-    *("mirror.kafka", "mirror.spark", "mirror.sync", "mirror.plan", "mirror.copy", "mirror.audit", "mirror.decide", "mirror.status"),
-    *("mirror.backfill", "mirror.alerts", "mirror.cutover", "mirror.migration"),
-    *("mirror.airflow", "mirror.cli", "mirror.web", "mirror.client"),
+    *(
+        "kafka_mirror.kafka",
+        "kafka_mirror.spark",
+        "kafka_mirror.sync",
+        "kafka_mirror.plan",
+        "kafka_mirror.copy",
+        "kafka_mirror.audit",
+        "kafka_mirror.decide",
+        "kafka_mirror.status",
+    ),
+    *("mirror.backfill", "kafka_mirror.alerts", "kafka_mirror.cutover", "kafka_mirror.migration"),
+    *("kafka_mirror.airflow", "kafka_mirror.cli", "kafka_mirror.web", "kafka_mirror.client"),
 }
 AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "report.py"}
 """The audit's modules that are pure; the others read."""
@@ -70,8 +79,14 @@ CUTOVER_ADAPTERS = {
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""
 VALUES_AND_COMPARISONS = {
-    *("mirror.audit.model", "mirror.kafka.model", "mirror.plan.target_checks", "mirror.status.status", "mirror.sync.config_diff"),
-    "mirror.sync.groups.group_move",
+    *(
+        "kafka_mirror.audit.model",
+        "kafka_mirror.kafka.model",
+        "kafka_mirror.plan.target_checks",
+        "kafka_mirror.status.status",
+        "kafka_mirror.sync.config_diff",
+    ),
+    "kafka_mirror.sync.groups.group_move",
 }
 """Modules of adapting rooms that ask no cluster, and that the cutover's judgement is made of."""
 AIRFLOW_OF_THE_PAGE = Path("web/airflow_view.py")
@@ -133,12 +148,12 @@ def asks_clusters(module: str) -> bool:
     """Whether it belongs to what asks clusters, as the cutover's judgement must not."""
     if any(within(module, each) for each in VALUES_AND_COMPARISONS):
         return False
-    surveys = {f"mirror.cutover.{Path(name).stem}" for name in CUTOVER_ADAPTERS}
-    return any(within(module, each) for each in (ADAPTERS - {"mirror.cutover"}) | surveys)
+    surveys = {f"kafka_mirror.cutover.{Path(name).stem}" for name in CUTOVER_ADAPTERS}
+    return any(within(module, each) for each in (ADAPTERS - {"kafka_mirror.cutover"}) | surveys)
 
 
 def refused(relative: Path, module: str) -> bool:
-    """Whether include/mirror/<relative> must not import the module."""
+    """Whether include/kafka_mirror/<relative> must not import the module."""
     top = module.split(".")[0]
     package = relative.parts[0]
     if top == "airflow":
@@ -150,7 +165,7 @@ def refused(relative: Path, module: str) -> bool:
         return is_unused(relative, module) or (package != "kafka" and relative.parent != MOVES_RECORDS)
     if top in ("services", "tests", "tools", "dags", "jobs", "plugins"):
         return True
-    if within(module, "mirror.airflow"):
+    if within(module, "kafka_mirror.airflow"):
         return package not in ("airflow", "__main__.py") and relative != AIRFLOW_OF_THE_PAGE
     if top in ("fastapi", "starlette", "jinja2", "pydantic"):
         return package != "web"
@@ -168,10 +183,10 @@ def asks_though_pure(relative: Path, module: str) -> bool:
     """Whether a file whose place is pure imports what asks clusters, or one below the flows what knows them."""
     package = relative.parts[0]
     if package == "audit" and relative.name in AUDIT_CORE:
-        return any(within(module, adapter) for adapter in ADAPTERS - {"mirror.audit"})
+        return any(within(module, adapter) for adapter in ADAPTERS - {"kafka_mirror.audit"})
     if package == "cutover" and relative.name not in CUTOVER_ADAPTERS:
         return asks_clusters(module)
-    knows_flows = package in BELOW_FLOWS and within(module, "mirror.config")
+    knows_flows = package in BELOW_FLOWS and within(module, "kafka_mirror.config")
     return knows_flows or (package in PURE and any(within(module, adapter) for adapter in ADAPTERS))
 
 
@@ -196,7 +211,7 @@ def test_airflows_private_attributes_are_used_in_one_module_alone(relative: Path
 @pytest.mark.parametrize("path", [*sorted((ROOT / "plugins").glob("*.py")), LIBRARY / PLUGIN], ids=lambda path: path.name)
 def test_plugin_that_every_task_loads_imports_nothing_but_airflows_base_class(path: Path) -> None:
     tree = at_import_time(ast.parse(path.read_text(encoding="utf-8")))
-    known = ("airflow.plugins_manager", "functools", "importlib.metadata", "importlib.util", "mirror.web.plugin", "typing")
+    known = ("airflow.plugins_manager", "functools", "importlib.metadata", "importlib.util", "kafka_mirror.web.plugin", "typing")
     assert [module for module in imports(tree) if not any(within(module, each) for each in known)] == []
     # With it come its packages: none of them brings anything but the standard library.
     library = [
@@ -230,22 +245,22 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
         ("copy/batches/source.py", "kafka.errors", False),
         ("copy/run.py", "confluent_kafka.admin", True),
         ("sync/topics.py", "kafka", True),
-        ("kafka/cluster.py", "mirror.config.flow", True),
-        ("sync/flow_clusters.py", "mirror.config.flow", False),
-        ("offsets/map.py", "mirror.kafka.cluster", True),
-        ("offsets/map.py", "mirror.errors", False),
-        ("audit/digest.py", "mirror.kafka.reader", True),
-        ("audit/reader.py", "mirror.kafka.reader", False),
-        ("cutover/groups.py", "mirror.kafka.groups", True),
-        ("cutover/groups.py", "mirror.kafka.model", False),
-        ("cutover/groups.py", "mirror.cutover.group_survey", True),
-        ("cutover/group_survey.py", "mirror.kafka.groups", False),
-        ("policy/lineage.py", "mirror.client", True),
-        ("client.py", "mirror.kafka.cluster", False),
+        ("kafka/cluster.py", "kafka_mirror.config.flow", True),
+        ("sync/flow_clusters.py", "kafka_mirror.config.flow", False),
+        ("offsets/map.py", "kafka_mirror.kafka.cluster", True),
+        ("offsets/map.py", "kafka_mirror.errors", False),
+        ("audit/digest.py", "kafka_mirror.kafka.reader", True),
+        ("audit/reader.py", "kafka_mirror.kafka.reader", False),
+        ("cutover/groups.py", "kafka_mirror.kafka.groups", True),
+        ("cutover/groups.py", "kafka_mirror.kafka.model", False),
+        ("cutover/groups.py", "kafka_mirror.cutover.group_survey", True),
+        ("cutover/group_survey.py", "kafka_mirror.kafka.groups", False),
+        ("policy/lineage.py", "kafka_mirror.client", True),
+        ("client.py", "kafka_mirror.kafka.cluster", False),
         ("client.py", "confluent_kafka", True),
-        ("copy/run.py", "mirror.airflow.copy", True),
+        ("copy/run.py", "kafka_mirror.airflow.copy", True),
         ("copy/run.py", "services.kafka", True),
-        ("sync/topics.py", "mirror.kafka.cluster", False),
+        ("sync/topics.py", "kafka_mirror.kafka.cluster", False),
         ("web/page.py", "airflow.models.log", True),
         ("web/airflow_view.py", "airflow.models.log", True),
         ("airflow/compat.py", "airflow.models.log", False),
@@ -254,8 +269,8 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
         ("airflow/tasks.py", "airflow.sdk.TaskInstanceState", False),
         ("airflow/tasks.py", "airflow.sdk.definitions", True),
         ("airflow/spark_hook.py", "airflow.providers.apache.spark.hooks.spark_submit.SparkSubmitHook", False),
-        ("web/airflow_view.py", "mirror.airflow.compat", False),
-        ("web/page.py", "mirror.airflow.tasks", True),
+        ("web/airflow_view.py", "kafka_mirror.airflow.compat", False),
+        ("web/page.py", "kafka_mirror.airflow.tasks", True),
         ("web/page.py", "fastapi", False),
         ("status/snapshot.py", "fastapi", True),
     ],

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mirror.cli.parser import parser
-from mirror.cutover import steps
+from kafka_mirror.cli.parser import parser
+from kafka_mirror.cutover import steps
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def test_make_targets_exist() -> None:
 def test_steps_of_a_cutover_are_those_that_it_has() -> None:
     (listed,) = re.findall(r"Its steps: ([a-z, -]+)\.", README)
     assert tuple(listed.split(", ")) == steps.STEPS
-    assert (ROOT / "include" / "mirror" / "airflow" / "dags" / "cutover.py").exists()
+    assert (ROOT / "include" / "kafka_mirror" / "airflow" / "dags" / "cutover.py").exists()
 
 
 def test_commands_are_understood() -> None:

@@ -26,12 +26,12 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from mirror.kafka.broker_connection import BrokerConnection
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.kafka.broker_connection import BrokerConnection
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 
 ROOT = Path(__file__).parents[2]
-LIBRARY = ROOT / "include" / "mirror"
+LIBRARY = ROOT / "include" / "kafka_mirror"
 ROOMS = ("airflow", "plan", "spark", "copy")
 """With dags/ and jobs/, where a record's way leads through; the adapters of kafka/ and what knows no cluster are its tools."""
 DAG, ORDERS, REMOTE, LEDGER, CONTROL = "east-to-west.copy", "orders", "east.orders", "mm2-ledger.east.internal", "mm2-control.east.internal"
@@ -105,8 +105,8 @@ class Brokers:
         return [topic.name for request in self.west.of(ProduceRequest) for topic in request.topic_data]
 
     def ledger_record(self) -> Any:
-        from mirror.formats.ledger import LedgerRecord, Writer
-        from mirror.offsets.map import OffsetMap, Run
+        from kafka_mirror.formats.ledger import LedgerRecord, Writer
+        from kafka_mirror.offsets.map import OffsetMap, Run
 
         writer = Writer("", "elsewhere", "an earlier run", datetime.now(UTC))
         offsets = OffsetMap().extended((Run(0, 0, 5),))
@@ -128,7 +128,7 @@ class FollowedConnection(BrokerConnection):
 
 
 class MemoryCluster:
-    """What a plan and a lane ask of `mirror.kafka.cluster.Cluster`."""
+    """What a plan and a lane ask of `kafka_mirror.kafka.cluster.Cluster`."""
 
     def __init__(self, alias: str, settings: Mapping[str, Any], timeout: float = 1.0, needs: object = None) -> None:
         self.alias, self.timeout = alias, timeout
@@ -156,7 +156,7 @@ class MemoryCluster:
         return [ORDERS] if self.alias == "east" else [REMOTE, LEDGER, CONTROL]
 
     def listing(self) -> Any:
-        from mirror.kafka.cluster import TopicListing
+        from kafka_mirror.kafka.cluster import TopicListing
 
         WAY.met()
         return TopicListing(frozenset(self.names()), {})
@@ -169,7 +169,7 @@ class MemoryCluster:
         WAY.met()
 
     def topics(self, names: Iterable[str], errors: object = None, operation: str = "DESCRIBE") -> dict[str, Any]:
-        from mirror.kafka.model import Partition, Topic
+        from kafka_mirror.kafka.model import Partition, Topic
 
         WAY.met()
         return {name: Topic(name, f"id-{name}", (Partition(0, 1, (1,), (1,)),)) for name in names}
@@ -187,14 +187,14 @@ class MemoryCluster:
         return dict.fromkeys(partitions, 0) if at == "earliest" else BROKERS.ends(self.alias, partitions)
 
     def log_offsets(self, partitions: Iterable[Any], errors: object = None, committed: bool = True) -> dict[Any, Any]:
-        from mirror.kafka.model import LogOffsets
+        from kafka_mirror.kafka.model import LogOffsets
 
         WAY.met()
         return {tp: LogOffsets(0, end, end, 0) for tp, end in BROKERS.ends(self.alias, partitions).items()}
 
 
 class MemoryLedger:
-    """What a plan and a lane ask of `mirror.kafka.ledger.Ledger`."""
+    """What a plan and a lane ask of `kafka_mirror.kafka.ledger.Ledger`."""
 
     def __init__(self, topic: str, lanes: int, target: object, settings: object) -> None:
         self.topic, self.lanes = topic, lanes
@@ -203,21 +203,21 @@ class MemoryLedger:
         return f"id-{LEDGER}"
 
     def read(self) -> Any:
-        from mirror.kafka.ledger import LedgerView
-        from mirror.offsets.partition import TopicPartition
+        from kafka_mirror.kafka.ledger import LedgerView
+        from kafka_mirror.offsets.partition import TopicPartition
 
         WAY.met()
         return LedgerView({TopicPartition(ORDERS, 0): BROKERS.ledger_record()})
 
     def read_fenced(self, lane: int) -> Any:
-        from mirror.kafka.ledger import FencedLane
+        from kafka_mirror.kafka.ledger import FencedLane
 
         WAY.met()
         return FencedLane(self.read().records, 0)
 
 
 class MemoryControl:
-    """What a plan asks of `mirror.kafka.control.Control`."""
+    """What a plan asks of `kafka_mirror.kafka.control.Control`."""
 
     read_end = 0
 
@@ -228,8 +228,8 @@ class MemoryControl:
         return True
 
     def read(self) -> tuple[Any, ...]:
-        from mirror.formats.control import LEDGER as OF_THE_LEDGER
-        from mirror.formats.control import Decision
+        from kafka_mirror.formats.control import LEDGER as OF_THE_LEDGER
+        from kafka_mirror.formats.control import Decision
 
         WAY.met()
         return (Decision(OF_THE_LEDGER, "plan", datetime.now(UTC), "the ledger of this flow", ledger_id=f"id-{LEDGER}"),)
@@ -310,24 +310,24 @@ def run_tasks(flow_dag: Any, xcom: dict[str, Any]) -> None:
 
     instance = SimpleNamespace(try_number=1, max_tries=3, xcom_pull=pulled)
     run = SimpleNamespace(run_type="scheduled", dag_id=DAG, run_id="one record")
-    replace({"mirror.airflow.tasks:get_current_context": lambda: {"params": {}, "dag_run": run, "ti": instance}})
+    replace({"kafka_mirror.airflow.tasks:get_current_context": lambda: {"params": {}, "dag_run": run, "ti": instance}})
     plan, copy = flow_dag.get_task("plan"), flow_dag.get_task("copy")
     xcom["plan"] = plan.python_callable(*plan.op_args)
     xcom["copy"] = copy.execute({})
 
 
 STAND_INS = {
-    "mirror.airflow.dags.copy:chain": chained,
-    "mirror.airflow.dags:get_parsing_context": lambda: SimpleNamespace(dag_id=DAG),  # as in the process of a task
+    "kafka_mirror.airflow.dags.copy:chain": chained,
+    "kafka_mirror.airflow.dags:get_parsing_context": lambda: SimpleNamespace(dag_id=DAG),  # as in the process of a task
     "threading:Thread": FollowedThread,
-    "mirror.sync.flow_clusters:Cluster": MemoryCluster,
-    "mirror.sync.flow_clusters:Ledger": MemoryLedger,
-    "mirror.sync.flow_clusters:Control": MemoryControl,
-    "mirror.copy.lane_protocol:Cluster": MemoryCluster,
-    "mirror.copy.lane_preflight:Ledger": MemoryLedger,
-    "mirror.copy.lane_preflight:BoundedReader": MemoryReader,
-    "mirror.kafka.broker_pool:BrokerConnection": FollowedConnection,
-    "mirror.copy.throttle:LOOK_EVERY_SECONDS": 3600.0,  # however slow this machine is: a lane that is done before asks nothing
+    "kafka_mirror.sync.flow_clusters:Cluster": MemoryCluster,
+    "kafka_mirror.sync.flow_clusters:Ledger": MemoryLedger,
+    "kafka_mirror.sync.flow_clusters:Control": MemoryControl,
+    "kafka_mirror.copy.lane_protocol:Cluster": MemoryCluster,
+    "kafka_mirror.copy.lane_preflight:Ledger": MemoryLedger,
+    "kafka_mirror.copy.lane_preflight:BoundedReader": MemoryReader,
+    "kafka_mirror.kafka.broker_pool:BrokerConnection": FollowedConnection,
+    "kafka_mirror.copy.throttle:LOOK_EVERY_SECONDS": 3600.0,  # however slow this machine is: a lane that is done before asks nothing
 }
 
 
@@ -335,7 +335,7 @@ def main() -> None:
     """Follows the record."""
     for room in ROOMS:
         for path in sorted((LIBRARY / room).rglob("*.py")):
-            importlib.import_module(".".join(("mirror", *path.relative_to(LIBRARY).with_suffix("").parts)).removesuffix(".__init__"))
+            importlib.import_module(".".join(("kafka_mirror", *path.relative_to(LIBRARY).with_suffix("").parts)).removesuffix(".__init__"))
     replace(STAND_INS)
     SparkSubmitHook.submit = submit  # type: ignore[method-assign]
     threading.setprofile(WAY.trace)

@@ -3,9 +3,9 @@
 import argparse
 from collections.abc import Collection, Iterator
 
-from mirror.cli.help import EXAMPLES
-from mirror.cli.parser import parser
-from mirror.errors.next_step import SCRIPT
+from kafka_mirror.cli.help import EXAMPLES
+from kafka_mirror.cli.parser import parser
+from kafka_mirror.errors.next_step import SCRIPT
 
 _COMMON = ("--config", "--json", "--verbose", "--flow", "--dry-run")
 

@@ -14,8 +14,8 @@ import dag_tables
 from command_line import markdown_commands
 from rooms import markdown_rooms
 
-from mirror.config.docs import markdown_client_table, markdown_table
-from mirror.web.metric_names import markdown_metrics
+from kafka_mirror.config.docs import markdown_client_table, markdown_table
+from kafka_mirror.web.metric_names import markdown_metrics
 
 DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference"

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-_LIBRARY = Path(__file__).resolve().parents[2] / "include" / "mirror"
+_LIBRARY = Path(__file__).resolve().parents[2] / "include" / "kafka_mirror"
 
 
 def markdown_rooms() -> str:
@@ -25,10 +25,13 @@ def _imports(folder: Path) -> set[str]:
     nodes = [node for file in folder.rglob("*.py") for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
     modules = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
     modules += [
-        f"mirror.{name.name}" for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "mirror" for name in node.names
+        f"kafka_mirror.{name.name}"
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module == "kafka_mirror"
+        for name in node.names
     ]
     modules += [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
-    return {module.split(".")[1] for module in modules if module.startswith("mirror.")}
+    return {module.split(".")[1] for module in modules if module.startswith("kafka_mirror.")}
 
 
 def _first_sentence(folder: Path) -> str:

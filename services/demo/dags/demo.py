@@ -4,9 +4,9 @@ from typing import Any
 
 from airflow.sdk import DAG, PartitionedAssetTimetable, task
 
-from mirror.airflow.assets import asset_of
-from mirror.airflow.dags import mirror_dags
-from mirror.config import load
+from kafka_mirror.airflow.assets import asset_of
+from kafka_mirror.airflow.dags import mirror_dags
+from kafka_mirror.config import load
 
 globals().update(mirror_dags())
 

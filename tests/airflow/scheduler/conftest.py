@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mirror.config import load
-from mirror.config.pools import pools
+from kafka_mirror.config import load
+from kafka_mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.java import ROOT

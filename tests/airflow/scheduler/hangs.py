@@ -49,7 +49,7 @@ def of_lane(module):
     module.LaneCopy.run = hanging
 
 
-PATCHES = {"mirror.watchdog.watch": of_watch, "mirror.plan.run": of_plan, "mirror.copy.lane": of_lane}
+PATCHES = {"kafka_mirror.watchdog.watch": of_watch, "kafka_mirror.plan.run": of_plan, "kafka_mirror.copy.lane": of_lane}
 
 """
 

@@ -13,7 +13,7 @@ from tests.airflow.scheduler.in_airflow import TASKS, InAirflow
 PAGE = ROOT / "docs" / "operate" / "troubleshooting-logs.md"
 BEGINNING = "<!-- From here on: made by tests/airflow/scheduler/test_task_logs.py with MIRROR_WRITE_LOGS=1. -->\n"
 _AT_NIGHT = datetime(2026, 11, 22, 3, 0, 0)  # noqa: DTZ001 — a time of day for the reader, of nowhere
-_OURS = re.compile(r"^(?:airflow\.task\.operators\.)?mirror\.")
+_OURS = re.compile(r"^(?:airflow\.task\.operators\.)?kafka_mirror\.")
 _PLURALS = re.compile(r"\b(partition|offset|record|transaction|lane|topic|error|time)s\b")
 _NUMBER = re.compile(r"\d[\d,.]*(?<=\d)")
 

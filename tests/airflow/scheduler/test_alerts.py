@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mirror.__main__ import main
+from kafka_mirror.__main__ import main
 from services.sinks import HttpSink
 from tests.airflow.scheduler.in_airflow import InAirflow, checked
 from tests.waiting import eventually

@@ -3,7 +3,7 @@
 import time
 from itertools import pairwise
 
-from mirror.formats.mm2 import decode_heartbeat
+from kafka_mirror.formats.mm2 import decode_heartbeat
 from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.oracle import Oracle

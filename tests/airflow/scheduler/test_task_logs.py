@@ -85,7 +85,7 @@ EXPECTED = {
         ],
         "verdict": [
             rf"INFO east->west: run {RUN}: failed: its lanes copied \d+ records, [\d,]+ bytes; \d+ offsets of what was planned are left\.",
-            r"INFO What failed follows, each with what to do next\. .* python -m mirror status --flow 'east->west'\.",
+            r"INFO What failed follows, each with what to do next\. .* python -m kafka_mirror status --flow 'east->west'\.",
             r"ERROR UnexplainedTarget: " + FOREIGN + " Next: ",
         ],
     },

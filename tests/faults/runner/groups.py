@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mirror.config import Flow
-from mirror.errors import ErrorReport
-from mirror.formats import mm2
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.mm2_topics import read_topic
-from mirror.sync.groups.checkpoints import emit
-from mirror.sync.groups.context import GroupContext, group_clusters, group_context
-from mirror.sync.groups.find import with_offsets
-from mirror.sync.groups.offsets import synchronise
-from mirror.sync.groups.translate import translate_groups
+from kafka_mirror.config import Flow
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.formats import mm2
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.mm2_topics import read_topic
+from kafka_mirror.sync.groups.checkpoints import emit
+from kafka_mirror.sync.groups.context import GroupContext, group_clusters, group_context
+from kafka_mirror.sync.groups.find import with_offsets
+from kafka_mirror.sync.groups.offsets import synchronise
+from kafka_mirror.sync.groups.translate import translate_groups
 from tests.faults.runner.translations import Answer
 from tests.integration.consumers import groups_of, set_offsets
 

@@ -4,7 +4,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from mirror.errors import MirrorError
+from kafka_mirror.errors import MirrorError
 from services.oracle import OracleError
 from tests.faults.runner.faults import Fault, Round
 from tests.faults.runner.results import Outcome

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from confluent_kafka import Producer
 
-from mirror.config import load
-from mirror.errors import LanesChanged, LedgerUnsuitable, OtherCluster
-from mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.config import load
+from kafka_mirror.errors import LanesChanged, LedgerUnsuitable, OtherCluster
+from kafka_mirror.offsets.partition import TopicPartition, lane_of
 from tests.integration.guards.runs import changed, only_error, remote_records
 from tests.waiting import PATIENCE
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from mirror.client import MirrorClient
-from mirror.config import load
-from mirror.kafka.cluster import Cluster
-from mirror.sync.step import StepResult, run_step
+from kafka_mirror.client import MirrorClient
+from kafka_mirror.config import load
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.sync.step import StepResult, run_step
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record

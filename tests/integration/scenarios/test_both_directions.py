@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from mirror.config import load
-from mirror.config.policies import topic_selection
-from mirror.errors import TopicGoesRound
-from mirror.policy import IdentityReplicationPolicy
-from mirror.sync.step import run_step
+from kafka_mirror.config import load
+from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.errors import TopicGoesRound
+from kafka_mirror.policy import IdentityReplicationPolicy
+from kafka_mirror.sync.step import run_step
 from tests.integration.scenarios.conftest import Mesh
 
 IDENTITY = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}

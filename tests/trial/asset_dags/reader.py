@@ -6,7 +6,7 @@ from datetime import timedelta
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Asset, PartitionedAssetTimetable
 
-from mirror.airflow.dags import mirror_dags
+from kafka_mirror.airflow.dags import mirror_dags
 
 dags = mirror_dags(kinds=("backfill", "configuration"))
 for dag in dags.values():

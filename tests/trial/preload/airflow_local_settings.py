@@ -3,9 +3,9 @@
 import sys
 from importlib import import_module
 
-from mirror.cutover.steps import STEP_MODULES
+from kafka_mirror.cutover.steps import STEP_MODULES
 
-_MODULES = ("mirror.airflow.dags.cutover", "mirror.cutover.run", "mirror.cutover.report", *STEP_MODULES.values())
+_MODULES = ("kafka_mirror.airflow.dags.cutover", "kafka_mirror.cutover.run", "kafka_mirror.cutover.report", *STEP_MODULES.values())
 
 if "scheduler" in sys.argv:
     for module in _MODULES:

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.airflow import compat
-from mirror.errors import UsageError
+from kafka_mirror.airflow import compat
+from kafka_mirror.errors import UsageError
 
 IMPORTS = [
     (node.module, alias.name)

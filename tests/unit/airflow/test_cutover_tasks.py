@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-from mirror.airflow import cutover
-from mirror.cutover import run
-from mirror.cutover.steps import PLANNED, StepOptions
-from mirror.cutover.wave_record import ROLLED_BACK, UNDER_WAY, WaveRecord
+from kafka_mirror.airflow import cutover
+from kafka_mirror.cutover import run
+from kafka_mirror.cutover.steps import PLANNED, StepOptions
+from kafka_mirror.cutover.wave_record import ROLLED_BACK, UNDER_WAY, WaveRecord
 
 RUN = "ann (run east-to-west.cutover / manual__1)"
 FLOW = SimpleNamespace(name="east->west")

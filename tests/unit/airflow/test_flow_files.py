@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mirror.airflow import flow_files
-from mirror.airflow.deadlines import tell_missed_run
-from mirror.airflow.flow_files import configured_flow, files_of, set_files
-from mirror.airflow.heartbeat_trigger import HeartbeatTrigger
-from mirror.config import load
-from mirror.errors import UsageError
+from kafka_mirror.airflow import flow_files
+from kafka_mirror.airflow.deadlines import tell_missed_run
+from kafka_mirror.airflow.flow_files import configured_flow, files_of, set_files
+from kafka_mirror.airflow.heartbeat_trigger import HeartbeatTrigger
+from kafka_mirror.config import load
+from kafka_mirror.errors import UsageError
 
 LINES = "clusters={0},hub\n{0}.bootstrap.servers=localhost:1\nhub.bootstrap.servers=localhost:2\n{0}->hub.enabled=true\n"
 
@@ -60,7 +60,7 @@ def test_a_triggerer_that_reads_no_dag_file_is_told_the_files(team: Callable[[st
     _, arguments = HeartbeatTrigger("paris->hub", 1.0, [str(paris)]).serialize()
     assert arguments == {"flow": "paris->hub", "until": 1.0, "files": [str(paris)]}
     beats = []
-    monkeypatch.setattr("mirror.sync.heartbeats.beat_until", lambda flow, *_: beats.append(flow.file) or Beats())
+    monkeypatch.setattr("kafka_mirror.sync.heartbeats.beat_until", lambda flow, *_: beats.append(flow.file) or Beats())
     HeartbeatTrigger(**arguments)._beat(None)  # type: ignore[arg-type]
     assert beats == [str(paris)]
 
@@ -71,7 +71,9 @@ def test_the_callback_of_a_deadline_finds_the_flows_notifiers_in_its_files(
     paris = team("paris")
     monkeypatch.setenv("MIRROR_CONFIG", "")
     read = []
-    monkeypatch.setattr("mirror.airflow.deadlines.send_by", lambda _connections, alert: read.append(configured_flow(alert.flow)) or {})
+    monkeypatch.setattr(
+        "kafka_mirror.airflow.deadlines.send_by", lambda _connections, alert: read.append(configured_flow(alert.flow)) or {}
+    )
     run = {"dag_id": "paris-to-hub.copy", "dag_run_id": "one", "state": "running", "logical_date": None}
     context = {"dag_run": run, "deadline": {"deadline_time": "2026-11-21T10:15:00Z"}}
     tell_missed_run("paris->hub", ["pager"], 900, context, [str(paris)])

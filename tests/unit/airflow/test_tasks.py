@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from mirror.airflow import tasks
-from mirror.airflow.tasks import from_xcom, is_plain, to_xcom
+from kafka_mirror.airflow import tasks
+from kafka_mirror.airflow.tasks import from_xcom, is_plain, to_xcom
 
 DOCUMENT = {"topic": ["orders"] * 100, "start": list(range(100))}
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.airflow import compat
+from kafka_mirror.airflow import compat
 
 DAGS = {"paris.copy": "paris", "shared.copy": None}
 """The DAGs that Airflow has, and their teams."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mirror.config import Flow, load
+from kafka_mirror.config import Flow, load
 
 HEAD = (
     "clusters = east, west",

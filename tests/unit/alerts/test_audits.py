@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from mirror.alerts.audits import COUNTED, KEPT, Audits
-from mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
-from mirror.formats.documents import from_document, to_document
-from mirror.offsets.partition import TopicPartition
-from mirror.status.status import GONE, PartitionStatus
+from kafka_mirror.alerts.audits import COUNTED, KEPT, Audits
+from kafka_mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
+from kafka_mirror.formats.documents import from_document, to_document
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.status.status import GONE, PartitionStatus
 from tests.unit.alerts.observations import at, hidden, partition, seen
 
 
@@ -30,8 +30,8 @@ def test_a_difference_is_a_problem_of_its_topic_with_the_first_difference_and_th
     [problem] = [each for each in audits.problems("east->west", 30) if each.opens]
     assert (problem.kind, problem.what, problem.partition) == ("AuditMismatch", "orders", 1)
     assert problem.detail == "orders-1: changed value at source offset 4, east.orders-1@4 (audit of 2026-11-21 12:00 UTC)"
-    assert "python -m mirror audit --flow 'east->west'" in problem.next.text
-    assert problem.next.commands == ("python -m mirror audit --flow 'east->west' --topics orders",)
+    assert "python -m kafka_mirror audit --flow 'east->west'" in problem.next.text
+    assert problem.next.commands == ("python -m kafka_mirror audit --flow 'east->west' --topics orders",)
 
 
 def test_an_audit_of_something_else_mends_nothing() -> None:

@@ -5,15 +5,15 @@ from collections.abc import Callable
 
 import pytest
 
-from mirror.alerts.check import observe_for_alerts
-from mirror.config import Flow
+from kafka_mirror.alerts.check import observe_for_alerts
+from kafka_mirror.config import Flow
 
 
 def test_clusters_that_keep_it_waiting_for_ever_do_not_keep_people_from_being_told(
     make_flow: Callable[..., Flow], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answered = threading.Event()
-    monkeypatch.setattr("mirror.alerts.check.observe", lambda _flow: answered.wait(30))
+    monkeypatch.setattr("kafka_mirror.alerts.check.observe", lambda _flow: answered.wait(30))
     seen = observe_for_alerts(make_flow(), seconds=0.05)
     answered.set()
     assert (seen.comparable, seen.beats) == (False, None)
@@ -21,6 +21,6 @@ def test_clusters_that_keep_it_waiting_for_ever_do_not_keep_people_from_being_to
 
 
 def test_what_nobody_foresaw_is_said(make_flow: Callable[..., Flow], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirror.alerts.check.observe", lambda _flow: {}["nothing"])
+    monkeypatch.setattr("kafka_mirror.alerts.check.observe", lambda _flow: {}["nothing"])
     seen = observe_for_alerts(make_flow())
     assert (seen.comparable, seen.failure) == (False, "KeyError: 'nothing'")

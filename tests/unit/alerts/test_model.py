@@ -5,8 +5,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.alerts.model import Alert
-from mirror.formats.documents import from_document, to_document
+from kafka_mirror.alerts.model import Alert
+from kafka_mirror.formats.documents import from_document, to_document
 from tests.unit.alerts.observations import at
 
 ALERT = Alert(
@@ -14,7 +14,7 @@ ALERT = Alert(
     kind="SourceGap",
     summary="Source gap: orders-3",
     detail="orders-3: [10, 25) is gone <& no & more>.",
-    next="python -m mirror decide accept-gap --topic orders",
+    next="python -m kafka_mirror decide accept-gap --topic orders",
     since=at(0),
     flow="east->west",
     topic="orders",

@@ -7,11 +7,11 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.alerts.model import Alert
-from mirror.alerts.outbox import Outbox, deliver, with_more
-from mirror.alerts.tracker import Notification
-from mirror.errors import NotificationFailed
-from mirror.formats.documents import from_document, to_document
+from kafka_mirror.alerts.model import Alert
+from kafka_mirror.alerts.outbox import Outbox, deliver, with_more
+from kafka_mirror.alerts.tracker import Notification
+from kafka_mirror.errors import NotificationFailed
+from kafka_mirror.formats.documents import from_document, to_document
 from tests.unit.alerts.observations import at
 
 BOTH = ("mail", "slack")

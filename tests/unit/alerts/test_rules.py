@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.alerts.lag import late_partitions, memory_after
-from mirror.alerts.limits import Limits
-from mirror.alerts.observation import CheckObservation
-from mirror.alerts.problems import TOPICS_ALONE, CheckResult
-from mirror.alerts.rules import find_problems
-from mirror.policy import IdleMembers
-from mirror.status.status import (
+from kafka_mirror.alerts.lag import late_partitions, memory_after
+from kafka_mirror.alerts.limits import Limits
+from kafka_mirror.alerts.observation import CheckObservation
+from kafka_mirror.alerts.problems import TOPICS_ALONE, CheckResult
+from kafka_mirror.alerts.rules import find_problems
+from kafka_mirror.policy import IdleMembers
+from kafka_mirror.status.status import (
     DECIDED,
     FAILED,
     FIRST_SIGHT,

@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.airflow.dags import steps
-from mirror.airflow.dags.heartbeats import KIND as HEARTBEATS
-from mirror.alerts.limits import Limits
-from mirror.alerts.rules import find_problems
-from mirror.alerts.step_errors import StepErrors, add_step_errors
-from mirror.errors import ErrorReport
-from mirror.errors.runbook import entries
-from mirror.sync.step import STEPS, SWITCHES
+from kafka_mirror.airflow.dags import steps
+from kafka_mirror.airflow.dags.heartbeats import KIND as HEARTBEATS
+from kafka_mirror.alerts.limits import Limits
+from kafka_mirror.alerts.rules import find_problems
+from kafka_mirror.alerts.step_errors import StepErrors, add_step_errors
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.errors.runbook import entries
+from kafka_mirror.sync.step import STEPS, SWITCHES
 from tests.unit.alerts.observations import error, partition, seen
 
 REFUSED = error("RemoteConfigRefused", "orders")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.alerts.problems import CheckResult, FlowProblem, Place, by_topic
-from mirror.alerts.tracker import Notification, TrackedProblem, track
-from mirror.errors import NextStep
+from kafka_mirror.alerts.problems import CheckResult, FlowProblem, Place, by_topic
+from kafka_mirror.alerts.tracker import Notification, TrackedProblem, track
+from kafka_mirror.errors import NextStep
 from tests.unit.alerts.observations import at
 
 KEY = "east->west/Behind"

@@ -5,8 +5,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.alerts.wait_times import MARKS, PartitionWork, as_document, from_document, update_wait_times
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.alerts.wait_times import MARKS, PartitionWork, as_document, from_document, update_wait_times
+from kafka_mirror.offsets.partition import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
 

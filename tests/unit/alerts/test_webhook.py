@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from mirror.alerts.model import Alert
-from mirror.alerts.webhook import Webhook
-from mirror.errors import NotificationFailed
-from mirror.formats.documents import from_document
+from kafka_mirror.alerts.model import Alert
+from kafka_mirror.alerts.webhook import Webhook
+from kafka_mirror.errors import NotificationFailed
+from kafka_mirror.formats.documents import from_document
 from services.ports import free_ports
 from services.sinks import HttpSink
 from tests.unit.alerts.test_model import ALERT

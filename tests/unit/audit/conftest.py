@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mirror.config import Flow, load
+from kafka_mirror.config import Flow, load
 
 BOTH = {"clusters": "east, west", "east.bootstrap.servers": "127.0.0.1:1", "west.bootstrap.servers": "127.0.0.1:2"}
 

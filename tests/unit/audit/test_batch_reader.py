@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 from kafka.protocol.consumer import FetchRequest
 
-from mirror.audit.batch_comparison import BatchComparison
-from mirror.audit.batch_reader import PairedReading
-from mirror.audit.context import AuditContext
-from mirror.audit.range import AuditRange
-from mirror.config.resolved_flow import ClientSettings
-from mirror.formats.record import Record
+from kafka_mirror.audit.batch_comparison import BatchComparison
+from kafka_mirror.audit.batch_reader import PairedReading
+from kafka_mirror.audit.context import AuditContext
+from kafka_mirror.audit.range import AuditRange
+from kafka_mirror.config.resolved_flow import ClientSettings
+from kafka_mirror.formats.record import Record
 from tests.unit.audit.closed_batches import REMOTE, SOURCE, built, carried
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import OFFSET_OUT_OF_RANGE

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.audit.compaction import CompactedComparison
-from mirror.audit.compare import FoundDifference
-from mirror.audit.range import AuditRange
-from mirror.formats.record import Record
-from mirror.offsets.map import Run
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.audit.compaction import CompactedComparison
+from kafka_mirror.audit.compare import FoundDifference
+from kafka_mirror.audit.range import AuditRange
+from kafka_mirror.formats.record import Record
+from kafka_mirror.offsets.map import Run
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.audit.memory import MemorySide, record
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.audit.compare import WINDOW, Comparison, FoundDifference, Rules, found_first
-from mirror.formats.record import Record
+from kafka_mirror.audit.compare import WINDOW, Comparison, FoundDifference, Rules, found_first
+from kafka_mirror.formats.record import Record
 from tests.unit.audit.memory import at_offsets, numbered, record
 
 TARGET = 1000

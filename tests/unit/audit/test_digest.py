@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.audit.digest import Block, Digest, Digester, Piece
-from mirror.formats.record import Record, UnreadableHeaders, comparable_bytes, record_of
+from kafka_mirror.audit.digest import Block, Digest, Digester, Piece
+from kafka_mirror.formats.record import Record, UnreadableHeaders, comparable_bytes, record_of
 from tests.unit.audit.memory import MemoryMessage, numbered, record
 
 CONTENT = st.one_of(st.none(), st.binary(max_size=4))

@@ -5,17 +5,17 @@ from dataclasses import dataclass, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.audit import history_ranges as module
-from mirror.audit.copied_ranges import BEFORE_LEDGER, FORGOTTEN, NEVER_COPIED, live_ranges
-from mirror.audit.history_ranges import history_range
-from mirror.audit.model import LeftOut
-from mirror.audit.range import AuditRange, LogBounds
-from mirror.formats.history import History, HistoryTopic
-from mirror.formats.ledger import LedgerRecord
-from mirror.formats.skips import Skipped
-from mirror.offsets.intervals import merged
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.audit import history_ranges as module
+from kafka_mirror.audit.copied_ranges import BEFORE_LEDGER, FORGOTTEN, NEVER_COPIED, live_ranges
+from kafka_mirror.audit.history_ranges import history_range
+from kafka_mirror.audit.model import LeftOut
+from kafka_mirror.audit.range import AuditRange, LogBounds
+from kafka_mirror.formats.history import History, HistoryTopic
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.offsets.intervals import merged
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from mirror.audit import job, parallel
-from mirror.audit.context import AuditContext
-from mirror.audit.range import AuditRange, Outcome
-from mirror.cli.audit import comparer
-from mirror.cli.parser import parser
-from mirror.config import Flow
-from mirror.config.resolved_flow import ClientSettings
-from mirror.errors import SparkServerUnavailable
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.audit import job, parallel
+from kafka_mirror.audit.context import AuditContext
+from kafka_mirror.audit.range import AuditRange, Outcome
+from kafka_mirror.cli.audit import comparer
+from kafka_mirror.cli.parser import parser
+from kafka_mirror.config import Flow
+from kafka_mirror.config.resolved_flow import ClientSettings
+from kafka_mirror.errors import SparkServerUnavailable
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.spark_session import SparkOfThisProcess
 
 SERVER = "sc://127.0.0.1:15002"
@@ -32,7 +32,7 @@ STRETCHES = [stretch(number) for number in range(3)]
 @pytest.fixture
 def spark(monkeypatch: pytest.MonkeyPatch) -> SparkOfThisProcess:
     server = SparkOfThisProcess()
-    monkeypatch.setattr("mirror.spark.connect.flow_session", server.flow_session)
+    monkeypatch.setattr("kafka_mirror.spark.connect.flow_session", server.flow_session)
     monkeypatch.setattr(job, "submit", lambda *_: pytest.fail("a job of spark-submit"))
 
     def compare(_context: Any, ranges: Sequence[AuditRange]) -> list[Outcome]:
@@ -53,7 +53,7 @@ def test_an_audit_by_hand_runs_on_the_server_of_the_flows_connection(
     make_flow: Callable[..., Flow], spark: SparkOfThisProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fields = {"conn_type": "spark_connect", "host": "127.0.0.1", "port": "15002", "password": "t/1"}
-    monkeypatch.setattr("mirror.config.references._lookup", [lambda _connection, field: of(fields, field)])
+    monkeypatch.setattr("kafka_mirror.config.references._lookup", [lambda _connection, field: of(fields, field)])
     job.by_hand(make_flow({"mirror.spark.connection": "mirror_spark"}), None, "audit")(CONTEXT, STRETCHES)
     assert spark.sessions == [("audit", "hand: audit", f"{SERVER}/;token=t%2F1")]
 
@@ -77,7 +77,7 @@ def test_another_master_gets_a_job(make_flow: Callable[..., Flow], monkeypatch: 
         job.write_outcomes(files.result, [Outcome(STRETCHES[0])])
         return ""
 
-    monkeypatch.setattr("mirror.spark.connect.flow_session", no_session)
+    monkeypatch.setattr("kafka_mirror.spark.connect.flow_session", no_session)
     monkeypatch.setattr(job, "submit", submit)
     for master in ("spark://one:7077", None):
         assert job.by_hand(make_flow(), master, "audit")(CONTEXT, STRETCHES) == [Outcome(STRETCHES[0])]

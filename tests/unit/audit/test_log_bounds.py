@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from mirror.audit.log_bounds import LogBoundsReader
-from mirror.errors import TargetHidden
-from mirror.formats.ledger import Decided
-from mirror.kafka import polling
-from mirror.kafka.model import Partition, Topic
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.audit.log_bounds import LogBoundsReader
+from kafka_mirror.errors import TargetHidden
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.kafka import polling
+from kafka_mirror.kafka.model import Partition, Topic
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

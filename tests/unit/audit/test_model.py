@@ -4,9 +4,20 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from mirror.audit.model import DIFFERENT, EQUAL, MISSING, UNPROVEN, AuditResult, Backlog, Difference, LeftOut, PartitionAudit, RecordText
-from mirror.audit.report import errors_of, lines_of, sentence
-from mirror.errors import ErrorReport
+from kafka_mirror.audit.model import (
+    DIFFERENT,
+    EQUAL,
+    MISSING,
+    UNPROVEN,
+    AuditResult,
+    Backlog,
+    Difference,
+    LeftOut,
+    PartitionAudit,
+    RecordText,
+)
+from kafka_mirror.audit.report import errors_of, lines_of, sentence
+from kafka_mirror.errors import ErrorReport
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 EQUAL_ONE = PartitionAudit(
@@ -61,7 +72,7 @@ def test_a_difference_is_an_error_that_names_the_offset_and_the_command_to_look_
     (error,) = errors_of(result(EQUAL_ONE, DIFFERENT_ONE))
     assert (error.code, error.topic, error.partition, error.offset, error.retriable) == ("AuditDifferent", "orders", 2, 5, False)
     assert "missing record" in error.message
-    assert "python -m mirror audit --flow 'east->west' --topics orders --show-payload" in error.next
+    assert "python -m kafka_mirror audit --flow 'east->west' --topics orders --show-payload" in error.next
 
 
 def test_a_topic_that_was_asked_for_and_never_copied_is_an_error_beside_the_differences() -> None:
@@ -69,7 +80,7 @@ def test_a_topic_that_was_asked_for_and_never_copied_is_an_error_beside_the_diff
     found = errors_of(result(EQUAL_ONE, DIFFERENT_ONE), ["orders", "typo", "odrers"])
     assert [each.code for each in found] == ["AuditDifferent", "NothingAudited"]
     assert "Nothing was ever copied of odrers, typo, so" in found[1].message
-    assert "python -m mirror plan --flow 'east->west'" in found[1].next
+    assert "python -m kafka_mirror plan --flow 'east->west'" in found[1].next
 
 
 def test_both_records_stand_side_by_side_and_what_differs_is_marked() -> None:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.audit import parallel as module
-from mirror.audit.context import AuditContext
-from mirror.audit.digest import Digest, Digester, Piece
-from mirror.audit.parallel import (
+from kafka_mirror.audit import parallel as module
+from kafka_mirror.audit.context import AuditContext
+from kafka_mirror.audit.digest import Digest, Digester, Piece
+from kafka_mirror.audit.parallel import (
     ON_WORKERS,
     DigestedRange,
     PartAnswer,
@@ -28,13 +28,13 @@ from mirror.audit.parallel import (
     work_on,
     work_on_all,
 )
-from mirror.audit.range import AuditRange, Outcome
-from mirror.config.resolved_flow import ClientSettings
-from mirror.errors import LogMoved
-from mirror.formats.record import Record
-from mirror.kafka.reader import Part
-from mirror.offsets.map import Run
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.audit.range import AuditRange, Outcome
+from kafka_mirror.config.resolved_flow import ClientSettings
+from kafka_mirror.errors import LogMoved
+from kafka_mirror.formats.record import Record
+from kafka_mirror.kafka.reader import Part
+from kafka_mirror.offsets.map import Run
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.audit.memory import MemoryMessage, MemorySide, at_offsets, numbered
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from mirror.audit import prepare as module
-from mirror.audit.model import EQUAL, UNPROVEN, Backlog
-from mirror.audit.prepare import PreparedAudit
-from mirror.audit.range import LogBounds
-from mirror.audit.report import partition_audits
-from mirror.audit.scope import Scope
-from mirror.config import Flow
-from mirror.decisions.in_force import NO_DECISIONS
-from mirror.errors import AuthorizationRefused, MirrorError, TargetMissing, TargetRecreated, TargetUnavailable, WrittenOnSource
-from mirror.formats.history import History, HistoryTopic
-from mirror.formats.ledger import Blocked, Decided, LedgerRecord
-from mirror.kafka.ledger import LedgerView
-from mirror.offsets.intervals import Interval
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.older_copies import OlderCopies
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.audit import prepare as module
+from kafka_mirror.audit.model import EQUAL, UNPROVEN, Backlog
+from kafka_mirror.audit.prepare import PreparedAudit
+from kafka_mirror.audit.range import LogBounds
+from kafka_mirror.audit.report import partition_audits
+from kafka_mirror.audit.scope import Scope
+from kafka_mirror.config import Flow
+from kafka_mirror.decisions.in_force import NO_DECISIONS
+from kafka_mirror.errors import AuthorizationRefused, MirrorError, TargetMissing, TargetRecreated, TargetUnavailable, WrittenOnSource
+from kafka_mirror.formats.history import History, HistoryTopic
+from kafka_mirror.formats.ledger import Blocked, Decided, LedgerRecord
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.offsets.intervals import Interval
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.older_copies import OlderCopies
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 TP = TopicPartition("orders", 0)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from mirror.audit import tail_check as module
-from mirror.audit.context import AuditContext
-from mirror.audit.prepare import PreparedAudit
-from mirror.audit.range import AuditRange, Outcome
-from mirror.config.resolved_flow import ClientSettings
-from mirror.errors import AuthorizationRefused, DeadlineExceeded
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.audit import tail_check as module
+from kafka_mirror.audit.context import AuditContext
+from kafka_mirror.audit.prepare import PreparedAudit
+from kafka_mirror.audit.range import AuditRange, Outcome
+from kafka_mirror.config.resolved_flow import ClientSettings
+from kafka_mirror.errors import AuthorizationRefused, DeadlineExceeded
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.audit.memory import MemoryMessage, record
 from tests.unit.ledger_records import ledger_record
 

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from mirror.backfill import history, live
-from mirror.backfill.destination import HistoryTopics
-from mirror.backfill.intervals import OffsetInterval, TimeInterval
-from mirror.backfill.model import BackfillPart, BackfillRequest, Resolution
-from mirror.backfill.run import until_done
-from mirror.decisions.in_force import Decisions
-from mirror.errors import ErrorReport, MirrorError
-from mirror.formats.control import Decision
-from mirror.formats.ledger import LedgerRecord
-from mirror.kafka.ledger import LedgerView
-from mirror.kafka.model import Partition, Topic
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import Plan, Range
-from mirror.plan.ranges import SourceOffsets
-from mirror.plan.run import PlanContext
+from kafka_mirror.backfill import history, live
+from kafka_mirror.backfill.destination import HistoryTopics
+from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval
+from kafka_mirror.backfill.model import BackfillPart, BackfillRequest, Resolution
+from kafka_mirror.backfill.run import until_done
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.errors import ErrorReport, MirrorError
+from kafka_mirror.formats.control import Decision
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.kafka.model import Partition, Topic
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Plan, Range
+from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.plan.run import PlanContext
 from tests.unit.ledger_records import ledger_record
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)

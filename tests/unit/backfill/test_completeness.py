@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, LeftOut, PartitionAudit
-from mirror.backfill.completeness import DAYS, HOURS, clipped, completeness, late, periods_within
-from mirror.backfill.intervals import OffsetInterval, TimeInterval
-from mirror.backfill.model import Resolution
-from mirror.errors import ErrorReport
+from kafka_mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, LeftOut, PartitionAudit
+from kafka_mirror.backfill.completeness import DAYS, HOURS, clipped, completeness, late, periods_within
+from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval
+from kafka_mirror.backfill.model import Resolution
+from kafka_mirror.errors import ErrorReport
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.errors import ErrorReport, KafkaFailure, MirrorError, TargetMissing
-from mirror.formats.control import PAUSE, Decision
-from mirror.formats.history import HistoryTopic
-from mirror.formats.ledger import LedgerRecord
-from mirror.kafka.model import Topic
+from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, TargetMissing
+from kafka_mirror.formats.control import PAUSE, Decision
+from kafka_mirror.formats.history import HistoryTopic
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.kafka.model import Topic
 from tests.unit.backfill.surveys import HISTORY, OTHER, RECORD, TP, Slices, asked, found, slices, topic
 
 __all__ = ["slices"]

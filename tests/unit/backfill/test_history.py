@@ -3,15 +3,15 @@
 from types import SimpleNamespace
 from typing import Any
 
-from mirror.backfill.destination import HistoryTopics, held_elsewhere
-from mirror.backfill.history import _Work
-from mirror.backfill.intervals import OffsetInterval, TimeInterval
-from mirror.backfill.model import Resolution
-from mirror.errors import AuthorizationRefused
-from mirror.formats.history import HistoryTopic
-from mirror.kafka.model import Topic
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import Plan
+from kafka_mirror.backfill.destination import HistoryTopics, held_elsewhere
+from kafka_mirror.backfill.history import _Work
+from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval
+from kafka_mirror.backfill.model import Resolution
+from kafka_mirror.errors import AuthorizationRefused
+from kafka_mirror.formats.history import HistoryTopic
+from kafka_mirror.kafka.model import Topic
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Plan
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)

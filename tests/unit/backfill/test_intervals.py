@@ -6,15 +6,15 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.backfill.intervals import OffsetInterval, cut, offset_interval
-from mirror.copy.engine import PartitionProgress
-from mirror.copy.history import stored, view
-from mirror.copy.ledger_updates import after
-from mirror.formats.ledger import LedgerRecord
-from mirror.kafka.model import Topic
-from mirror.offsets.map import Run
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import HISTORY, Range
+from kafka_mirror.backfill.intervals import OffsetInterval, cut, offset_interval
+from kafka_mirror.copy.engine import PartitionProgress
+from kafka_mirror.copy.history import stored, view
+from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.kafka.model import Topic
+from kafka_mirror.offsets.map import Run
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import HISTORY, Range
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)

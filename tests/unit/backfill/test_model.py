@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.backfill.intervals import OffsetInterval, TimeInterval
-from mirror.backfill.model import BackfillPart, Resolution, text_of, time_interval
-from mirror.backfill.summary import BackfillSummary, RangeSummary, summary
-from mirror.errors import ErrorReport, UsageError
-from mirror.formats.documents import from_document, to_document
+from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval
+from kafka_mirror.backfill.model import BackfillPart, Resolution, text_of, time_interval
+from kafka_mirror.backfill.summary import BackfillSummary, RangeSummary, summary
+from kafka_mirror.errors import ErrorReport, UsageError
+from kafka_mirror.formats.documents import from_document, to_document
 
 numbers = st.integers(0, 2**62)
 errors = st.builds(ErrorReport, st.text(), st.text(), st.none() | st.text(), st.none() | numbers)

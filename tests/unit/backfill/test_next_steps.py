@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from mirror.copy.history import advised
-from mirror.errors import (
+from kafka_mirror.copy.history import advised
+from kafka_mirror.errors import (
     ErrorReport,
     HistoryIntoCompacted,
     HistoryOutOfOrder,

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from mirror.backfill.pending_ledger import pending_ledger_of
-from mirror.formats.control import RESTART, Decision
-from mirror.plan.model import DECIDED, FIRST_SIGHT, Range
-from mirror.plan.ranges import SourceOffsets
-from mirror.plan.run import PlanContext
+from kafka_mirror.backfill.pending_ledger import pending_ledger_of
+from kafka_mirror.formats.control import RESTART, Decision
+from kafka_mirror.plan.model import DECIDED, FIRST_SIGHT, Range
+from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.plan.run import PlanContext
 from tests.unit.backfill.surveys import RECORD, TP, Slices, asked, found, slices, topic
 
 __all__ = ["slices"]

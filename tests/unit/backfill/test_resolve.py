@@ -7,14 +7,23 @@ from typing import Any
 
 import pytest
 
-from mirror.backfill import resolve
-from mirror.backfill.intervals import OffsetInterval
-from mirror.backfill.model import BackfillRequest, Resolution
-from mirror.backfill.resolve import SAMPLE
-from mirror.errors import AuthorizationRefused, ErrorReport, KafkaFailure, LedgerDamaged, MirrorError, SourceGap, TargetMissing, UsageError
-from mirror.formats.control import PAUSE, Decision
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.run import PlanContext
+from kafka_mirror.backfill import resolve
+from kafka_mirror.backfill.intervals import OffsetInterval
+from kafka_mirror.backfill.model import BackfillRequest, Resolution
+from kafka_mirror.backfill.resolve import SAMPLE
+from kafka_mirror.errors import (
+    AuthorizationRefused,
+    ErrorReport,
+    KafkaFailure,
+    LedgerDamaged,
+    MirrorError,
+    SourceGap,
+    TargetMissing,
+    UsageError,
+)
+from kafka_mirror.formats.control import PAUSE, Decision
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.run import PlanContext
 from tests.unit.backfill.surveys import OTHER, RECORD, TIMES, TP, flow, found, topic
 
 HIDDEN = AuthorizationRefused("east", "DESCRIBE", "topic hidden", topic="hidden").report().of_flow("east->west")

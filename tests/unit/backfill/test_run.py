@@ -1,8 +1,8 @@
 """Slices, one after the other: until nothing is left, something failed, or nothing moves any more."""
 
-from mirror.backfill.model import BackfillPart
-from mirror.backfill.run import until_done
-from mirror.errors import ErrorReport
+from kafka_mirror.backfill.model import BackfillPart
+from kafka_mirror.backfill.run import until_done
+from kafka_mirror.errors import ErrorReport
 
 OVERTAKEN = ErrorReport("Overtaken", "a copy took the lane over", retriable=True)
 GAP = ErrorReport("SourceGap", "gone")

@@ -1,7 +1,7 @@
 """A record that is stamped far ahead takes the place of those behind it: when that is said, and when not."""
 
-from mirror.backfill.intervals import OffsetInterval, TimeInterval
-from mirror.backfill.resolve import TimestampedOffset, jumped_over
+from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval
+from kafka_mirror.backfill.resolve import TimestampedOffset, jumped_over
 
 DAY = 86_400_000
 FOURTH = TimeInterval(4 * DAY, 5 * DAY)

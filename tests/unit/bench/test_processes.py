@@ -8,7 +8,7 @@ import sys
 import psutil
 import pytest
 
-from mirror.spark import worker_daemon
+from kafka_mirror.spark import worker_daemon
 from tests.bench.processes import RunningTree, cost_of
 from tests.waiting import eventually
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.cli import parser
+from kafka_mirror.__main__ import main
+from kafka_mirror.cli import parser
 from tests.unit.cli.command_line import VALID
 from tests.unit.cli.screen import Screen
 

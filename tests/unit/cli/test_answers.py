@@ -2,8 +2,8 @@
 
 import json
 
-from mirror.cli.answer import Answer
-from mirror.errors import ClusterUnreachable, ConfigurationError, Problem
+from kafka_mirror.cli.answer import Answer
+from kafka_mirror.errors import ClusterUnreachable, ConfigurationError, Problem
 from tests.unit.cli.command_line import THREE_FLOWS, only_flow
 
 

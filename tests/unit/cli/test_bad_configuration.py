@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror.__main__ import main
+from kafka_mirror.__main__ import main
 from tests.unit.cli.command_line import THREE_FLOWS, VALID, only_flow
 
 

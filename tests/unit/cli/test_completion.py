@@ -31,7 +31,7 @@ def completed(tmp_path):
             "COMP_LINE": line,
             "COMP_POINT": str(len(line)),
         }
-        done = subprocess.run([sys.executable, "-m", "mirror"], env=environment, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run([sys.executable, "-m", "kafka_mirror"], env=environment, capture_output=True, text=True, timeout=PATIENCE)
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
         return [each.strip() for each in answer.read_text().split("\n")]
 
@@ -56,4 +56,4 @@ def test_a_configuration_that_cannot_be_read_completes_no_flow(completed):
 
 def test_a_shell_with_completion_of_everything_finds_the_mark():
     """argcomplete looks for it in the first kilobyte of the console script's module."""
-    assert b"PYTHON_ARGCOMPLETE_OK" in (ROOT / "include" / "mirror" / "__main__.py").read_bytes()[:1024]
+    assert b"PYTHON_ARGCOMPLETE_OK" in (ROOT / "include" / "kafka_mirror" / "__main__.py").read_bytes()[:1024]

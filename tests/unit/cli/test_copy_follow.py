@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.cli import copy as command
-from mirror.copy.model import NEWS, LaneResult, Watermark
-from mirror.copy.publish import Published
-from mirror.kafka.ledger import LedgerView
-from mirror.plan.model import BEHIND, Plan, Range
-from mirror.plan.run import PlanContext
+from kafka_mirror.cli import copy as command
+from kafka_mirror.copy.model import NEWS, LaneResult, Watermark
+from kafka_mirror.copy.publish import Published
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.plan.model import BEHIND, Plan, Range
+from kafka_mirror.plan.run import PlanContext
 from tests.unit.cli.command_line import THREE_FLOWS
 
 FOLLOW = ("copy", "--without-spark", "--json", "--flow", "east->west", "--follow")
@@ -25,9 +25,9 @@ class Flow:
         self.news, self.plans, self.copies = 0, [], 0
         self.while_copying = lambda stop: None
         monkeypatch.setattr(command, "plan", self.plan)
-        monkeypatch.setattr("mirror.copy.follow.plan_context", self.plan_context)
+        monkeypatch.setattr("kafka_mirror.copy.follow.plan_context", self.plan_context)
         monkeypatch.setattr(command, "publish", self.publish)
-        monkeypatch.setattr("mirror.copy.run.copy_in_process", self.copy)
+        monkeypatch.setattr("kafka_mirror.copy.run.copy_in_process", self.copy)
 
     def plan(self, flow, by_person, follow_for=0.0):
         self.plans.append(follow_for)
@@ -92,7 +92,7 @@ def test_a_spark_job_is_ended_by_ctrl_c_and_the_ledger_says_what_it_copied(run, 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mirror.copy.job.submit", interrupted)
+    monkeypatch.setattr("kafka_mirror.copy.job.submit", interrupted)
     monkeypatch.setattr(command, "publish", lambda *_, **__: Published((Watermark("orders", 0, 7, 7, 7, 70),)))
     code, output, _ = run("copy", "--json", "--flow", "east->west", "--follow", "10m")
     assert (code, json.loads(output)["flows"][0]["result"]["records"]) == (0, 7)

@@ -5,16 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.cutover import preflight as module
-from mirror.cutover.findings import information, stop, warning
-from mirror.cutover.groups import WaveGroup, WavePosition
-from mirror.cutover.preflight import Preflight
-from mirror.cutover.wave import Wave
-from mirror.cutover.writers import Writers
-from mirror.kafka.model import ActiveProducer, GroupMember
-from mirror.offsets.partition import TopicPartition
-from mirror.status.status import BEHIND, PartitionStatus
-from mirror.translation.translate import EARLY, TranslatedOffset
+from kafka_mirror.cutover import preflight as module
+from kafka_mirror.cutover.findings import information, stop, warning
+from kafka_mirror.cutover.groups import WaveGroup, WavePosition
+from kafka_mirror.cutover.preflight import Preflight
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.writers import Writers
+from kafka_mirror.kafka.model import ActiveProducer, GroupMember
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.status.status import BEHIND, PartitionStatus
+from kafka_mirror.translation.translate import EARLY, TranslatedOffset
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 PLAN = ("cutover", "plan", "--flow", "east->west", "--topics", "orders.*, pay")

@@ -5,14 +5,14 @@ import json
 
 import pytest
 
-from mirror.cutover import run as module
-from mirror.cutover.findings import stop
-from mirror.cutover.run import WaveRun
-from mirror.cutover.steps import BY_ACL, BY_HAND, CATCH_UP, DONE, FENCE, OPEN, PREFLIGHT, STOPPED, WAITING, StepOutcome
-from mirror.cutover.stored_waves import StoredWaves
-from mirror.cutover.wave import Wave
-from mirror.cutover.wave_record import OPENED, ROLLED_BACK, TAKING_BACK, GroupNote, StepNote, WaveRecord, wave_name
-from mirror.decisions.in_force import NO_DECISIONS
+from kafka_mirror.cutover import run as module
+from kafka_mirror.cutover.findings import stop
+from kafka_mirror.cutover.run import WaveRun
+from kafka_mirror.cutover.steps import BY_ACL, BY_HAND, CATCH_UP, DONE, FENCE, OPEN, PREFLIGHT, STOPPED, WAITING, StepOutcome
+from kafka_mirror.cutover.stored_waves import StoredWaves
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, TAKING_BACK, GroupNote, StepNote, WaveRecord, wave_name
+from kafka_mirror.decisions.in_force import NO_DECISIONS
 
 FLOW = ("--flow", "east->west")
 WAVE = Wave(("orders.*", "pay"), ())
@@ -167,7 +167,7 @@ def test_status_lists_waves_and_the_steps_of_those_under_way(run, stored):
     (row,) = [line.split() for line in output.splitlines() if line.startswith("fence ")]
     assert row == ["fence", "stopped", "1970-01-01T00:00:02.000Z", "1.5", "ann"]
     assert "fence: stop: Ben writes." in output
-    assert f"Next: python -m mirror cutover run --flow 'east->west' --wave {NAME}" in output
+    assert f"Next: python -m kafka_mirror cutover run --flow 'east->west' --wave {NAME}" in output
 
 
 @pytest.mark.parametrize(

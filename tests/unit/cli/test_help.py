@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from mirror.cli.help import EXAMPLES, GROUPS
-from mirror.cli.parser import parser
+from kafka_mirror.cli.help import EXAMPLES, GROUPS
+from kafka_mirror.cli.parser import parser
 
 
 def commands():

@@ -1,4 +1,4 @@
-"""`python -m mirror` as a process."""
+"""`python -m kafka_mirror` as a process."""
 
 import json
 import os
@@ -13,9 +13,11 @@ ROOT = Path(__file__).parents[3]
 
 
 def process(*arguments, **environment):
-    """`python -m mirror` as a user runs it."""
+    """`python -m kafka_mirror` as a user runs it."""
     variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "include"), **environment}
-    return subprocess.run([sys.executable, "-m", "mirror", *arguments], env=variables, capture_output=True, text=True, timeout=PATIENCE)
+    return subprocess.run(
+        [sys.executable, "-m", "kafka_mirror", *arguments], env=variables, capture_output=True, text=True, timeout=PATIENCE
+    )
 
 
 def test_as_a_process_it_answers_and_leaves_with_its_code(tmp_path):
@@ -30,7 +32,7 @@ def test_as_a_process_it_answers_and_leaves_with_its_code(tmp_path):
 def test_a_reader_that_goes_away_is_no_crash(tmp_path):
     file = tmp_path / "mm2.properties"
     file.write_text(VALID)
-    piped = f"{sys.executable} -m mirror --config {file} config | true"
+    piped = f"{sys.executable} -m kafka_mirror --config {file} config | true"
     done = subprocess.run(
         ["bash", "-c", piped], env={**os.environ, "PYTHONPATH": str(ROOT / "include")}, capture_output=True, text=True, timeout=PATIENCE
     )

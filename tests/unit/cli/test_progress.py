@@ -9,8 +9,8 @@ from collections import deque
 
 import pytest
 
-from mirror.cli import progress as module
-from mirror.cli.progress import Counter, add, outlook, progress
+from kafka_mirror.cli import progress as module
+from kafka_mirror.cli.progress import Counter, add, outlook, progress
 from tests.waiting import PATIENCE
 
 SHOW_CURSOR, CLEAR_LINE = "\x1b[?25h", "\r\x1b[1A\x1b[2K"
@@ -25,7 +25,7 @@ def at_once(monkeypatch):
 @pytest.fixture(autouse=True)
 def quiet():
     """The mirror's loggers as without --verbose, whatever ran before."""
-    logger = logging.getLogger("mirror")
+    logger = logging.getLogger("kafka_mirror")
     before = logger.level
     logger.setLevel(logging.WARNING)
     yield
@@ -126,7 +126,7 @@ def test_the_end_does_not_wait_for_an_answer_that_does_not_come(screen, at_once,
 
 
 def test_with_verbose_the_log_says_it(screen, at_once):
-    logging.getLogger("mirror").setLevel(logging.INFO)
+    logging.getLogger("kafka_mirror").setLevel(logging.INFO)
     with screen, progress("east->west: copying.", 10, Counter().positions):
         pass
     assert screen.getvalue() == ""

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from mirror.cli import parser
-from mirror.cli.answer import Answer
-from mirror.cli.selection import asked_for
+from kafka_mirror.cli import parser
+from kafka_mirror.cli.answer import Answer
+from kafka_mirror.cli.selection import asked_for
 from tests.unit.cli.command_line import VALID
 
 BOTH = VALID + "west->east.enabled = true\n"

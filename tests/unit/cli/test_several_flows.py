@@ -2,10 +2,10 @@
 
 import json
 
-from mirror.__main__ import main
-from mirror.cli import parser
-from mirror.cli.answer import Answer
-from mirror.errors import ClusterUnreachable
+from kafka_mirror.__main__ import main
+from kafka_mirror.cli import parser
+from kafka_mirror.cli.answer import Answer
+from kafka_mirror.errors import ClusterUnreachable
 from tests.unit.cli.command_line import THREE_FLOWS, VALID
 
 

@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.cli import status as command
-from mirror.errors import ClusterUnreachable
-from mirror.formats.ledger import Writer
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.ranges import SourceOffsets
-from mirror.status.status import Observation, PartitionStatus, Status, status_of
+from kafka_mirror.__main__ import main
+from kafka_mirror.cli import status as command
+from kafka_mirror.errors import ClusterUnreachable
+from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.status.status import Observation, PartitionStatus, Status, status_of
 from tests.unit.cli.command_line import VALID
 from tests.unit.ledger_records import ledger_record
 

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from mirror.cli.answer import Answer, table
-from mirror.errors import ErrorReport
+from kafka_mirror.cli.answer import Answer, table
+from kafka_mirror.errors import ErrorReport
 
 LONG = "a-topic-of-a-name-that-is-far-too-long-for-a-column-of-any-terminal-" * 2
 ROWS = table(("topic", "state", "offset", "why"), [("orders", "up to date", "1234567", "-"), (LONG, "blocked", "-", "it is " + "so " * 60)])

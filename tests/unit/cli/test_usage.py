@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mirror.__main__ import main
+from kafka_mirror.__main__ import main
 from tests.unit.cli.command_line import VALID, only_flow
 
 
@@ -33,12 +33,12 @@ def test_a_wrong_command_line_is_answered_in_json_too(run):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["plann"], "there is no command 'plann'. Next: Did you mean plan? See python -m mirror --help."),
+        (["plann"], "there is no command 'plann'. Next: Did you mean plan? See python -m kafka_mirror --help."),
         (["frobnicate"], "there is no command 'frobnicate'. Next: Possible are: config, plan, copy, "),
-        (["plan", "--flwo", "x"], "plan has no option --flwo. Next: Did you mean --flow? See python -m mirror plan --help."),
-        (["--conifg", "x", "plan"], "there is no option --conifg. Next: Did you mean --config? See python -m mirror --help."),
-        (["plan", "x"], "plan has no argument 'x'. Next: See python -m mirror plan --help."),
-        (["decide", "restrat"], "there is no decision 'restrat'. Next: Did you mean restart? See python -m mirror decide --help."),
+        (["plan", "--flwo", "x"], "plan has no option --flwo. Next: Did you mean --flow? See python -m kafka_mirror plan --help."),
+        (["--conifg", "x", "plan"], "there is no option --conifg. Next: Did you mean --config? See python -m kafka_mirror --help."),
+        (["plan", "x"], "plan has no argument 'x'. Next: See python -m kafka_mirror plan --help."),
+        (["decide", "restrat"], "there is no decision 'restrat'. Next: Did you mean restart? See python -m kafka_mirror decide --help."),
         (["decide", "restart", "--alias", "x"], "decide restart has no option --alias. "),
         (["decide"], "decide needs to know what to decide. Next: Possible are: accept-gap, "),
         (["backfill", "--order", "tmie"], "--order cannot be 'tmie'. Next: Did you mean time? "),
@@ -72,7 +72,7 @@ def test_what_is_forgotten_is_told_before_any_configuration_is_read(monkeypatch,
 def test_alone_it_prints_the_help(capsys):
     assert main([]) == 0
     output, words = capsys.readouterr()
-    assert output.startswith("usage: python -m mirror")
+    assert output.startswith("usage: python -m kafka_mirror")
     assert words == ""
 
 
@@ -103,7 +103,7 @@ def test_help_goes_to_standard_output_and_is_no_error(arguments, capsys, monkeyp
     assert left.value.code == 0
     output, words = capsys.readouterr()
     assert words == ""
-    assert output.startswith("usage: python -m mirror")
+    assert output.startswith("usage: python -m kafka_mirror")
     assert max(len(line) for line in output.splitlines()) <= 140
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from mirror.__main__ import main
-from mirror.cli import parser
-from mirror.cli.answer import Answer, Table, table
-from mirror.cli.terminal import console
-from mirror.cli.watch import fitting, watch
-from mirror.errors import ErrorReport
+from kafka_mirror.__main__ import main
+from kafka_mirror.cli import parser
+from kafka_mirror.cli.answer import Answer, Table, table
+from kafka_mirror.cli.terminal import console
+from kafka_mirror.cli.watch import fitting, watch
+from kafka_mirror.errors import ErrorReport
 from tests.unit.cli.command_line import VALID
 
 CLEAR = "\x1b[2J"
@@ -66,7 +66,7 @@ def test_the_command_looks_at_every_flow_each_time(screen, tmp_path, monkeypatch
         return Answer("failed")
 
     monkeypatch.setattr(parser.status, "run", look)
-    monkeypatch.setattr("mirror.cli.watch.time.sleep", lambda _seconds: None)
+    monkeypatch.setattr("kafka_mirror.cli.watch.time.sleep", lambda _seconds: None)
     (tmp_path / "mm2.properties").write_text(VALID)
     with screen:
         assert main(["--config", str(tmp_path / "mm2.properties"), "status", "--watch", "1"]) == 1

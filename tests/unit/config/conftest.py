@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mirror.config import Configuration, Flow, InvalidFlow, load
+from kafka_mirror.config import Configuration, Flow, InvalidFlow, load
 
 HEAD = """
 clusters = east, west

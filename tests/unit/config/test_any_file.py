@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mirror.config import load
-from mirror.config.catalogue import CATALOGUE
-from mirror.config.clients.catalogue import CLIENT_KEYS
-from mirror.config.flow import CLIENTS
-from mirror.config.policies import config_property_filter, group_filter, topic_selection
-from mirror.errors import ConfigurationError
+from kafka_mirror.config import load
+from kafka_mirror.config.catalogue import CATALOGUE
+from kafka_mirror.config.clients.catalogue import CLIENT_KEYS
+from kafka_mirror.config.flow import CLIENTS
+from kafka_mirror.config.policies import config_property_filter, group_filter, topic_selection
+from kafka_mirror.errors import ConfigurationError
 
 HEAD = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
 PREFIXES = (

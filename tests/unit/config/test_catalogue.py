@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from mirror.config.catalogue import CATALOGUE, TOP_LEVEL
-from mirror.config.docs import markdown_client_table, markdown_table
+from kafka_mirror.config.catalogue import CATALOGUE, TOP_LEVEL
+from kafka_mirror.config.docs import markdown_client_table, markdown_table
 
 
 @pytest.mark.parametrize("definition", CATALOGUE.values(), ids=list(CATALOGUE))

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config.catalogue.mm2 import IDENTITY_POLICY
-from mirror.config.cross_flow import flows_leading_back
-from mirror.config.flow import Flow
-from mirror.config.policies import topic_selection
-from mirror.config.references import References
-from mirror.config.setting import Setting
-from mirror.errors import TopicGoesRound
+from kafka_mirror.config.catalogue.mm2 import IDENTITY_POLICY
+from kafka_mirror.config.cross_flow import flows_leading_back
+from kafka_mirror.config.flow import Flow
+from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.config.references import References
+from kafka_mirror.config.setting import Setting
+from kafka_mirror.errors import TopicGoesRound
 
 TOPICS = ("x", "y", "z", "xy", "x.y", "x-y", "xzy", "x-1")
 PATTERNS = st.lists(

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from mirror.config import references
-from mirror.config.effective import shown_client
-from mirror.config.flow import handed_over
-from mirror.config.references import HANDED_OVER
-from mirror.errors import ConfigurationError
+from kafka_mirror.config import references
+from kafka_mirror.config.effective import shown_client
+from kafka_mirror.config.flow import handed_over
+from kafka_mirror.config.references import HANDED_OVER
+from kafka_mirror.errors import ConfigurationError
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="${conn:kafka:login}" password="${conn:kafka:password}";'
 SASL = f"east.security.protocol = SASL_PLAINTEXT\neast.sasl.mechanism = PLAIN\neast.sasl.jaas.config = {JAAS}\n"

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config import inheritance
-from mirror.config.catalogue import TOP_LEVEL
-from mirror.config.setting import Setting
+from kafka_mirror.config import inheritance
+from kafka_mirror.config.catalogue import TOP_LEVEL
+from kafka_mirror.config.setting import Setting
 
 HEAD = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\nb->a.enabled = true\n"
 IDENTITY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"

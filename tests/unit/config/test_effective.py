@@ -2,10 +2,10 @@
 
 import pytest
 
-from mirror.alerts.limits import limits_of
-from mirror.config.catalogue import CATALOGUE
-from mirror.config.effective import HIDDEN, EffectiveValue, shown_client, shown_properties
-from mirror.config.flow import CLIENTS
+from kafka_mirror.alerts.limits import limits_of
+from kafka_mirror.config.catalogue import CATALOGUE
+from kafka_mirror.config.effective import HIDDEN, EffectiveValue, shown_client, shown_properties
+from kafka_mirror.config.flow import CLIENTS
 from services.certificates import Authority
 
 SASL = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror.config import load
+from kafka_mirror.config import load
 
 FLOW = ("clusters = east, west", "east.bootstrap.servers = e:9093", "west.bootstrap.servers = w:9092", "east->west.enabled = true")
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required username='u' password='p';"

@@ -1,7 +1,7 @@
 import pytest
 
-from mirror.config.flow import FlowName
-from mirror.errors import ConfigurationError, UsageError
+from kafka_mirror.config.flow import FlowName
+from kafka_mirror.errors import ConfigurationError, UsageError
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mirror.config import load
-from mirror.config.heartbeats import seconds_between_beats
-from mirror.errors import UsageError
+from kafka_mirror.config import load
+from kafka_mirror.config.heartbeats import seconds_between_beats
+from kafka_mirror.errors import UsageError
 
 HEAD = "clusters = a, b, c\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\nc.bootstrap.servers = h:3\n"
 SIX = (

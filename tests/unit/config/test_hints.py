@@ -2,9 +2,9 @@
 
 import pytest
 
-from mirror.config import load
-from mirror.config.catalogue import CATALOGUE
-from mirror.errors import ConfigurationError
+from kafka_mirror.config import load
+from kafka_mirror.config.catalogue import CATALOGUE
+from kafka_mirror.errors import ConfigurationError
 from tests.unit.config.conftest import HEAD
 
 DEFAULT = CATALOGUE["config.properties.exclude"].default

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mirror.config import inheritance
-from mirror.config.catalogue import TOP_LEVEL
-from mirror.config.properties import parse
-from mirror.config.setting import Setting
+from kafka_mirror.config import inheritance
+from kafka_mirror.config.catalogue import TOP_LEVEL
+from kafka_mirror.config.properties import parse
+from kafka_mirror.config.setting import Setting
 
 EXAMPLE = """
 clusters=A,B

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from mirror.config import load
-from mirror.errors import ConfigurationError, ConfigurationMissing
+from kafka_mirror.config import load
+from kafka_mirror.errors import ConfigurationError, ConfigurationMissing
 
 CLUSTERS = "clusters = a, b, c\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\nc.bootstrap.servers = h:3\n"
 

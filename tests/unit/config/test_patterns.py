@@ -61,7 +61,7 @@ def test_groups_of_any_other_text_are_taken_without_a_word(flow):
 
 
 def test_what_a_reference_leads_to_is_judged_when_it_is_read(flow):
-    from mirror.config.validate import unreadable
+    from kafka_mirror.config.validate import unreadable
 
     (problem,) = unreadable(flow("topics = ${env:TOPICS}\n", {"TOPICS": '"orders"'}))
     assert problem.property == "topics" and "orders" not in problem.message

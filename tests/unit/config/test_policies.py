@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from mirror.config import Configuration, load
-from mirror.config.policies import config_property_filter, group_filter, replication_policy, topic_selection
-from mirror.errors import ConfigurationError, Problem
-from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
+from kafka_mirror.config import Configuration, load
+from kafka_mirror.config.policies import config_property_filter, group_filter, replication_policy, topic_selection
+from kafka_mirror.errors import ConfigurationError, Problem
+from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 
 CLASSES = "org.apache.kafka.connect.mirror."
 DEFAULTS: Mapping[str, Any] = {
@@ -27,7 +27,7 @@ DEFAULTS: Mapping[str, Any] = {
     "heartbeats.replication.enabled": True,
 }
 CUSTOM = """
-from mirror.policy import GroupFilter, ReplicationPolicy
+from kafka_mirror.policy import GroupFilter, ReplicationPolicy
 
 class Backwards(ReplicationPolicy):
     def __init__(self, properties):
@@ -116,7 +116,7 @@ def test_filters_may_be_python_classes_too(flow: Callable[..., Any], custom: str
         (CLASSES + "LegacyReplicationPolicy", "Java classes cannot be loaded"),
         ("Backwards", "says no module"),
         ("acme_naming.Sideways", "has no class 'Sideways'"),
-        ("acme_naming.Unrelated", "derives from mirror.policy.ReplicationPolicy"),
+        ("acme_naming.Unrelated", "derives from kafka_mirror.policy.ReplicationPolicy"),
         ("acme_naming.Backwards", "cannot be constructed: KeyError"),
         ("acme_broken.Backwards", "needs the module 'no_such_module_at_all'"),
     ],
@@ -133,7 +133,7 @@ def test_a_class_that_cannot_be_used_is_refused_with_the_way_on(flow: Callable[.
 
 def test_an_unknown_java_class_is_told_how_to_be_written_in_python(flow: Callable[..., Any]) -> None:
     with pytest.raises(
-        ConfigurationError, match=r"Python class that derives from mirror\.policy\.ReplicationPolicy .* package\.module\.Class"
+        ConfigurationError, match=r"Python class that derives from kafka_mirror\.policy\.ReplicationPolicy .* package\.module\.Class"
     ):
         replication_policy(flow(replication_policy_class="com.acme.NamingPolicy"))
 
@@ -162,7 +162,7 @@ def test_a_configuration_may_name_a_python_class(load_with: Callable[[str], Conf
 @pytest.mark.usefixtures("custom")
 def test_a_class_that_cannot_be_used_makes_the_flow_invalid_when_it_is_loaded(load_with: Callable[[str], Configuration]) -> None:
     (invalid,) = load_with("topic.filter.class=com.acme.OurTopics").invalid
-    assert "derives from mirror.policy.TopicFilter" in str(invalid.error)
+    assert "derives from kafka_mirror.policy.TopicFilter" in str(invalid.error)
     (wrong_kind,) = load_with(f"topic.filter.class={CLASSES}DefaultGroupFilter").invalid
     assert "Java classes cannot be loaded here" in str(wrong_kind.error)
 

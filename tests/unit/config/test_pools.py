@@ -1,7 +1,7 @@
 import json
 
-from mirror.config.flow import FlowName
-from mirror.config.pools import pools
+from kafka_mirror.config.flow import FlowName
+from kafka_mirror.config.pools import pools
 
 
 def test_every_flow_has_a_pool_of_one_slot() -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config.properties import parse, parse_bytes
+from kafka_mirror.config.properties import parse, parse_bytes
 
 
 @pytest.mark.parametrize(

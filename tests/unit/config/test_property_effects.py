@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mirror.config.catalogue import CATALOGUE
+from kafka_mirror.config.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[3]
 READERS = {"value", "per_topic", "text"}
@@ -29,7 +29,7 @@ READ_OTHERWISE = {
 def read() -> set[str]:
     """Every text that is asked of a flow by name, but for the checks of a configuration, which judge and use nothing."""
     found: set[str] = set()
-    for folder in ("include/mirror", "dags", "jobs", "plugins"):
+    for folder in ("include/kafka_mirror", "dags", "jobs", "plugins"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call):
@@ -58,7 +58,7 @@ def test_what_is_said_to_have_no_effect_is_read_by_nothing() -> None:
 @pytest.mark.parametrize("name", READ_OTHERWISE)
 def test_what_is_read_in_another_way_stands_in_the_code(name: str) -> None:
     texts = set()
-    for path in (ROOT / "include/mirror").rglob("*.py"):
+    for path in (ROOT / "include/kafka_mirror").rglob("*.py"):
         if not path.name.startswith("catalogue"):
             tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
             texts |= {node.value for node in tree if isinstance(node, ast.Constant) and isinstance(node.value, str)}

@@ -1,8 +1,8 @@
 import pytest
 
-from mirror.config.references import has_reference, references
-from mirror.config.setting import Setting
-from mirror.errors import ConfigurationError
+from kafka_mirror.config.references import has_reference, references
+from kafka_mirror.config.setting import Setting
+from kafka_mirror.errors import ConfigurationError
 
 
 def resolve(text, environ=None, **raw):

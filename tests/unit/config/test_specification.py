@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mirror.config.catalogue import CATALOGUE, CONNECTORS, OF_THE_FILE, TOP_LEVEL, connectors_reading
-from mirror.config.catalogue.connect import WORKER_NAMES
+from kafka_mirror.config.catalogue import CATALOGUE, CONNECTORS, OF_THE_FILE, TOP_LEVEL, connectors_reading
+from kafka_mirror.config.catalogue.connect import WORKER_NAMES
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -169,7 +169,7 @@ def test_the_workers_names_are_those_of_connect():
 def asked_for() -> set[str]:
     """Every text that stands in the code by itself, but for the catalogue: a property that is used is among them."""
     found = set()
-    for folder in ("include/mirror", "dags", "jobs", "plugins"):
+    for folder in ("include/kafka_mirror", "dags", "jobs", "plugins"):
         for path in (ROOT / folder).rglob("*.py"):
             if not path.name.startswith("catalogue"):
                 tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config.unknown_keys import edits, nearest
+from kafka_mirror.config.unknown_keys import edits, nearest
 
 
 @pytest.mark.parametrize(

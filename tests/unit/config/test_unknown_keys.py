@@ -2,9 +2,9 @@
 
 import pytest
 
-from mirror.config.properties import parse
-from mirror.config.setting import Setting
-from mirror.config.unknown_keys import unknown_keys
+from kafka_mirror.config.properties import parse
+from kafka_mirror.config.setting import Setting
+from kafka_mirror.config.unknown_keys import unknown_keys
 
 FROM_KAFKAS_DOCUMENTATION = """
 clusters = us-west, us-east
@@ -169,7 +169,7 @@ def test_unknown_keys_are_notices_of_the_file_or_the_flow(configuration):
 
 
 def test_a_class_of_the_users_own_may_read_any_property_of_its_flow(flow, tmp_path, monkeypatch):
-    (tmp_path / "our_topics.py").write_text("from mirror.policy.filters import TopicFilter\nclass Ours(TopicFilter):\n    pass\n")
+    (tmp_path / "our_topics.py").write_text("from kafka_mirror.policy.filters import TopicFilter\nclass Ours(TopicFilter):\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
 
     assert flow("east->west.topic.filter.class = our_topics.Ours\neast->west.our.mark = x").notices == ()

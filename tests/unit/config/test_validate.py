@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror.config.validate import check_readable, unreadable, with_unreadable
-from mirror.errors import ConfigurationError
+from kafka_mirror.config.validate import check_readable, unreadable, with_unreadable
+from kafka_mirror.errors import ConfigurationError
 from tests.unit.config.conftest import HEAD
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="mirror" password="%s";'

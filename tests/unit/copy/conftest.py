@@ -6,19 +6,19 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.config.resolved_flow import ClientSettings
-from mirror.copy import lane, lane_preflight, lane_protocol
-from mirror.copy.engine import PartitionAssignment, PartitionProgress, TransactionLimits
-from mirror.copy.lane import LaneCopy
-from mirror.copy.model import LaneResult, LaneTask
-from mirror.errors import AuthorizationRefused
-from mirror.formats.ledger import LedgerRecord, Writer
-from mirror.formats.ledger_codec import decode, decode_key
-from mirror.kafka.ledger import FencedLane
-from mirror.kafka.model import Topic
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import BEHIND, Range
+from kafka_mirror.config.resolved_flow import ClientSettings
+from kafka_mirror.copy import lane, lane_preflight, lane_protocol
+from kafka_mirror.copy.engine import PartitionAssignment, PartitionProgress, TransactionLimits
+from kafka_mirror.copy.lane import LaneCopy
+from kafka_mirror.copy.model import LaneResult, LaneTask
+from kafka_mirror.errors import AuthorizationRefused
+from kafka_mirror.formats.ledger import LedgerRecord, Writer
+from kafka_mirror.formats.ledger_codec import decode, decode_key
+from kafka_mirror.kafka.ledger import FencedLane
+from kafka_mirror.kafka.model import Topic
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import BEHIND, Range
 from tests.unit.copy.memory_cluster import QuietCluster
 
 SETTINGS = ClientSettings({}, {}, {}, {}, {})

@@ -9,23 +9,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from mirror.config.catalogue.per_topic import EARLIEST, StartPosition
-from mirror.copy.engine import PartitionAssignment, PartitionProgress, TransactionLimits
-from mirror.copy.lane import LaneCopy
-from mirror.copy.ledger_updates import stuck
-from mirror.copy.model import LaneTask
-from mirror.decide.binding import bind
-from mirror.decide.model import PartitionState
-from mirror.decide.request import DecisionRequest
-from mirror.decisions.apply import PartitionFacts, acted_on
-from mirror.decisions.in_force import Decisions, moment_after
-from mirror.errors import ErrorReport, NothingToDecide, UsageError
-from mirror.formats.control import Decision
-from mirror.formats.ledger import LedgerRecord
-from mirror.offsets.intervals import merged, missing
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import BLOCKED, DECIDED, Range
-from mirror.plan.ranges import SourceOffsets, first_sight, next_range
+from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition
+from kafka_mirror.copy.engine import PartitionAssignment, PartitionProgress, TransactionLimits
+from kafka_mirror.copy.lane import LaneCopy
+from kafka_mirror.copy.ledger_updates import stuck
+from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.decide.binding import bind
+from kafka_mirror.decide.model import PartitionState
+from kafka_mirror.decide.request import DecisionRequest
+from kafka_mirror.decisions.apply import PartitionFacts, acted_on
+from kafka_mirror.decisions.in_force import Decisions, moment_after
+from kafka_mirror.errors import ErrorReport, NothingToDecide, UsageError
+from kafka_mirror.formats.control import Decision
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.offsets.intervals import merged, missing
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import BLOCKED, DECIDED, Range
+from kafka_mirror.plan.ranges import SourceOffsets, first_sight, next_range
 from tests.unit.copy.conftest import LEDGER, RECORD_BYTES, SETTINGS, MemoryEngine, World
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

@@ -5,18 +5,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from mirror.config import Flow
-from mirror.copy.follow import Following
-from mirror.copy.model import NEWS, LaneResult, Watermark
-from mirror.copy.publish import compared
-from mirror.copy.run_result import RunResult
-from mirror.copy.verdict import verdict
-from mirror.errors import ErrorReport
-from mirror.formats.ledger import Writer
-from mirror.kafka.ledger import LedgerView
-from mirror.offsets.partition import TopicPartition, lane_of
-from mirror.plan.model import BEHIND, Plan, Range
-from mirror.plan.run import PlanContext
+from kafka_mirror.config import Flow
+from kafka_mirror.copy.follow import Following
+from kafka_mirror.copy.model import NEWS, LaneResult, Watermark
+from kafka_mirror.copy.publish import compared
+from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.copy.verdict import verdict
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.plan.model import BEHIND, Plan, Range
+from kafka_mirror.plan.run import PlanContext
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 RUN = "east-to-west.copy / run"

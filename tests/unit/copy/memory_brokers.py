@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mirror.copy.engine import (
+from kafka_mirror.copy.engine import (
     BatchRefused,
     PartitionAssignment,
     PartitionProgress,
@@ -19,14 +19,14 @@ from mirror.copy.engine import (
     RefusedRecord,
     TransactionLimits,
 )
-from mirror.errors import BatchNotUnpacked, ClusterUnreachable, DeadlineExceeded, LedgerHidden, Overtaken, TransactionTooSlow
-from mirror.formats.ledger import LedgerRecord
-from mirror.formats.ledger_codec import decode, decode_key
-from mirror.formats.skips import Skipped
-from mirror.kafka.ledger import FencedLane
-from mirror.kafka.model import Topic
-from mirror.offsets.map import runs_of
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.errors import BatchNotUnpacked, ClusterUnreachable, DeadlineExceeded, LedgerHidden, Overtaken, TransactionTooSlow
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.ledger_codec import decode, decode_key
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.kafka.ledger import FencedLane
+from kafka_mirror.kafka.model import Topic
+from kafka_mirror.offsets.map import runs_of
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.memory_cluster import QuietCluster
 
 RECORD_BYTES = 1000

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from mirror.errors import MirrorError
-from mirror.kafka.bootstrap_servers import servers
-from mirror.kafka.model import ConfigEntry, End, LogOffsets, Partition, Topic
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.kafka.bootstrap_servers import servers
+from kafka_mirror.kafka.model import ConfigEntry, End, LogOffsets, Partition, Topic
+from kafka_mirror.offsets.partition import TopicPartition
 
 PARTITIONS = tuple(Partition(number, 1, (1,), (1,)) for number in range(4))
 

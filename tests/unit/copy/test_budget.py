@@ -2,10 +2,10 @@
 
 import pytest
 
-from mirror.copy.budget import copy_in_shares, unfinished
-from mirror.copy.model import CopiedElsewhere, LaneResult, LaneTask, SkippedRecords, Watermark
-from mirror.errors import ErrorReport
-from mirror.plan.model import BEHIND, BLOCKED, Range
+from kafka_mirror.copy.budget import copy_in_shares, unfinished
+from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, LaneTask, SkippedRecords, Watermark
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.plan.model import BEHIND, BLOCKED, Range
 
 
 class Lanes:

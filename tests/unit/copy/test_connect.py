@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from mirror.config import Flow, load
-from mirror.copy import connect
-from mirror.copy.connect import following_in_session
-from mirror.copy.model import LaneResult, LaneTask
-from mirror.errors import SparkServerUnavailable
-from mirror.plan.model import BEHIND, Plan, Range
+from kafka_mirror.config import Flow, load
+from kafka_mirror.copy import connect
+from kafka_mirror.copy.connect import following_in_session
+from kafka_mirror.copy.model import LaneResult, LaneTask
+from kafka_mirror.errors import SparkServerUnavailable
+from kafka_mirror.plan.model import BEHIND, Plan, Range
 
 
 class Session:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from mirror.config import load
-from mirror.copy import follow
-from mirror.copy.job import JOB, arguments, job_files, read_results, read_run
-from mirror.copy.model import NEWS, LaneResult, LaneTask, Watermark
-from mirror.kafka.ledger import LedgerView
-from mirror.plan.model import BEHIND, Plan, Range
-from mirror.plan.run import PlanContext
+from kafka_mirror.config import load
+from kafka_mirror.copy import follow
+from kafka_mirror.copy.job import JOB, arguments, job_files, read_results, read_run
+from kafka_mirror.copy.model import NEWS, LaneResult, LaneTask, Watermark
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.plan.model import BEHIND, Plan, Range
+from kafka_mirror.plan.run import PlanContext
 
 CONFIGURATION = """
 clusters = east, west
@@ -57,7 +57,7 @@ def main(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     spark.cancel_with = lambda _spark, wait: spark.waits.append(wait)  # type: ignore[attr-defined]
     spark.waits = []  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "spark_job", spark)
-    monkeypatch.setattr("mirror.spark.driver.log_to_standard_error", lambda _level: None)
+    monkeypatch.setattr("kafka_mirror.spark.driver.log_to_standard_error", lambda _level: None)
     return runpy.run_path(str(JOB))["main"]
 
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.copy.next_transaction import PartitionInLine, Turns, waiting
-from mirror.formats.ledger import Writer
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.copy.next_transaction import PartitionInLine, Turns, waiting
+from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
 
 MB = 1024 * 1024

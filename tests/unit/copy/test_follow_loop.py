@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from mirror.config import Flow, load
-from mirror.copy import follow
-from mirror.copy.follow import Ends, due_time, watch_idle
-from mirror.copy.model import HANDED_OVER, CopiedElsewhere
-from mirror.copy.publish import compared
-from mirror.copy.run_result import RunResult
-from mirror.errors import ClusterUnreachable, ErrorReport, RecordRefused
-from mirror.kafka.model import End
-from mirror.offsets.partition import TopicPartition, lane_of
-from mirror.plan.model import BEHIND, FIRST_SIGHT, Plan, Range
+from kafka_mirror.config import Flow, load
+from kafka_mirror.copy import follow
+from kafka_mirror.copy.follow import Ends, due_time, watch_idle
+from kafka_mirror.copy.model import HANDED_OVER, CopiedElsewhere
+from kafka_mirror.copy.publish import compared
+from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.errors import ClusterUnreachable, ErrorReport, RecordRefused
+from kafka_mirror.kafka.model import End
+from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.plan.model import BEHIND, FIRST_SIGHT, Plan, Range
 from tests.unit.copy.made_up_mirror import CONFIGURATION, RUN, Mirror
 
 UNREACHABLE = ClusterUnreachable("east", "127.0.0.1:1", 30)
@@ -346,7 +346,7 @@ def test_each_plan_is_told_in_a_line_and_the_end_in_one(mirror: Mirror, caplog: 
     caplog.set_level("INFO")
     mirror.arrivals, mirror.happenings = {0: {"orders": 1}, 11: {"orders": 1_200, "clicks": 1}}, {10: nothing}
     mirror.run()
-    assert [line.getMessage() for line in caplog.records if line.name == "mirror.copy.follow"] == [
+    assert [line.getMessage() for line in caplog.records if line.name == "kafka_mirror.copy.follow"] == [
         "By plan 1 1 record, 10 bytes of 1 partition were copied in 10.0 s.",
         "By plan 2 1,201 records, 12,010 bytes of 2 partitions were copied in 50.0 s.",
         "east->west: the run no longer follows, after 2 plans: its lanes ended, for their time or budget is over or an error stopped them.",

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.copy.engine import PartitionProgress
-from mirror.copy.history import advised, another_topic, stored, view
-from mirror.copy.ledger_updates import after
-from mirror.errors import ClusterUnreachable, ErrorReport
-from mirror.formats.history import History, HistoryTopic
-from mirror.formats.skips import Skipped
-from mirror.kafka.model import ConfigEntry, Topic
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import BEHIND, FIRST_SIGHT, HISTORY, Range
+from kafka_mirror.copy.engine import PartitionProgress
+from kafka_mirror.copy.history import advised, another_topic, stored, view
+from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.errors import ClusterUnreachable, ErrorReport
+from kafka_mirror.formats.history import History, HistoryTopic
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.kafka.model import ConfigEntry, Topic
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import BEHIND, FIRST_SIGHT, HISTORY, Range
 from tests.unit.copy.conftest import MemoryCluster
 from tests.unit.copy.happenings import raising
 
@@ -90,7 +90,7 @@ def test_older_history_is_not_put_behind_newer_one_unless_order_does_not_matter(
 def test_what_is_refused_names_the_command_and_the_parameters_that_write_it_into_a_topic_of_its_own(world, write, live):
     write(10, 15)
     [error] = write(0, 10).errors
-    assert "python -m mirror backfill --flow '<flow>' --topics orders --from … --to … --into 'history.{remote}-older'" in error.next
+    assert "python -m kafka_mirror backfill --flow '<flow>' --topics orders --from … --to … --into 'history.{remote}-older'" in error.next
     assert 'the parameters of the DAG backfill: topics = ["orders"], into = history.{remote}-older' in error.next
     assert "order = any" in error.next
 
@@ -202,6 +202,6 @@ def test_record_that_was_passed_over_in_history_is_noted_and_moves_no_start(know
 
 def test_errors_of_history_name_no_decision_that_would_do_nothing():
     for code in ("UnexplainedTarget", "TargetLostRecords", "RecordRefused"):
-        assert "decide" not in advised(ErrorReport(code, "x", next="python -m mirror decide restart"), INTO).next
+        assert "decide" not in advised(ErrorReport(code, "x", next="python -m kafka_mirror decide restart"), INTO).next
     other = ErrorReport("ClusterUnreachable", "x", next="look")
     assert advised(other, INTO) == other

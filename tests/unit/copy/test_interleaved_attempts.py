@@ -11,15 +11,15 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mirror.config.catalogue.per_topic import EARLIEST
-from mirror.config.resolved_flow import ClientSettings
-from mirror.copy import lane, lane_preflight, lane_protocol
-from mirror.copy.lane import LaneCopy
-from mirror.copy.model import LaneResult, LaneTask
-from mirror.offsets.intervals import merged
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import BEHIND, Range
-from mirror.plan.ranges import SourceOffsets, first_sight, next_range
+from kafka_mirror.config.catalogue.per_topic import EARLIEST
+from kafka_mirror.config.resolved_flow import ClientSettings
+from kafka_mirror.copy import lane, lane_preflight, lane_protocol
+from kafka_mirror.copy.lane import LaneCopy
+from kafka_mirror.copy.model import LaneResult, LaneTask
+from kafka_mirror.offsets.intervals import merged
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import BEHIND, Range
+from kafka_mirror.plan.ranges import SourceOffsets, first_sight, next_range
 from tests.unit.copy.memory_brokers import (
     BOTH_SERVERS,
     HOLE,

@@ -3,9 +3,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.copy.job import results_from_columns, results_to_columns, watermarks_from_columns, watermarks_to_columns
-from mirror.copy.model import BatchShare, CopiedElsewhere, LaneResult, RewriteReason, SkippedRecords, Watermark
-from mirror.errors import ErrorReport
+from kafka_mirror.copy.job import results_from_columns, results_to_columns, watermarks_from_columns, watermarks_to_columns
+from kafka_mirror.copy.model import BatchShare, CopiedElsewhere, LaneResult, RewriteReason, SkippedRecords, Watermark
+from kafka_mirror.errors import ErrorReport
 
 OFFSET = st.integers(0, 2**63 - 1)
 WATERMARK = st.builds(Watermark, st.text(), st.integers(0, 2**31 - 1), OFFSET, OFFSET, OFFSET, OFFSET)

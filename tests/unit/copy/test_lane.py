@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror.copy.engine import NothingRead
-from mirror.errors import (
+from kafka_mirror.copy.engine import NothingRead
+from kafka_mirror.errors import (
     AuthenticationFailed,
     AuthorizationRefused,
     BatchNotUnpacked,
@@ -12,9 +12,9 @@ from mirror.errors import (
     Overtaken,
     TransactionTooSlow,
 )
-from mirror.formats.ledger import NO_TOPIC_ID
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import BEHIND, BLOCKED, Range
+from kafka_mirror.formats.ledger import NO_TOPIC_ID
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import BEHIND, BLOCKED, Range
 from tests.unit.copy.conftest import MemoryReader
 from tests.unit.copy.happenings import raising, watermarks
 

@@ -1,8 +1,8 @@
 """A lane and what people decided: held against its own ledger record, acted on once, and noted with the records."""
 
-from mirror.errors import ClusterUnreachable
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import Range
+from kafka_mirror.errors import ClusterUnreachable
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Range
 from tests.unit.copy.happenings import raising
 from tests.unit.decision_records import decision
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mirror.formats.skips import Skipped
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import GAP, Range
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import GAP, Range
 
 ORDERS = TopicPartition("orders", 0)
 PLANNED = (Range("orders", 0, "id-orders", 7, 10, GAP, skip_to=7),)

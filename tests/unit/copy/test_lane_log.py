@@ -4,13 +4,13 @@ import logging
 
 import pytest
 
-from mirror.copy import lane as lane_module
-from mirror.copy.lane_log import LaneLog
-from mirror.copy.model import CopiedElsewhere
-from mirror.errors import AuthorizationRefused, ClusterUnreachable, Overtaken
-from mirror.formats.ledger import Writer
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import BEHIND, Range
+from kafka_mirror.copy import lane as lane_module
+from kafka_mirror.copy.lane_log import LaneLog
+from kafka_mirror.copy.model import CopiedElsewhere
+from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, Overtaken
+from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import BEHIND, Range
 from tests.unit.copy.happenings import raising
 from tests.unit.ledger_records import WRITTEN_AT
 
@@ -98,7 +98,7 @@ def test_a_budget_that_is_spent_is_no_failure(copy, said):
 
 
 def test_each_transaction_is_told_at_debug_alone(copy, caplog):
-    caplog.set_level(logging.DEBUG, "mirror.copy.lane")
+    caplog.set_level(logging.DEBUG, "kafka_mirror.copy.lane")
     copy()
     [text] = [each.getMessage() for each in caplog.records if each.levelno == logging.DEBUG]
     assert text.startswith("lane 0: transaction 1 is committed: 20 records, 2,000 bytes in 0.")

@@ -1,11 +1,11 @@
 """A lane and records that the target refuses: noted, narrowed down to, passed over, tried again."""
 
-from mirror.copy.engine import BatchRefused
-from mirror.copy.model import SkippedRecords
-from mirror.errors import ClusterUnreachable
-from mirror.formats.skips import Skipped
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import BEHIND, BLOCKED, Range
+from kafka_mirror.copy.engine import BatchRefused
+from kafka_mirror.copy.model import SkippedRecords
+from kafka_mirror.errors import ClusterUnreachable
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import BEHIND, BLOCKED, Range
 from tests.unit.copy.happenings import raising
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)

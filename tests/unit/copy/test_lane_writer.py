@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.config.resolved_flow import ClientSettings
-from mirror.copy import lane_writer
-from mirror.copy.lane_writer import write_lane
-from mirror.copy.model import LaneTask
-from mirror.errors import ClusterUnreachable, LedgerMissing, UnexpectedOffset
-from mirror.formats.control import HANDED_BACK
-from mirror.formats.lane_note import note_key
-from mirror.formats.ledger import Decided
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.config.resolved_flow import ClientSettings
+from kafka_mirror.copy import lane_writer
+from kafka_mirror.copy.lane_writer import write_lane
+from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.errors import ClusterUnreachable, LedgerMissing, UnexpectedOffset
+from kafka_mirror.formats.control import HANDED_BACK
+from kafka_mirror.formats.lane_note import note_key
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.memory_brokers import BOTH_SERVERS, DEPOSED, LEDGER, Brokers, MemoryCluster, MemoryEngine, MemoryLedger
 from tests.unit.ledger_records import ledger_record
 

@@ -4,14 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.config import load
-from mirror.copy import ledger_progress as module
-from mirror.copy.ledger_progress import committed, positions
-from mirror.formats.history import HistoryTopic
-from mirror.formats.ledger import Writer
-from mirror.kafka.ledger import LedgerView
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import BEHIND, HISTORY, Plan, Range
+from kafka_mirror.config import load
+from kafka_mirror.copy import ledger_progress as module
+from kafka_mirror.copy.ledger_progress import committed, positions
+from kafka_mirror.formats.history import HistoryTopic
+from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import BEHIND, HISTORY, Plan, Range
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 RUN, OTHER = "copy by hand / 2026-11-21T08:00:00Z", "east-to-west.copy / scheduled"

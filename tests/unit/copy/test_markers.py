@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.copy.model import LaneResult
-from mirror.kafka import polling
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.kafka import polling
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.conftest import MemoryCluster, World
 
 LEDGER = TopicPartition("mm2-ledger.east.internal", 0)

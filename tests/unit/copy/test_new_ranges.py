@@ -5,21 +5,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirror.copy import throttle
-from mirror.copy.budget import unfinished
-from mirror.copy.engine import NothingRead
-from mirror.copy.job import results_from_columns, results_to_columns
-from mirror.copy.lane import LaneCopy
-from mirror.copy.model import HANDED_OVER, NEWS, LaneResult, Watermark
-from mirror.copy.new_ranges import look_for_more
-from mirror.copy.publish import Published
-from mirror.copy.run_result import together
-from mirror.copy.verdict import verdict
-from mirror.errors import AuthorizationRefused, ClusterUnreachable, ErrorReport, Overtaken
-from mirror.formats.control import LEDGER, PAUSE, Decision, encode
-from mirror.kafka.model import LogOffsets
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import BEHIND, BLOCKED, HISTORY, Plan, Range
+from kafka_mirror.copy import throttle
+from kafka_mirror.copy.budget import unfinished
+from kafka_mirror.copy.engine import NothingRead
+from kafka_mirror.copy.job import results_from_columns, results_to_columns
+from kafka_mirror.copy.lane import LaneCopy
+from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult, Watermark
+from kafka_mirror.copy.new_ranges import look_for_more
+from kafka_mirror.copy.publish import Published
+from kafka_mirror.copy.run_result import together
+from kafka_mirror.copy.verdict import verdict
+from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, ErrorReport, Overtaken
+from kafka_mirror.formats.control import LEDGER, PAUSE, Decision, encode
+from kafka_mirror.kafka.model import LogOffsets
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import BEHIND, BLOCKED, HISTORY, Plan, Range
 from tests.unit.copy.conftest import MemoryEngine
 from tests.unit.copy.happenings import raising, watermarks
 from tests.unit.copy.memory_cluster import QuietCluster
@@ -301,8 +301,8 @@ def test_an_attempt_after_a_failure_goes_on_in_the_ranges_of_the_newest_turn(fol
 
 def test_a_lane_tries_again_until_its_run_is_over_and_says_what_it_did_not_reach(follow, world, arrive, monkeypatch):
     naps = []
-    monkeypatch.setattr("mirror.copy.lane.time.sleep", naps.append)
-    monkeypatch.setattr("mirror.copy.lane_state.LaneState.is_over", lambda _: len(naps) >= 2000)
+    monkeypatch.setattr("kafka_mirror.copy.lane.time.sleep", naps.append)
+    monkeypatch.setattr("kafka_mirror.copy.lane_state.LaneState.is_over", lambda _: len(naps) >= 2000)
     failing = raising(ClusterUnreachable("west", "west:9092", 30))
     world.happenings["commit"] = lambda engine: failing(engine) if world.log.count("commit") > 1 else None
     result = follow(arrive(ORDERS, 3))
@@ -313,7 +313,7 @@ def test_a_lane_tries_again_until_its_run_is_over_and_says_what_it_did_not_reach
 @pytest.mark.parametrize("failing", [[ORDERS], [ORDERS, PAYMENTS]], ids=["one partition", "all of the lane"])
 def test_a_partition_that_failed_for_what_passes_is_tried_again_in_a_later_turn(follow, world, arrive, monkeypatch, failing):
     """No other run comes for minutes."""
-    monkeypatch.setattr("mirror.copy.lane_state.LEFT_OUT_SECONDS", 0.0)
+    monkeypatch.setattr("kafka_mirror.copy.lane_state.LEFT_OUT_SECONDS", 0.0)
     world.happenings["copy"] = raising(NothingRead(failing, 15), times=1)
     result = follow(nothing, arrive(ORDERS, 2), arrive(ORDERS, 1))
     assert (watermarks(result), result.errors, result.stopped) == ({("orders", 13), ("payments", 10)}, (), ())
@@ -322,11 +322,11 @@ def test_a_partition_that_failed_for_what_passes_is_tried_again_in_a_later_turn(
 def test_a_partition_that_goes_on_failing_is_tried_once_in_a_while_and_is_an_error_at_the_end(follow, world, arrive, monkeypatch):
     def silent(engine):
         if any(each.source == ORDERS for each in engine.work):
-            monkeypatch.setattr("mirror.copy.lane_state.LEFT_OUT_SECONDS", 60.0)
+            monkeypatch.setattr("kafka_mirror.copy.lane_state.LEFT_OUT_SECONDS", 60.0)
             raise NothingRead([ORDERS], 15)
 
     def a_minute_passes():
-        monkeypatch.setattr("mirror.copy.lane_state.LEFT_OUT_SECONDS", 0.0)
+        monkeypatch.setattr("kafka_mirror.copy.lane_state.LEFT_OUT_SECONDS", 0.0)
 
     world.happenings["copy"] = silent
     result = follow(arrive(PAYMENTS, 1), nothing, a_minute_passes, arrive(PAYMENTS, 1), a_minute_passes, nothing)

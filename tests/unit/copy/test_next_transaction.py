@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.copy.engine import BatchRefused, RefusedRecord
-from mirror.copy.next_transaction import BatchBisection, TransactionSize
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.copy.engine import BatchRefused, RefusedRecord
+from kafka_mirror.copy.next_transaction import BatchBisection, TransactionSize
+from kafka_mirror.offsets.partition import TopicPartition
 
 TP = TopicPartition("orders", 0)
 MB = 1024 * 1024

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.copy import lane_protocol, throttle
-from mirror.copy import throttle as pace
-from mirror.copy.lane import LaneCopy
-from mirror.formats.control import PAUSE, THROTTLE, Decision, encode
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.copy import lane_protocol, throttle
+from kafka_mirror.copy import throttle as pace
+from kafka_mirror.copy.lane import LaneCopy
+from kafka_mirror.formats.control import PAUSE, THROTTLE, Decision, encode
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.conftest import MemoryEngine
 from tests.unit.copy.memory_cluster import QuietCluster
 
@@ -57,7 +57,7 @@ def passing(monkeypatch):
     for module in (pace, lane_protocol, throttle):
         monkeypatch.setattr(module, "time", time)
     monkeypatch.setattr(throttle.Throttle.__init__, "__defaults__", (1.0, time.monotonic))
-    monkeypatch.setattr("mirror.copy.lane_state.time", time)
+    monkeypatch.setattr("kafka_mirror.copy.lane_state.time", time)
     return time
 
 

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.copy import publish as publishing
-from mirror.copy.model import LaneResult
-from mirror.copy.publish import reached
-from mirror.errors import DeadlineExceeded, ErrorReport, KafkaFailure, LanesChanged, LedgerDamaged, StaleAnswer
-from mirror.kafka.ledger import LedgerView
-from mirror.plan.model import Plan, Range
-from mirror.sync.offset_syncs import OffsetSyncsResult
+from kafka_mirror.copy import publish as publishing
+from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.publish import reached
+from kafka_mirror.errors import DeadlineExceeded, ErrorReport, KafkaFailure, LanesChanged, LedgerDamaged, StaleAnswer
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.plan.model import Plan, Range
+from kafka_mirror.sync.offset_syncs import OffsetSyncsResult
 from tests.unit.ledger_records import ledger_record
 
 PLAN = Plan("east->west", (Range("orders", 0, "id", 10, 20, "behind"),))

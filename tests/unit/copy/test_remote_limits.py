@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.config.resolved_flow import ClientSettings
-from mirror.copy.model import AUTO, RECORDS
-from mirror.copy.remote_partitions import TargetView
-from mirror.kafka.model import ConfigEntry
+from kafka_mirror.config.resolved_flow import ClientSettings
+from kafka_mirror.copy.model import AUTO, RECORDS
+from kafka_mirror.copy.remote_partitions import TargetView
+from kafka_mirror.kafka.model import ConfigEntry
 from tests.unit.copy.memory_cluster import QuietCluster
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mirror.copy import run
+from kafka_mirror.copy import run
 
 FAILING = """
-from mirror.copy import run
+from kafka_mirror.copy import run
 from tests.unit.copy.test_run import task
 
 class Lane:
@@ -27,8 +27,8 @@ print(run.copy_side_by_side([task()])[0].errors[0].message)
 
 def task():
     """A task of which nothing matters but its names."""
-    from mirror.config.resolved_flow import ClientSettings
-    from mirror.copy.model import LaneTask
+    from kafka_mirror.config.resolved_flow import ClientSettings
+    from kafka_mirror.copy.model import LaneTask
 
     return LaneTask("east", "west", 4, ClientSettings({}, {}, {}, {}, {}), 3, "ledger", "id", (), {}, frozenset(), "e", "w")
 
@@ -58,7 +58,8 @@ def test_the_error_has_every_call_and_what_caused_it(failing, caplog):
     (error,) = result.errors
     assert (result.lane, error.code, error.retriable) == (3, "Unexpected", False)
     assert re.match(
-        r"Lane 3 failed unexpectedly: RuntimeError: no way on \(mirror/copy/run\.py:\d+ _copied > test_run\.py:\d+ run\)", error.message
+        r"Lane 3 failed unexpectedly: RuntimeError: no way on \(kafka_mirror/copy/run\.py:\d+ _copied > test_run\.py:\d+ run\)",
+        error.message,
     )
     assert ", caused by KeyError: 'offset' (" in error.message
     assert error.message.endswith(" look_up).")
@@ -71,5 +72,5 @@ def test_a_process_that_has_no_logging_set_up_prints_the_traceback_as_a_spark_wo
     root = Path(__file__).parents[3]
     path = f"{root / 'include'}:{root}"
     ended = subprocess.run([sys.executable, "-c", FAILING], env={"PYTHONPATH": path}, capture_output=True, text=True, check=True)
-    assert "Lane 3 failed unexpectedly: KeyError: 'nowhere' (mirror/copy/run.py:" in ended.stdout
+    assert "Lane 3 failed unexpectedly: KeyError: 'nowhere' (kafka_mirror/copy/run.py:" in ended.stdout
     assert "Traceback (most recent call last)" in ended.stderr

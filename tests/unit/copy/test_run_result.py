@@ -1,7 +1,7 @@
 """What the plans of a run come to together."""
 
-from mirror.copy.model import FORWARDED, REWRITTEN, BatchShare, LaneResult, RewriteReason, Watermark
-from mirror.copy.run_result import together
+from kafka_mirror.copy.model import FORWARDED, REWRITTEN, BatchShare, LaneResult, RewriteReason, Watermark
+from kafka_mirror.copy.run_result import together
 
 
 def lane(*partitions: int, way: str = REWRITTEN) -> LaneResult:

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.copy.engine import BatchRefused
-from mirror.formats.ledger import Blocked
-from mirror.offsets.map import OffsetMap
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import BEHIND, BLOCKED, Range
-from mirror.plan.run import in_order
+from kafka_mirror.copy.engine import BatchRefused
+from kafka_mirror.formats.ledger import Blocked
+from kafka_mirror.offsets.map import OffsetMap
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import BEHIND, BLOCKED, Range
+from kafka_mirror.plan.run import in_order
 from tests.unit.ledger_records import WRITTEN_AT as NOW
 
 STUCK = [f"stuck-{number}" for number in range(10)]

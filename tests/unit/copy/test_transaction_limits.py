@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror.copy.engine import TransactionLimits
+from kafka_mirror.copy.engine import TransactionLimits
 
 LIMITS = TransactionLimits(bytes=1000, seconds=15.0)
 

@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from mirror.copy.model import JOINED, REWRITTEN, BatchShare, LaneResult, RewriteReason, SkippedRecords, Watermark
-from mirror.copy.publish import Published, compared
-from mirror.copy.verdict import verdict
-from mirror.errors import ErrorReport, Overtaken
-from mirror.formats.ledger import Decided
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import Plan, Range
-from mirror.sync.offset_syncs import OffsetSyncsResult
+from kafka_mirror.copy.model import JOINED, REWRITTEN, BatchShare, LaneResult, RewriteReason, SkippedRecords, Watermark
+from kafka_mirror.copy.publish import Published, compared
+from kafka_mirror.copy.verdict import verdict
+from kafka_mirror.errors import ErrorReport, Overtaken
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Plan, Range
+from kafka_mirror.sync.offset_syncs import OffsetSyncsResult
 from tests.unit.decision_records import DECIDED_AT, decision
 from tests.unit.ledger_records import ledger_record
 

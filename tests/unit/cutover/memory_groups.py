@@ -1,6 +1,6 @@
 """The positions of a group in memory, and transactions of them that a later writer fences."""
 
-from mirror.kafka.transactions import Fenced
+from kafka_mirror.kafka.transactions import Fenced
 
 
 class MemoryGroups:

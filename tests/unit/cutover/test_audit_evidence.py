@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.cutover.audit_evidence import (
+from kafka_mirror.cutover.audit_evidence import (
     AUDITED,
     AuditedPartition,
     PartitionEnds,
@@ -15,7 +15,7 @@ from mirror.cutover.audit_evidence import (
     evidence_of,
     is_current,
 )
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.offsets.partition import TopicPartition
 
 ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
 END = PartitionEnds(0, 10, 10, 12, "g")

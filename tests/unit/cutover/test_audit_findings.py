@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from mirror.audit.model import DIFFERENT, EQUAL, MISSING, UNREAD, AuditResult, Difference, LeftOut, PartitionAudit
-from mirror.cutover.audit_evidence import PartitionEnds
-from mirror.cutover.audit_findings import audit_findings, not_copied, outdated
-from mirror.cutover.findings import STOP, WARNING
-from mirror.cutover.group_move_findings import rollback_of
-from mirror.errors import ErrorReport
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.audit.model import DIFFERENT, EQUAL, MISSING, UNREAD, AuditResult, Difference, LeftOut, PartitionAudit
+from kafka_mirror.cutover.audit_evidence import PartitionEnds
+from kafka_mirror.cutover.audit_findings import audit_findings, not_copied, outdated
+from kafka_mirror.cutover.findings import STOP, WARNING
+from kafka_mirror.cutover.group_move_findings import rollback_of
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.offsets.partition import TopicPartition
 
 ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
 COPIED = PartitionEnds(0, 10, 10, 12, "g")

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.cutover import audit_gate
-from mirror.cutover.audit_evidence import AUDITED, PartitionEnds, evidence_as_fact, evidence_of
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.cutover import audit_gate
+from kafka_mirror.cutover.audit_evidence import AUDITED, PartitionEnds, evidence_as_fact, evidence_of
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.wave_notes import NotesInMemory, step_options
 
 TP = TopicPartition("parcels", 3)

@@ -4,14 +4,14 @@ from types import SimpleNamespace as Answer
 
 import pytest
 
-from mirror.cutover import catch_up
-from mirror.cutover.catch_up_forecast import WaveLag
-from mirror.cutover.copy_pass import WavePlan
-from mirror.cutover.findings import stop
-from mirror.cutover.steps import AUDIT_GATE, DONE, STOPPED, StepOptions, StepOutcome
-from mirror.cutover.wave import Wave, WaveTopics
-from mirror.errors import ErrorReport
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.cutover import catch_up
+from kafka_mirror.cutover.catch_up_forecast import WaveLag
+from kafka_mirror.cutover.copy_pass import WavePlan
+from kafka_mirror.cutover.findings import stop
+from kafka_mirror.cutover.steps import AUDIT_GATE, DONE, STOPPED, StepOptions, StepOutcome
+from kafka_mirror.cutover.wave import Wave, WaveTopics
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.offsets.partition import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
 MOVE = Answer(wave=Wave(("orders",)), topics=WaveTopics(("orders",)), flow=Answer(name="east->west"))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror.cutover.catch_up_forecast import WaveLag, catch_up_forecast, forecast_text
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.cutover.catch_up_forecast import WaveLag, catch_up_forecast, forecast_text
+from kafka_mirror.offsets.partition import TopicPartition
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

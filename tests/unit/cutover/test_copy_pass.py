@@ -1,7 +1,7 @@
 """Whose errors a pass of a wave's copy is judged by."""
 
-from mirror.cutover.copy_pass import of_wave, red
-from mirror.errors import ErrorReport
+from kafka_mirror.cutover.copy_pass import of_wave, red
+from kafka_mirror.errors import ErrorReport
 
 OURS, OTHERS, WHOLE = (
     ErrorReport("SourceGap", "Gone.", "orders", 0),

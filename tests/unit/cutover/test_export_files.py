@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.cutover.export_files import DESCRIPTION, ExportFiles
-from mirror.cutover.export_format import OPEN_LINES, ExportedRecord, file_name
-from mirror.errors import ExportDiffers, ExportFailed
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.cutover.export_files import DESCRIPTION, ExportFiles
+from kafka_mirror.cutover.export_format import OPEN_LINES, ExportedRecord, file_name
+from kafka_mirror.errors import ExportDiffers, ExportFailed
+from kafka_mirror.offsets.partition import TopicPartition
 
 ORDERS = TopicPartition("orders", 3)
 FIELDS = {ORDERS: {"topic_id": "AAAA", "start": 100}}

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.cutover.failback_compare import GONE, LESS, MORE, NEW, OTHER, SAME, ReturnedLog, compare_partitions, comparison_findings
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.cutover.failback_compare import GONE, LESS, MORE, NEW, OTHER, SAME, ReturnedLog, compare_partitions, comparison_findings
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
 
 ORDERS = TopicPartition("orders", 0)

@@ -1,9 +1,9 @@
 """What is said of ACLs that would refuse producers on the target of a failover."""
 
-from mirror.cutover.failover_denials import denial_findings
-from mirror.cutover.fence_acls import deny_write
-from mirror.cutover.findings import WARNING
-from mirror.kafka.model import Acl
+from kafka_mirror.cutover.failover_denials import denial_findings
+from kafka_mirror.cutover.fence_acls import deny_write
+from kafka_mirror.cutover.findings import WARNING
+from kafka_mirror.kafka.model import Acl
 
 
 def test_each_denial_of_writing_to_a_topic_of_the_wave_is_named_with_the_command_that_removes_it():

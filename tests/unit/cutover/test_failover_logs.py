@@ -2,11 +2,11 @@
 
 import pytest
 
-from mirror.cutover.failover_logs import find_shared_ends
-from mirror.cutover.failover_positions import TargetLog
-from mirror.formats.mm2 import Checkpoint
-from mirror.offsets.partition import TopicPartition
-from mirror.translation.group_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.cutover.failover_logs import find_shared_ends
+from kafka_mirror.cutover.failover_positions import TargetLog
+from kafka_mirror.formats.mm2 import Checkpoint
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.translation.group_rules import SeenLog, SeenLogs, StoredCheckpoint
 
 BILLS, PARCELS = TopicPartition("east.bills", 1), TopicPartition("east.parcels", 0)
 LOGS = {BILLS: TargetLog("bills-id", 0, 500, 7), PARCELS: TargetLog("parcels-id", 0, 500, 7)}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror.cutover.fence_acls import acl_facts, acls_of, deny_write, fence_change, way_back_change, writers
-from mirror.kafka.model import Acl, PatternAcl
+from kafka_mirror.cutover.fence_acls import acl_facts, acls_of, deny_write, fence_change, way_back_change, writers
+from kafka_mirror.kafka.model import Acl, PatternAcl
 
 
 def binding(topic, principal, operation="WRITE", permission="ALLOW", pattern="LITERAL"):

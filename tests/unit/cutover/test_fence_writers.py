@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-from mirror.cutover.fence_writers import FenceWatch, fence_findings, newest_record, silent_producers
-from mirror.cutover.quiet_period import QuietPeriod
-from mirror.cutover.writers import TransactionOwner, Writers
-from mirror.kafka.model import ActiveProducer
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.cutover.fence_writers import FenceWatch, fence_findings, newest_record, silent_producers
+from kafka_mirror.cutover.quiet_period import QuietPeriod
+from kafka_mirror.cutover.writers import TransactionOwner, Writers
+from kafka_mirror.kafka.model import ActiveProducer
+from kafka_mirror.offsets.partition import TopicPartition
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ORDERS = TopicPartition("orders", 0)

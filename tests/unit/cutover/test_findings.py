@@ -3,11 +3,11 @@
 import ast
 import re
 
-from mirror.cutover.findings import INFORMATION, STOP, WARNING, in_order, information, of_error, stop, warning
-from mirror.errors import KafkaFailure, SourceGap
-from mirror.errors.next_step import of_the_flow
-from mirror.errors.words import first_few
-from mirror.status.status import GONE, NO_LEADER, NO_REMOTE, UNKNOWN
+from kafka_mirror.cutover.findings import INFORMATION, STOP, WARNING, in_order, information, of_error, stop, warning
+from kafka_mirror.errors import KafkaFailure, SourceGap
+from kafka_mirror.errors.next_step import of_the_flow
+from kafka_mirror.errors.words import first_few
+from kafka_mirror.status.status import GONE, NO_LEADER, NO_REMOTE, UNKNOWN
 from tests.unit.test_imports import LIBRARY, ROOT
 
 GUIDES = ROOT / "docs" / "guides"
@@ -21,8 +21,8 @@ def test_stops_come_first_and_what_is_said_twice_is_said_once():
 
 def test_commands_have_the_name_of_the_flow_and_the_text_has_the_next_step():
     (found,) = in_order([stop("a", "one.", of_the_flow("copy"), ", or wait.")], "east->west")
-    assert found.as_document()["commands"] == ["python -m mirror copy --flow 'east->west'"]
-    assert str(found) == "stop: one. Next: python -m mirror copy --flow 'east->west', or wait."
+    assert found.as_document()["commands"] == ["python -m kafka_mirror copy --flow 'east->west'"]
+    assert str(found) == "stop: one. Next: python -m kafka_mirror copy --flow 'east->west', or wait."
     assert str(information("a", "one.")) == "information: one."
 
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.config import load
-from mirror.cutover.findings import INFORMATION, STOP, WARNING
-from mirror.cutover.flow_settings import LackingRight, flow_findings, right_findings
-from mirror.formats.control import HANDED_BACK, THROTTLE, Decision
+from kafka_mirror.config import load
+from kafka_mirror.cutover.findings import INFORMATION, STOP, WARNING
+from kafka_mirror.cutover.flow_settings import LackingRight, flow_findings, right_findings
+from kafka_mirror.formats.control import HANDED_BACK, THROTTLE, Decision
 from tests.unit.cli.command_line import VALID
 
 

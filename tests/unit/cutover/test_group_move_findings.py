@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.cutover.findings import STOP, WARNING
-from mirror.cutover.group_move_findings import (
+from kafka_mirror.cutover.findings import STOP, WARNING
+from kafka_mirror.cutover.group_move_findings import (
     GroupLogs,
     active_groups,
     not_committed,
@@ -15,10 +15,10 @@ from mirror.cutover.group_move_findings import (
     stops_of_groups,
     used_on_target,
 )
-from mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition
-from mirror.kafka.model import GroupMember
-from mirror.offsets.partition import TopicPartition
-from mirror.translation.translate import EARLY, EXACT, TranslatedOffset, no_answer
+from kafka_mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition
+from kafka_mirror.kafka.model import GroupMember
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.translation.translate import EARLY, EXACT, TranslatedOffset, no_answer
 
 HERE, THERE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
 EXACTLY = TranslatedOffset(EXACT, 5, 5, 0)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from mirror.cutover import group_placement, owned_positions
-from mirror.cutover.group_placement import GROUPS, GroupAim, GroupPlacer
-from mirror.cutover.steps import EMPTY_SINCE_MS, MOVE_GROUPS
-from mirror.errors import AuthorizationRefused
-from mirror.kafka.group_members import GroupDescription
-from mirror.kafka.model import Committed, GroupMember
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.cutover import group_placement, owned_positions
+from kafka_mirror.cutover.group_placement import GROUPS, GroupAim, GroupPlacer
+from kafka_mirror.cutover.steps import EMPTY_SINCE_MS, MOVE_GROUPS
+from kafka_mirror.errors import AuthorizationRefused
+from kafka_mirror.kafka.group_members import GroupDescription
+from kafka_mirror.kafka.model import Committed, GroupMember
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.wave_notes import Killed, NotesInMemory
 
 ZERO, ONE = (TopicPartition("east.orders", number) for number in range(2))

@@ -4,18 +4,18 @@ from types import SimpleNamespace as Answer
 
 import pytest
 
-from mirror.config import load
-from mirror.cutover import group_survey
-from mirror.cutover.group_survey import GroupClusters, survey_groups
-from mirror.cutover.groups import group_findings
-from mirror.cutover.wave import Wave
-from mirror.kafka.group_members import GroupDescription
-from mirror.kafka.groups import Committed, Group
-from mirror.kafka.model import GroupMember, Partition, Topic
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.context import group_context
-from mirror.sync.groups.translate import GroupOffset, TranslatedGroups
-from mirror.translation.translate import EXACT, TranslatedOffset
+from kafka_mirror.config import load
+from kafka_mirror.cutover import group_survey
+from kafka_mirror.cutover.group_survey import GroupClusters, survey_groups
+from kafka_mirror.cutover.groups import group_findings
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.kafka.group_members import GroupDescription
+from kafka_mirror.kafka.groups import Committed, Group
+from kafka_mirror.kafka.model import GroupMember, Partition, Topic
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups.context import group_context
+from kafka_mirror.sync.groups.translate import GroupOffset, TranslatedGroups
+from kafka_mirror.translation.translate import EXACT, TranslatedOffset
 from tests.unit.cli.command_line import VALID
 
 EXACTLY = TranslatedOffset(EXACT, 5, 5, 0)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mirror.cutover.findings import INFORMATION, STOP, WARNING
-from mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition, group_findings
-from mirror.kafka.model import GroupMember
-from mirror.translation.translate import EARLY, EXACT, INCOMPLETE, TranslatedOffset, no_answer
+from kafka_mirror.cutover.findings import INFORMATION, STOP, WARNING
+from kafka_mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition, group_findings
+from kafka_mirror.kafka.model import GroupMember
+from kafka_mirror.translation.translate import EARLY, EXACT, INCOMPLETE, TranslatedOffset, no_answer
 
 EXACTLY = TranslatedOffset(EXACT, 5, 5, 0)
 MEMBER = GroupMember("app-1", "/10.0.0.7")

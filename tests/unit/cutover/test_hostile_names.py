@@ -4,8 +4,8 @@ import shlex
 
 from hypothesis import given
 
-from mirror.cutover.failover_denials import denial_findings
-from mirror.cutover.group_move_findings import (
+from kafka_mirror.cutover.failover_denials import denial_findings
+from kafka_mirror.cutover.group_move_findings import (
     GroupLogs,
     active_groups,
     not_committed,
@@ -15,10 +15,10 @@ from mirror.cutover.group_move_findings import (
     stops_of_groups,
     used_on_target,
 )
-from mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition, group_findings
-from mirror.kafka.model import Acl, GroupMember
-from mirror.offsets.partition import TopicPartition
-from mirror.translation.translate import no_answer
+from kafka_mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition, group_findings
+from kafka_mirror.kafka.model import Acl, GroupMember
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.translation.translate import no_answer
 from tests.unit.errors.test_display import NAMES, controls
 
 ORDERS = TopicPartition("orders", 0)

@@ -4,11 +4,11 @@ import dataclasses
 import json
 from datetime import UTC, datetime, timedelta
 
-from mirror.cutover.missing_document import MAX_BYTES, MISSING, UnlistedPartitions, missing_document, read_missing
-from mirror.cutover.missing_records import EndSighting, MissingRecords
-from mirror.cutover.steps import DONE, FAILOVER, PREFLIGHT
-from mirror.cutover.wave_record import OPENED, StepNote, WaveRecord, decode_wave, encode_wave
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.cutover.missing_document import MAX_BYTES, MISSING, UnlistedPartitions, missing_document, read_missing
+from kafka_mirror.cutover.missing_records import EndSighting, MissingRecords
+from kafka_mirror.cutover.steps import DONE, FAILOVER, PREFLIGHT
+from kafka_mirror.cutover.wave_record import OPENED, StepNote, WaveRecord, decode_wave, encode_wave
+from kafka_mirror.offsets.partition import TopicPartition
 
 AT = datetime(2026, 11, 21, 8, 31, 12, 345_000, tzinfo=UTC)
 LATER = AT + timedelta(minutes=1)

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirror.cutover.missing_records import EndSighting, missing_findings, missing_records
-from mirror.formats.ledger import SourceEnd
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.cutover.missing_records import EndSighting, missing_findings, missing_records
+from kafka_mirror.formats.ledger import SourceEnd
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
 
 AT = datetime(2026, 11, 21, 8, 31, 12, tzinfo=UTC)

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.cutover import group_survey, move_groups
-from mirror.cutover.group_placement import Placement
-from mirror.cutover.group_survey import GroupSurvey
-from mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition
-from mirror.cutover.steps import DONE, STOPPED, WAITING
-from mirror.cutover.wave import Wave, WaveTopics
-from mirror.kafka.groups import Group
-from mirror.kafka.model import Committed, LogOffsets, Partition, Topic
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.translate import GroupOffset, TranslatedGroups
-from mirror.translation.translate import EXACT, TranslatedOffset
+from kafka_mirror.cutover import group_survey, move_groups
+from kafka_mirror.cutover.group_placement import Placement
+from kafka_mirror.cutover.group_survey import GroupSurvey
+from kafka_mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition
+from kafka_mirror.cutover.steps import DONE, STOPPED, WAITING
+from kafka_mirror.cutover.wave import Wave, WaveTopics
+from kafka_mirror.kafka.groups import Group
+from kafka_mirror.kafka.model import Committed, LogOffsets, Partition, Topic
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups.translate import GroupOffset, TranslatedGroups
+from kafka_mirror.translation.translate import EXACT, TranslatedOffset
 from tests.wave_notes import NotesInMemory, step_options
 
 PLACE = TopicPartition("stock", 0)

@@ -6,12 +6,12 @@ A life of one partition goes on, with groups whose checkpoints are written now a
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mirror.cutover.failover_positions import FailoverFacts, TargetLog, failover_positions
-from mirror.formats.mm2 import Checkpoint
-from mirror.offsets.holes import EXACT_PLACE
-from mirror.offsets.partition import TopicPartition
-from mirror.translation.group_rules import SeenLog, SeenLogs, StoredCheckpoint
-from mirror.translation.translate import EXACT, NONE, SourceState, translate_back
+from kafka_mirror.cutover.failover_positions import FailoverFacts, TargetLog, failover_positions
+from kafka_mirror.formats.mm2 import Checkpoint
+from kafka_mirror.offsets.holes import EXACT_PLACE
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.translation.group_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.translation.translate import EXACT, NONE, SourceState, translate_back
 from tests.unit.translation.mirror_life import REMOTE, TP, MirrorLife
 from tests.unit.translation.test_never_late import at_most, small
 from tests.unit.translation.test_never_late import events as events_of_a_copy

@@ -9,22 +9,22 @@ from unittest.mock import patch
 
 import pytest
 
-from mirror.copy.engine import PartitionProgress
-from mirror.copy.ledger_updates import after
-from mirror.cutover import ledger_marks, open_wave, way_back
-from mirror.cutover.opposite_fence import OppositeFence
-from mirror.cutover.opposite_flow import OppositeFlow
-from mirror.cutover.steps import DONE, PLANNED, STOPPED, StepOptions
-from mirror.cutover.wave import WaveTopics
-from mirror.decisions.in_force import Decisions
-from mirror.errors import WrittenOnSource
-from mirror.formats.control import MOVED, RESTART, RETURNED, Decision
-from mirror.formats.ledger import Decided, Writer
-from mirror.kafka.ledger import LedgerView
-from mirror.kafka.model import LogOffsets, Partition, Topic
-from mirror.offsets.map import runs_of
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.left_on_source import unexplained
+from kafka_mirror.copy.engine import PartitionProgress
+from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.cutover import ledger_marks, open_wave, way_back
+from kafka_mirror.cutover.opposite_fence import OppositeFence
+from kafka_mirror.cutover.opposite_flow import OppositeFlow
+from kafka_mirror.cutover.steps import DONE, PLANNED, STOPPED, StepOptions
+from kafka_mirror.cutover.wave import WaveTopics
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.errors import WrittenOnSource
+from kafka_mirror.formats.control import MOVED, RESTART, RETURNED, Decision
+from kafka_mirror.formats.ledger import Decided, Writer
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.kafka.model import LogOffsets, Partition, Topic
+from kafka_mirror.offsets.map import runs_of
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.left_on_source import unexplained
 from tests.unit.cutover import wave_world
 from tests.unit.ledger_records import ledger_record
 

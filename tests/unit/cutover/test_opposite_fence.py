@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.cutover import opposite_fence
-from mirror.cutover.fence_acls import acl_facts, deny_write
-from mirror.cutover.opposite_fence import fence_acls, survey_opposite_fence
-from mirror.cutover.opposite_flow import OppositeFlow
-from mirror.cutover.steps import DONE, FENCE, PLANNED
-from mirror.cutover.wave_record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord
+from kafka_mirror.cutover import opposite_fence
+from kafka_mirror.cutover.fence_acls import acl_facts, deny_write
+from kafka_mirror.cutover.opposite_fence import fence_acls, survey_opposite_fence
+from kafka_mirror.cutover.opposite_flow import OppositeFlow
+from kafka_mirror.cutover.steps import DONE, FENCE, PLANNED
+from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord
 
 
 def wave(name, state, *acls):

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.config import load
-from mirror.cutover.opposite_flow import age_findings, append_findings, opposite_flow
-from mirror.errors import ConfigurationError, TopicGoesRound
+from kafka_mirror.config import load
+from kafka_mirror.cutover.opposite_flow import age_findings, append_findings, opposite_flow
+from kafka_mirror.errors import ConfigurationError, TopicGoesRound
 
 IDENTITY = "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 

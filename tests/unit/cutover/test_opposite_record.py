@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from mirror.cutover.opposite_record import opposite_record
-from mirror.formats.control import RETURNED
-from mirror.formats.ledger import Decided, LedgerRecord
-from mirror.formats.skips import Skipped
-from mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.cutover.opposite_record import opposite_record
+from kafka_mirror.formats.control import RETURNED
+from kafka_mirror.formats.ledger import Decided, LedgerRecord
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.offsets.map import OffsetMap, Run
 from tests.unit.decision_records import DECIDED_AT
 from tests.unit.ledger_records import ledger_record
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.cutover.findings import INFORMATION, STOP, WARNING
-from mirror.cutover.partitions import partition_findings
-from mirror.errors import ErrorReport
-from mirror.status.status import (
+from kafka_mirror.cutover.findings import INFORMATION, STOP, WARNING
+from kafka_mirror.cutover.partitions import partition_findings
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.status.status import (
     BEHIND,
     DECIDED,
     FIRST_SIGHT,

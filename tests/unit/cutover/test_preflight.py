@@ -6,19 +6,19 @@ from types import SimpleNamespace as Answer
 
 import pytest
 
-from mirror.config import load
-from mirror.cutover import preflight as module
-from mirror.cutover.findings import STOP
-from mirror.cutover.group_survey import GroupClusters, GroupSurvey
-from mirror.cutover.groups import WaveGroup, WaveGroups
-from mirror.cutover.opposite_fence import OppositeFence
-from mirror.cutover.preflight import preflight
-from mirror.cutover.topic_settings import AclSides
-from mirror.cutover.wave import Wave
-from mirror.cutover.writers import Writers
-from mirror.errors import ClusterUnreachable, DeadlineExceeded
-from mirror.kafka.model import Partition, Topic
-from mirror.status.status import Observation
+from kafka_mirror.config import load
+from kafka_mirror.cutover import preflight as module
+from kafka_mirror.cutover.findings import STOP
+from kafka_mirror.cutover.group_survey import GroupClusters, GroupSurvey
+from kafka_mirror.cutover.groups import WaveGroup, WaveGroups
+from kafka_mirror.cutover.opposite_fence import OppositeFence
+from kafka_mirror.cutover.preflight import preflight
+from kafka_mirror.cutover.topic_settings import AclSides
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.writers import Writers
+from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded
+from kafka_mirror.kafka.model import Partition, Topic
+from kafka_mirror.status.status import Observation
 from tests.unit.cli.command_line import VALID
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

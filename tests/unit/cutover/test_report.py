@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.cutover.missing_document import MISSING, missing_document
-from mirror.cutover.missing_records import EndSighting, MissingRecords
-from mirror.cutover.report import MAX_ROWS, WaveReport
-from mirror.cutover.steps import (
+from kafka_mirror.cutover.missing_document import MISSING, missing_document
+from kafka_mirror.cutover.missing_records import EndSighting, MissingRecords
+from kafka_mirror.cutover.report import MAX_ROWS, WaveReport
+from kafka_mirror.cutover.steps import (
     AUDIT_GATE,
     DONE,
     EMPTY_SINCE_MS,
@@ -25,9 +25,9 @@ from mirror.cutover.steps import (
     REREAD,
     STOPPED,
 )
-from mirror.cutover.wave_record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.group_move import AFTER, BEFORE
+from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups.group_move import AFTER, BEFORE
 
 STEPS = {
     PREFLIGHT: StepNote(DONE, "ann", 1_000, 3_500),
@@ -106,13 +106,13 @@ def test_the_page_lists_so_many_positions_and_says_how_many_more_there_are():
 @pytest.mark.parametrize(
     ("state", "commands"),
     [
-        (UNDER_WAY, ("python -m mirror cutover rollback --flow 'east->west' --wave w",)),
+        (UNDER_WAY, ("python -m kafka_mirror cutover rollback --flow 'east->west' --wave w",)),
         (ROLLED_BACK, ()),
         (
             OPENED,
             (
-                "python -m mirror cutover plan --flow 'west->east' --topics 'orders.*' --groups 'bill.*'",
-                "python -m mirror cutover run --flow 'west->east' --topics 'orders.*' --groups 'bill.*'",
+                "python -m kafka_mirror cutover plan --flow 'west->east' --topics 'orders.*' --groups 'bill.*'",
+                "python -m kafka_mirror cutover run --flow 'west->east' --topics 'orders.*' --groups 'bill.*'",
             ),
         ),
     ],

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from mirror.cutover.findings import stop
-from mirror.cutover.rollback import roll_back_steps
-from mirror.cutover.steps import CATCH_UP, DONE, FENCE, MOVE_GROUPS, PREFLIGHT, STOPPED, StepOutcome
-from mirror.cutover.wave_record import ROLLED_BACK, TAKEN_BACK, TAKING_BACK
+from kafka_mirror.cutover.findings import stop
+from kafka_mirror.cutover.rollback import roll_back_steps
+from kafka_mirror.cutover.steps import CATCH_UP, DONE, FENCE, MOVE_GROUPS, PREFLIGHT, STOPPED, StepOutcome
+from kafka_mirror.cutover.wave_record import ROLLED_BACK, TAKEN_BACK, TAKING_BACK
 from tests.unit.cutover.wave_steps import OPTIONS, Clock, Steps, notebook
 
 

@@ -4,9 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.cutover.run import WaveRun
-from mirror.cutover.steps import DONE, FAILOVER, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PLANNED, PREFLIGHT, STOPPED, WAITING, StepOutcome
-from mirror.cutover.wave_record import WaveRecord
+from kafka_mirror.cutover.run import WaveRun
+from kafka_mirror.cutover.steps import (
+    DONE,
+    FAILOVER,
+    FENCE,
+    LAST_COPY,
+    MOVE_GROUPS,
+    OPEN,
+    PLANNED,
+    PREFLIGHT,
+    STOPPED,
+    WAITING,
+    StepOutcome,
+)
+from kafka_mirror.cutover.wave_record import WaveRecord
 
 RECORD = WaveRecord("w", ("orders",), (), PLANNED, "ann", "because", 1)
 

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from mirror.cutover.findings import stop
-from mirror.cutover.runner import WaveRunner, load_step, step_before
-from mirror.cutover.steps import (
+from kafka_mirror.cutover.findings import stop
+from kafka_mirror.cutover.runner import WaveRunner, load_step, step_before
+from kafka_mirror.cutover.steps import (
     AUDIT_GATE,
     CATCH_UP,
     DONE,
@@ -23,8 +23,8 @@ from mirror.cutover.steps import (
     WAITING,
     StepOutcome,
 )
-from mirror.cutover.wave_record import RUNNING
-from mirror.errors import KafkaFailure, WaveRunElsewhere
+from kafka_mirror.cutover.wave_record import RUNNING
+from kafka_mirror.errors import KafkaFailure, WaveRunElsewhere
 from tests.unit.cutover.wave_steps import OPTIONS, Clock, Steps, notebook
 
 BROKEN = stop("writes", "Somebody writes.", "Stop it.")

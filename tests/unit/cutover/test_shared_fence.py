@@ -7,10 +7,10 @@ from unittest.mock import patch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mirror.cutover.fence_acls import acls_of, deny_write
-from mirror.cutover.steps import FENCE
-from mirror.cutover.wave_record import OPENED, UNDER_WAY
-from mirror.errors import WaveIsOpen
+from kafka_mirror.cutover.fence_acls import acls_of, deny_write
+from kafka_mirror.cutover.steps import FENCE
+from kafka_mirror.cutover.wave_record import OPENED, UNDER_WAY
+from kafka_mirror.errors import WaveIsOpen
 from tests.unit.cutover.wave_world import MemoryFlow, World
 
 WEST, NORTH = "east->west", "east->north"

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.cutover import source_truth
-from mirror.cutover.fence import still_fenced
-from mirror.cutover.fence_ends import ENDS, EPOCHS
-from mirror.cutover.source_truth import copied_from_another_log, look_at_source, newest
-from mirror.cutover.steps import FENCE
-from mirror.cutover.wave import WaveTopics
-from mirror.cutover.wave_ends import SourceLog
-from mirror.errors import ClusterUnreachable, SourceUnreadable
-from mirror.kafka.model import LogOffsets, Partition, Topic
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.cutover import source_truth
+from kafka_mirror.cutover.fence import still_fenced
+from kafka_mirror.cutover.fence_ends import ENDS, EPOCHS
+from kafka_mirror.cutover.source_truth import copied_from_another_log, look_at_source, newest
+from kafka_mirror.cutover.steps import FENCE
+from kafka_mirror.cutover.wave import WaveTopics
+from kafka_mirror.cutover.wave_ends import SourceLog
+from kafka_mirror.errors import ClusterUnreachable, SourceUnreadable
+from kafka_mirror.kafka.model import LogOffsets, Partition, Topic
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
 from tests.wave_notes import NotesInMemory
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror.cutover.findings import information, stop, warning
-from mirror.cutover.steps import (
+from kafka_mirror.cutover.findings import information, stop, warning
+from kafka_mirror.cutover.steps import (
     DONE,
     FAILOVER,
     FAILOVER_STEPS,

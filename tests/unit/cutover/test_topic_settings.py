@@ -2,10 +2,10 @@
 
 import pytest
 
-from mirror.cutover.findings import INFORMATION, STOP, WARNING
-from mirror.cutover.topic_settings import AclSides, TopicSides, acl_findings, config_findings
-from mirror.kafka.model import LITERAL, PREFIXED, Acl, ConfigEntry, PatternAcl
-from mirror.policy.filters import DefaultConfigPropertyFilter
+from kafka_mirror.cutover.findings import INFORMATION, STOP, WARNING
+from kafka_mirror.cutover.topic_settings import AclSides, TopicSides, acl_findings, config_findings
+from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, ConfigEntry, PatternAcl
+from kafka_mirror.policy.filters import DefaultConfigPropertyFilter
 
 FILTER = DefaultConfigPropertyFilter(("min\\.insync\\.replicas",))
 

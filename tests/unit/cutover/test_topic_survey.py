@@ -4,12 +4,12 @@ from types import SimpleNamespace as Answer
 
 import pytest
 
-from mirror.config import load
-from mirror.config.policies import topic_selection
-from mirror.cutover import topic_survey
-from mirror.cutover.topic_survey import survey_acls, survey_rights, survey_topics
-from mirror.errors import AuthorizationRefused
-from mirror.kafka.model import LITERAL, PREFIXED, Acl, Partition, PatternAcl, Topic
+from kafka_mirror.config import load
+from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.cutover import topic_survey
+from kafka_mirror.cutover.topic_survey import survey_acls, survey_rights, survey_topics
+from kafka_mirror.errors import AuthorizationRefused
+from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, Partition, PatternAcl, Topic
 from tests.unit.cli.command_line import VALID
 
 

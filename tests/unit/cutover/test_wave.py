@@ -2,10 +2,10 @@
 
 import pytest
 
-from mirror.cutover.findings import STOP, wave_findings
-from mirror.cutover.wave import Wave, matches, patterns, select_topics
-from mirror.policy import DefaultReplicationPolicy, TopicSelection
-from mirror.policy.filters import DefaultTopicFilter
+from kafka_mirror.cutover.findings import STOP, wave_findings
+from kafka_mirror.cutover.wave import Wave, matches, patterns, select_topics
+from kafka_mirror.policy import DefaultReplicationPolicy, TopicSelection
+from kafka_mirror.policy.filters import DefaultTopicFilter
 
 SELECTION = TopicSelection(
     "east", "west", DefaultReplicationPolicy({"source.cluster.alias": "east"}), DefaultTopicFilter((".*",), ("private.*",))

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.cutover import wave_notes as module
-from mirror.cutover.steps import DONE, FENCE, LAST_COPY, PLANNED, StepOutcome
-from mirror.cutover.wave_notes import ControlNotebook, WaveStore
-from mirror.cutover.wave_record import WaveRecord
-from mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveRunElsewhere
-from mirror.formats.control import PAUSE, WAVE, Decision
+from kafka_mirror.cutover import wave_notes as module
+from kafka_mirror.cutover.steps import DONE, FENCE, LAST_COPY, PLANNED, StepOutcome
+from kafka_mirror.cutover.wave_notes import ControlNotebook, WaveStore
+from kafka_mirror.cutover.wave_record import WaveRecord
+from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveRunElsewhere
+from kafka_mirror.formats.control import PAUSE, WAVE, Decision
 
 RECORD = WaveRecord("w", ("orders",), (), PLANNED, "ann", "because", 1, runner="ann")
 PAUSED = Decision(PAUSE, "ben", datetime(2026, 11, 21, tzinfo=UTC), "no reason", "orders")

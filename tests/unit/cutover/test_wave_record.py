@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.cutover.steps import FAILOVER, FENCE, MODES, OPEN, PLANNED, PREFLIGHT, STEPS
-from mirror.cutover.wave import Wave
-from mirror.cutover.wave_record import (
+from kafka_mirror.cutover.steps import FAILOVER, FENCE, MODES, OPEN, PLANNED, PREFLIGHT, STEPS
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.wave_record import (
     DONE,
     MAX_BYTES,
     STEP_STATES,
@@ -26,7 +26,7 @@ from mirror.cutover.wave_record import (
     shortened,
     wave_name,
 )
-from mirror.errors import WaveTooLarge
+from kafka_mirror.errors import WaveTooLarge
 
 RECORD = WaveRecord("w", ("orders.*",), (), PLANNED, "ann", "move", 5, steps={FENCE: StepNote(DONE, "ann", 6, 7, ("Quiet.",), {"a": [1]})})
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.cutover import acl_fence
-from mirror.cutover.steps import AUDIT_GATE, FAILOVER, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PREFLIGHT
-from mirror.cutover.wave_record import OPENED, ROLLED_BACK, UNDER_WAY
-from mirror.errors import FlowClosed, MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
-from mirror.kafka.model import Committed
+from kafka_mirror.cutover import acl_fence
+from kafka_mirror.cutover.steps import AUDIT_GATE, FAILOVER, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PREFLIGHT
+from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, UNDER_WAY
+from kafka_mirror.errors import FlowClosed, MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
+from kafka_mirror.kafka.model import Committed
 from tests.unit.cutover.wave_world import BY_CHECKPOINT, EXACT, PARTITIONS, Killed, World
 
 

@@ -4,14 +4,14 @@ from types import SimpleNamespace as Answer
 
 import pytest
 
-from mirror.config import load
-from mirror.cutover import writer_survey
-from mirror.cutover.writer_survey import EndWatch, survey_writers
-from mirror.cutover.writers import TransactionOwner
-from mirror.errors import KafkaFailure
-from mirror.kafka.model import ActiveProducer, LogOffsets
-from mirror.kafka.open_transactions import OpenTransaction
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.config import load
+from kafka_mirror.cutover import writer_survey
+from kafka_mirror.cutover.writer_survey import EndWatch, survey_writers
+from kafka_mirror.cutover.writers import TransactionOwner
+from kafka_mirror.errors import KafkaFailure
+from kafka_mirror.kafka.model import ActiveProducer, LogOffsets
+from kafka_mirror.kafka.open_transactions import OpenTransaction
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.cli.command_line import VALID
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)

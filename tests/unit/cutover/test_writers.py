@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
-from mirror.cutover.findings import INFORMATION, WARNING
-from mirror.cutover.writers import RECENT_SECONDS, TransactionOwner, Writers, writer_findings
-from mirror.kafka.model import ActiveProducer
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.cutover.findings import INFORMATION, WARNING
+from kafka_mirror.cutover.writers import RECENT_SECONDS, TransactionOwner, Writers, writer_findings
+from kafka_mirror.kafka.model import ActiveProducer
+from kafka_mirror.offsets.partition import TopicPartition
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ORDERS = TopicPartition("orders", 0)

@@ -2,9 +2,9 @@
 
 from types import SimpleNamespace
 
-from mirror.cutover.steps import DONE, PLANNED, STEPS, StepOptions, StepOutcome
-from mirror.cutover.wave_notes import DryNotebook
-from mirror.cutover.wave_record import WaveRecord
+from kafka_mirror.cutover.steps import DONE, PLANNED, STEPS, StepOptions, StepOutcome
+from kafka_mirror.cutover.wave_notes import DryNotebook
+from kafka_mirror.cutover.wave_record import WaveRecord
 
 OPTIONS = StepOptions("w", "ann@here", "because", dry_run=False)
 

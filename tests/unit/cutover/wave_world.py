@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from unittest.mock import patch
 
-from mirror.cutover import (
+from kafka_mirror.cutover import (
     acl_fence,
     close_flow,
     failover_open,
@@ -24,20 +24,20 @@ from mirror.cutover import (
     wave_notes,
     way_back,
 )
-from mirror.cutover.group_placement import GroupAim, GroupPlacer
-from mirror.cutover.opposite_fence import OppositeFence
-from mirror.cutover.opposite_flow import OppositeFlow
-from mirror.cutover.steps import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome
-from mirror.cutover.wave import Wave, WaveTopics, matches
-from mirror.cutover.wave_record import TAKING_BACK, UNDER_WAY
-from mirror.decisions.in_force import Decisions
-from mirror.errors import DecidedMeanwhile, KafkaFailure
-from mirror.formats.control import CLOSED, MOVED, RETURNED
-from mirror.formats.ledger import Writer
-from mirror.kafka.group_members import GroupDescription
-from mirror.kafka.ledger import LedgerView
-from mirror.kafka.model import Acl, Committed, LogOffsets, Partition, PatternAcl, Topic
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.cutover.group_placement import GroupAim, GroupPlacer
+from kafka_mirror.cutover.opposite_fence import OppositeFence
+from kafka_mirror.cutover.opposite_flow import OppositeFlow
+from kafka_mirror.cutover.steps import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome
+from kafka_mirror.cutover.wave import Wave, WaveTopics, matches
+from kafka_mirror.cutover.wave_record import TAKING_BACK, UNDER_WAY
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.errors import DecidedMeanwhile, KafkaFailure
+from kafka_mirror.formats.control import CLOSED, MOVED, RETURNED
+from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.kafka.group_members import GroupDescription
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.kafka.model import Acl, Committed, LogOffsets, Partition, PatternAcl, Topic
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.cutover.memory_groups import MemoryGroups, MemoryTransaction
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.decide.binding import bind
-from mirror.decide.model import PartitionState
-from mirror.decide.request import DecisionRequest
-from mirror.errors import NothingToDecide, UsageError
-from mirror.formats.ledger import NO_TOPIC_ID, Blocked
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.ranges import SourceOffsets
+from kafka_mirror.decide.binding import bind
+from kafka_mirror.decide.model import PartitionState
+from kafka_mirror.decide.request import DecisionRequest
+from kafka_mirror.errors import NothingToDecide, UsageError
+from kafka_mirror.formats.ledger import NO_TOPIC_ID, Blocked
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.ranges import SourceOffsets
 from tests.unit.decision_records import DECIDED_AT
 from tests.unit.ledger_records import ledger_record
 

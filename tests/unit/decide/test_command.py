@@ -2,10 +2,10 @@
 
 import pytest
 
-from mirror.cli import decide
-from mirror.cli.options import check
-from mirror.cli.parser import parser
-from mirror.errors import UsageError
+from kafka_mirror.cli import decide
+from kafka_mirror.cli.options import check
+from kafka_mirror.cli.parser import parser
+from kafka_mirror.errors import UsageError
 
 COMPLETE = ["--flow", "east->west", "--reason", "seen"]
 

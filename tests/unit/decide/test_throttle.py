@@ -2,9 +2,9 @@
 
 import pytest
 
-from mirror.decide.flow_wide import throttle
-from mirror.decide.request import DecisionRequest
-from mirror.errors import NothingToDecide
+from kafka_mirror.decide.flow_wide import throttle
+from kafka_mirror.decide.request import DecisionRequest
+from kafka_mirror.errors import NothingToDecide
 from tests.unit.decision_records import DECIDED_AT, decision
 
 

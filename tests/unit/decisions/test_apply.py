@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from mirror.decisions.apply import acted_on, passed_over, records_accepted_until, with_adopted_clusters
-from mirror.decisions.in_force import Decisions
-from mirror.formats.ledger import Blocked, Decided, Writer
-from mirror.formats.skips import Skipped
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.decisions.apply import acted_on, passed_over, records_accepted_until, with_adopted_clusters
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.formats.ledger import Blocked, Decided, Writer
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.decision_records import DECIDED_AT, decision
 from tests.unit.plan.partition_facts import NOW, RECORD, acted
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from mirror.decisions.apply import acted_on
-from mirror.decisions.in_force import NO_DECISIONS, Decisions, moment_after
-from mirror.formats.control import HANDED_BACK, TAKEN_OVER
-from mirror.formats.ledger import Decided
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.decisions.apply import acted_on
+from kafka_mirror.decisions.in_force import NO_DECISIONS, Decisions, moment_after
+from kafka_mirror.formats.control import HANDED_BACK, TAKEN_OVER
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.decision_records import DECIDED_AT, decision
 from tests.unit.plan.partition_facts import NOW, RECORD, acted
 

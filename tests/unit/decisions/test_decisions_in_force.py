@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from mirror.decisions.in_force import Decisions, Present, in_force
-from mirror.formats.ledger import Decided
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.decisions.in_force import Decisions, Present, in_force
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.decision_records import DECIDED_AT, decision
 from tests.unit.ledger_records import ledger_record
 

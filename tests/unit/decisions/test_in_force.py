@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from mirror.decisions.in_force import Decisions
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.decision_records import DECIDED_AT, decision
 
 LATER = DECIDED_AT + timedelta(seconds=1)

@@ -4,9 +4,9 @@ import inspect
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from mirror.errors import MirrorError
-from mirror.errors.configuration import Problem
-from mirror.errors.runbook import classes
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.errors.configuration import Problem
+from kafka_mirror.errors.runbook import classes
 
 _VALUES: dict[Any, Any] = {
     str: "orders",

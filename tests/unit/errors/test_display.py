@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.errors import MirrorError, Remedy
-from mirror.errors.display import show, visible
-from mirror.errors.next_step import NextStep, of_the_flow, of_the_wave
+from kafka_mirror.errors import MirrorError, Remedy
+from kafka_mirror.errors.display import show, visible
+from kafka_mirror.errors.next_step import NextStep, of_the_flow, of_the_wave
 
 NAMES = st.one_of(
     st.text(),

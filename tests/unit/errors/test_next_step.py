@@ -8,10 +8,10 @@ import shlex
 
 import pytest
 
-from mirror.cli.parser import parser
-from mirror.errors import ErrorReport, MirrorError, NextStep, NothingMoved, Remedy, SourceGap, UnexplainedTarget
-from mirror.errors.ledger import DecidedMeanwhile
-from mirror.errors.next_step import MODULE, SCRIPT, Command, own, started_as
+from kafka_mirror.cli.parser import parser
+from kafka_mirror.errors import ErrorReport, MirrorError, NextStep, NothingMoved, Remedy, SourceGap, UnexplainedTarget
+from kafka_mirror.errors.ledger import DecidedMeanwhile
+from kafka_mirror.errors.next_step import MODULE, SCRIPT, Command, own, started_as
 from tests.unit.errors.samples import samples
 from tests.unit.test_imports import LIBRARY
 
@@ -37,7 +37,7 @@ def test_command_that_begins_another_one_is_found_in_its_place() -> None:
 def test_flow_is_put_into_sentence_and_commands() -> None:
     told = SourceGap("orders", 3, 1, 2).report().of_flow("east->west")
     assert [text for text, typed in told.step.pieces if typed] == [
-        "python -m mirror decide accept-gap --flow 'east->west' --topic orders --partition 3 --reason \"…\""
+        "python -m kafka_mirror decide accept-gap --flow 'east->west' --topic orders --partition 3 --reason \"…\""
     ]
 
 
@@ -73,7 +73,7 @@ def test_every_command_of_ours_is_marked_as_one_and_parses(error: MirrorError) -
 
 def test_commands_are_written_as_the_user_started_the_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MIRROR_STARTED_AS", raising=False)
-    started_as("/checkout/include/mirror/__main__.py")
+    started_as("/checkout/include/kafka_mirror/__main__.py")
     assert str(own("status")) == f"{MODULE} status"
     monkeypatch.setenv("MIRROR_STARTED_AS", "")  # so that what is set below is taken back
     started_as(f"/usr/bin/{SCRIPT}")

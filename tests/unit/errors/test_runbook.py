@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-import mirror.errors
-from mirror.alerts.audits import MISMATCH
-from mirror.alerts.problems import MISSED
-from mirror.alerts.rules import CHECK_FAILED, LATE, LEADERLESS, NO_BEATS, NOT_COPYING, STILL, UNREACHABLE
-from mirror.errors import MirrorError, ReportedError
-from mirror.errors.base import class_of
-from mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
-from mirror.errors.runbook import anchor, classes, entries, markdown, sections
+import kafka_mirror.errors
+from kafka_mirror.alerts.audits import MISMATCH
+from kafka_mirror.alerts.problems import MISSED
+from kafka_mirror.alerts.rules import CHECK_FAILED, LATE, LEADERLESS, NO_BEATS, NOT_COPYING, STILL, UNREACHABLE
+from kafka_mirror.errors import MirrorError, ReportedError
+from kafka_mirror.errors.base import class_of
+from kafka_mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
+from kafka_mirror.errors.runbook import anchor, classes, entries, markdown, sections
 from tests.unit.errors.samples import samples
 
 PAGE = Path(__file__).parents[3] / "docs" / "operate" / "runbook.md"
@@ -22,7 +22,7 @@ def test_page_is_what_the_classes_say() -> None:
 
 
 def test_every_error_that_may_be_reported_has_its_entry() -> None:
-    public = {each for each in vars(mirror.errors).values() if isinstance(each, type) and issubclass(each, MirrorError)}
+    public = {each for each in vars(kafka_mirror.errors).values() if isinstance(each, type) and issubclass(each, MirrorError)}
     bases = {MirrorError, DeclaredError, PartitionError, OffsetError}
     assert set(classes().values()) == public - bases - {ReportedError}
     assert all(class_of(code) is each for code, each in classes().items())

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.formats.batch_rewrite import BatchBuilder, read_records
-from mirror.formats.compression import LARGEST_UNPACKED
-from mirror.formats.record_batch import CODECS, AbortedTransactions, Attribute, span_of
-from mirror.formats.record_batch import sealed as sealed_batch
+from kafka_mirror.formats.batch_rewrite import BatchBuilder, read_records
+from kafka_mirror.formats.compression import LARGEST_UNPACKED
+from kafka_mirror.formats.record_batch import CODECS, AbortedTransactions, Attribute, span_of
+from kafka_mirror.formats.record_batch import sealed as sealed_batch
 from tests.unit.formats.test_batch_rewrite import FIRST, LARGE, judged, packed, sealed, sent
 from tests.unit.formats.test_record_batch import NONE, built, one, records
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from mirror.formats.batch_records import ReadRecord, StoredRecord, opened, records_of
-from mirror.formats.record_batch import batches_in, sealed
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.batch_records import ReadRecord, StoredRecord, opened, records_of
+from kafka_mirror.formats.record_batch import batches_in, sealed
+from kafka_mirror.offsets.partition import TopicPartition
 
 PLAIN, GZIP, UNKNOWN = 0, 1, 5
 field = st.none() | st.binary(max_size=300)

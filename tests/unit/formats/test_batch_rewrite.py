@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch
 
-from mirror.formats import batch_rewrite
-from mirror.formats.batch_rewrite import BatchBuilder, NotIntact, is_small, read_records
-from mirror.formats.compression import compressed, decompressed
-from mirror.formats.record_batch import CODECS, HEADER_BYTES, Attribute
+from kafka_mirror.formats import batch_rewrite
+from kafka_mirror.formats.batch_rewrite import BatchBuilder, NotIntact, is_small, read_records
+from kafka_mirror.formats.compression import compressed, decompressed
+from kafka_mirror.formats.record_batch import CODECS, HEADER_BYTES, Attribute
 from tests.unit.formats.test_record_batch import GZIP, NONE, built, filled, one, opened, records
 
 LARGE = 1 << 30

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mirror.formats import control
-from mirror.formats.ledger import Decided, LedgerRecord, Writer
-from mirror.formats.ledger_codec import decode, decode_key, encode, encode_key
-from mirror.formats.skips import Skipped
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats import control
+from kafka_mirror.formats.ledger import Decided, LedgerRecord, Writer
+from kafka_mirror.formats.ledger_codec import decode, decode_key, encode, encode_key
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.decision_records import decision
 
 KEPT = json.loads((Path(__file__).parent / "bytes_on_clusters.json").read_text(encoding="utf-8"))

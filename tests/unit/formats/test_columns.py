@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.formats.columns import columns, columns_of, rows_of
+from kafka_mirror.formats.columns import columns, columns_of, rows_of
 
 NAMES = ("topic", "partition", "offset")
 

@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mirror.formats.compression import UnpacksTooLarge, compressed, decompressed
+from kafka_mirror.formats.compression import UnpacksTooLarge, compressed, decompressed
 
 texts = st.binary(max_size=3000) | st.lists(st.sampled_from([b"a", b"order", b"\0" * 70, b"x" * 300]), max_size=60).map(b"".join)
 LONG = b"".join(b"%d orders of customer %d;" % (number, number % 7) for number in range(9000))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.formats.connect_offsets import (
+from kafka_mirror.formats.connect_offsets import (
     SOURCE_CONNECTOR,
     CheckpointPartition,
     HeartbeatPartition,

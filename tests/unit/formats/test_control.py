@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.errors import ControlUnreadable
-from mirror.formats.control import Decision, decode, encode, encode_key
+from kafka_mirror.errors import ControlUnreadable
+from kafka_mirror.formats.control import Decision, decode, encode, encode_key
 from tests.unit.decision_records import decision
 
 WORDS = (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.formats.documents import from_document, to_document
+from kafka_mirror.formats.documents import from_document, to_document
 
 
 class Place(NamedTuple):

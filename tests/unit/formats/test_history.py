@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.errors import LedgerDamaged
-from mirror.formats.history import MAX_PLACES, History, HistoryTopic
-from mirror.formats.ledger_codec import decode, encode
+from kafka_mirror.errors import LedgerDamaged
+from kafka_mirror.formats.history import MAX_PLACES, History, HistoryTopic
+from kafka_mirror.formats.ledger_codec import decode, encode
 from tests.unit.ledger_records import ledger_record
 
 offsets = st.integers(0, 2**62)

@@ -1,8 +1,8 @@
 """Which topic holds which history, as people are told."""
 
-from mirror.formats.history import HistoryTopic
-from mirror.formats.ledger import history_text
-from mirror.translation.translate import INCOMPLETE, SourceState, translate
+from kafka_mirror.formats.history import HistoryTopic
+from kafka_mirror.formats.ledger import history_text
+from kafka_mirror.translation.translate import INCOMPLETE, SourceState, translate
 from tests.unit.ledger_records import ledger_record
 
 NEWER = HistoryTopic("history.east.orders", "new-id", 24, ((48, 72),))

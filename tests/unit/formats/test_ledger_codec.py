@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.errors import LedgerDamaged, LedgerTooNew
-from mirror.formats.ledger import (
+from kafka_mirror.errors import LedgerDamaged, LedgerTooNew
+from kafka_mirror.formats.ledger import (
     Blocked,
     Decided,
     LastRecord,
@@ -17,11 +17,11 @@ from mirror.formats.ledger import (
     SourceEnd,
     Writer,
 )
-from mirror.formats.ledger_codec import decode, decode_key, encode, encode_key
-from mirror.formats.skips import Skipped, merge_skips
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.older_copies import OlderCopies
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.ledger_codec import decode, decode_key, encode, encode_key
+from kafka_mirror.formats.skips import Skipped, merge_skips
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.older_copies import OlderCopies
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.offsets.map_texts import PAIRED
 
 AT = datetime(2026, 11, 21, 8, 0, 0, 123000, tzinfo=UTC)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mirror.errors import LedgerDamaged, LedgerTooNew
-from mirror.formats.ledger_codec import decode, encode
+from kafka_mirror.errors import LedgerDamaged, LedgerTooNew
+from kafka_mirror.formats.ledger_codec import decode, encode
 from tests.unit.formats.test_ledger_codec import RECORD, records
 
 FIELDS = json.loads(encode(RECORD))

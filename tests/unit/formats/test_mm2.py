@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.formats import mm2
-from mirror.formats.mm2 import Checkpoint, Heartbeat, OffsetSync, string
+from kafka_mirror.formats import mm2
+from kafka_mirror.formats.mm2 import Checkpoint, Heartbeat, OffsetSync, string
 
 GOLDEN = [
     (OffsetSync("topic-1", 2, 3, 4), "0007746f7069632d3100000002", "00000000000000030000000000000004"),

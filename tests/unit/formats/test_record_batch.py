@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from mirror.formats.record_batch import AbortedTransactions, Attribute, OldMagic, RecordBatch, batches_in, following
+from kafka_mirror.formats.record_batch import AbortedTransactions, Attribute, OldMagic, RecordBatch, batches_in, following
 
 NONE, GZIP = 0, 1  # the codecs for which kafka-python needs nothing else
 

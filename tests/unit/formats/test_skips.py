@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.formats.skips import Skipped, from_document, merge_skips, to_document
+from kafka_mirror.formats.skips import Skipped, from_document, merge_skips, to_document
 
 
 def passed(skipped):

@@ -18,7 +18,7 @@ from kafka.protocol.producer import (
     TxnOffsetCommitResponse,
 )
 
-from mirror.kafka.schemas import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from kafka_mirror.kafka.schemas import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
 

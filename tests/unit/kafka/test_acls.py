@@ -3,10 +3,10 @@
 import pytest
 from kafka.protocol.admin import DescribeAclsRequest, DescribeAclsResponse
 
-from mirror.errors import AuthorizationRefused, KafkaFailure
-from mirror.kafka.acls import pattern_acls, topic_acls
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.model import Acl, PatternAcl
+from kafka_mirror.errors import AuthorizationRefused, KafkaFailure
+from kafka_mirror.kafka.acls import pattern_acls, topic_acls
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.model import Acl, PatternAcl
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1
 

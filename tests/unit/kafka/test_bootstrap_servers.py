@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mirror.errors import ClusterUnreachable, DeadlineExceeded, LedgerDamaged, MirrorError, StaleAnswer
-from mirror.kafka.bootstrap_servers import asking_on
+from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded, LedgerDamaged, MirrorError, StaleAnswer
+from kafka_mirror.kafka.bootstrap_servers import asking_on
 
 THREE = {"bootstrap.servers": "a:1,b:1,c:1", "client.id": "reader"}
 LATE = DeadlineExceeded("the end was not reached")

@@ -8,10 +8,10 @@ import pytest
 from kafka.errors import KafkaProtocolError
 from kafka.protocol.producer import ProduceRequest
 
-from mirror.kafka import produce_request
-from mirror.kafka.broker_connection import BrokerConnection
-from mirror.kafka.kafka_python import python_settings
-from mirror.kafka.produce_request import ProduceRequests, produced
+from kafka_mirror.kafka import produce_request
+from kafka_mirror.kafka.broker_connection import BrokerConnection
+from kafka_mirror.kafka.kafka_python import python_settings
+from kafka_mirror.kafka.produce_request import ProduceRequests, produced
 from tests.unit.copy.batches.conftest import batch_of
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import UNKNOWN_TOPIC_OR_PARTITION

@@ -25,11 +25,11 @@ from kafka.protocol.consumer import ListOffsetsResponse, OffsetCommitResponse, O
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 from kafka.protocol.producer import TxnOffsetCommitResponse
 
-from mirror.kafka import acls, broker_pool, group_members, group_offsets, groups, open_transactions, producers, schema_answers
-from mirror.kafka.cluster_answers import listed_offsets, metadata, older_metadata, older_offsets
-from mirror.kafka.fetch_response import fetch_response
-from mirror.kafka.produce_request import produced
-from mirror.kafka.schemas import ConsumerGroupDescribeResponse
+from kafka_mirror.kafka import acls, broker_pool, group_members, group_offsets, groups, open_transactions, producers, schema_answers
+from kafka_mirror.kafka.cluster_answers import listed_offsets, metadata, older_metadata, older_offsets
+from kafka_mirror.kafka.fetch_response import fetch_response
+from kafka_mirror.kafka.produce_request import produced
+from kafka_mirror.kafka.schemas import ConsumerGroupDescribeResponse
 from tests.unit.kafka.test_cluster_answers import brokers, metadata_bytes, offsets_bytes, rows, topics
 from tests.unit.kafka.test_fetch_response import VERSIONS, answers, encoded, names
 

@@ -3,9 +3,9 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
-from mirror.kafka.client_errors import ClientErrors, to_mirror_error
-from mirror.kafka.connection_errors import collect_refusal
+from kafka_mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
+from kafka_mirror.kafka.client_errors import ClientErrors, to_mirror_error
+from kafka_mirror.kafka.connection_errors import collect_refusal
 
 REFUSED = KafkaError(
     KafkaError._AUTHENTICATION,

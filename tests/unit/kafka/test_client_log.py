@@ -5,9 +5,9 @@ import logging
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from mirror.kafka import client_log
-from mirror.kafka.client_errors import ClientErrors, settings_with
-from mirror.kafka.client_log import RepeatFilter, keep_secret, masked, said_by
+from kafka_mirror.kafka import client_log
+from kafka_mirror.kafka.client_errors import ClientErrors, settings_with
+from kafka_mirror.kafka.client_log import RepeatFilter, keep_secret, masked, said_by
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def said(clock):
     repeats = RepeatFilter(now=lambda: clock[0])
 
     def say(facility, text, client="production#producer-1", level=logging.ERROR):
-        record = logging.LogRecord("mirror.librdkafka", level, "", 0, "%s [%s] %s", (facility, client, text), None)
+        record = logging.LogRecord("kafka_mirror.librdkafka", level, "", 0, "%s [%s] %s", (facility, client, text), None)
         return (record.levelname, record.getMessage()) if repeats.filter(record) else None
 
     say.repeats = repeats
@@ -93,6 +93,6 @@ def test_a_real_client_says_that_nobody_answers_once_and_never_its_password(capl
     client = AdminClient(settings_with({**settings, "security.protocol": "SASL_PLAINTEXT"}, ClientErrors("west", settings)))
     for _ in range(20):
         client.poll(0.05)
-    lines = [record.getMessage() for record in caplog.records if record.name == "mirror.librdkafka"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "kafka_mirror.librdkafka"]
     assert len([line for line in lines if "Connection refused" in line]) == 1
     assert "hunter22" not in caplog.text

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.model import NewTopic
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.model import NewTopic
 
 
 class Controller:

@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.errors import DecidedMeanwhile
-from mirror.formats.batch_records import StoredRecord
-from mirror.formats.control import encode, encode_key
-from mirror.kafka import control
-from mirror.kafka.compare_and_set import CommitInDoubt
-from mirror.kafka.control import Control
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.errors import DecidedMeanwhile
+from kafka_mirror.formats.batch_records import StoredRecord
+from kafka_mirror.formats.control import encode, encode_key
+from kafka_mirror.kafka import control
+from kafka_mirror.kafka.compare_and_set import CommitInDoubt
+from kafka_mirror.kafka.control import Control
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.decision_records import decision
 
 PAUSE = decision("pause")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mirror.errors import DeadlineExceeded, KafkaFailure, LedgerUnsuitable
-from mirror.kafka import create_topics as compacted
-from mirror.kafka.model import ConfigEntry, Partition, Topic
+from kafka_mirror.errors import DeadlineExceeded, KafkaFailure, LedgerUnsuitable
+from kafka_mirror.kafka import create_topics as compacted
+from kafka_mirror.kafka.model import ConfigEntry, Partition, Topic
 
 TOPIC = Topic("mm2-ledger.east.internal", "id", (Partition(0, 1, (1,), (1,)),))
 COMPACT = {"cleanup.policy": ConfigEntry("cleanup.policy", "compact", "DYNAMIC_TOPIC_CONFIG", False, False)}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror.errors import ClusterUnreachable
-from mirror.kafka.cluster import Cluster
+from kafka_mirror.errors import ClusterUnreachable
+from kafka_mirror.kafka.cluster import Cluster
 
 SERVERS = "bootstrap.servers"
 

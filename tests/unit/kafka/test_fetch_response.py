@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.consumer import FetchResponse
 
-from mirror.kafka.fetch_response import PartitionData, fetch_response
+from kafka_mirror.kafka.fetch_response import PartitionData, fetch_response
 
 NEWEST = 13
 VERSIONS = (10, 11, 12, NEWEST)

@@ -3,13 +3,13 @@
 import pytest
 from kafka.protocol.consumer import OffsetFetchRequest
 
-from mirror.errors import AuthorizationRefused
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.group_transaction import GroupTransaction
-from mirror.kafka.groups import Groups
-from mirror.kafka.model import Committed
-from mirror.kafka.transactions import Fenced
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.errors import AuthorizationRefused
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.group_transaction import GroupTransaction
+from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.kafka.transactions import Fenced
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_8
 from tests.unit.kafka.group_broker import GroupBroker
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from kafka.errors import KafkaError, KafkaProtocolError
 from kafka.protocol.metadata import MetadataRequest
 
-from mirror.kafka import broker_connection, polling
-from mirror.kafka.broker_connection import BrokerConnection
-from mirror.kafka.kafka_python import python_settings
-from mirror.kafka.polling import LONGEST_THROTTLE_SECONDS, throttle_seconds
+from kafka_mirror.kafka import broker_connection, polling
+from kafka_mirror.kafka.broker_connection import BrokerConnection
+from kafka_mirror.kafka.kafka_python import python_settings
+from kafka_mirror.kafka.polling import LONGEST_THROTTLE_SECONDS, throttle_seconds
 
 PLAIN = {"bootstrap.servers": "127.0.0.1:1", "client.id": "mirror", "security.protocol": "plaintext"}
 SCRAM = {**PLAIN, "security.protocol": "sasl_plaintext", "sasl.mechanism": "SCRAM-SHA-256", "sasl.username": "u", "sasl.password": "p"}

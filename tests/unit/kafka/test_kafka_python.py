@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from mirror.kafka.kafka_python import python_settings
+from kafka_mirror.kafka.kafka_python import python_settings
 from services.certificates import Authority
 
 PLAIN = {"bootstrap.servers": "one:9092,two:9092", "client.id": "mine", "fetch.wait.max.ms": 5}
@@ -27,8 +27,8 @@ def test_certificates_come_from_text_and_leave_no_file(tmp_path):
     trusted, store = authority.trust_store("PEM"), authority.key_store(client, "PEM")
     from pathlib import Path
 
-    from mirror.config.clients.key_stores import identity
-    from mirror.config.clients.key_stores import trusted_certificates as certificates
+    from kafka_mirror.config.clients.key_stores import identity
+    from kafka_mirror.config.clients.key_stores import trusted_certificates as certificates
 
     own = identity(Path(store["ssl.keystore.location"]).read_bytes(), "PEM", None, store.get("ssl.key.password"))
     ca = certificates(Path(trusted["ssl.truststore.location"]).read_bytes(), "PEM", None)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from kafka.errors import SaslAuthenticationFailedError
 
-from mirror.errors import TokenUnavailable
-from mirror.kafka import kerberos
-from mirror.kafka.kafka_python import python_settings
-from mirror.kafka.kerberos import with_ticket
-from mirror.logins.kerberos import KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
+from kafka_mirror.errors import TokenUnavailable
+from kafka_mirror.kafka import kerberos
+from kafka_mirror.kafka.kafka_python import python_settings
+from kafka_mirror.kafka.kerberos import with_ticket
+from kafka_mirror.logins.kerberos import KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
 
 BY_KEYTAB = {"sasl.mechanism": "GSSAPI", SERVICE: "kafka", KEYTAB: "/etc/mirror.keytab", PRINCIPAL: "mirror@EXAMPLE.ORG"}
 BY_CACHE = {"sasl.mechanism": "GSSAPI", SERVICE: "kafka", TICKET_CACHE: "/run/mirror.ccache"}

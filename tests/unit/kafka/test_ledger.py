@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.errors import DeadlineExceeded, LedgerHidden
-from mirror.kafka import ledger, polling
-from mirror.kafka.ledger import Ledger
-from mirror.kafka.model import LogOffsets
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.errors import DeadlineExceeded, LedgerHidden
+from kafka_mirror.kafka import ledger, polling
+from kafka_mirror.kafka.ledger import Ledger
+from kafka_mirror.kafka.model import LogOffsets
+from kafka_mirror.offsets.partition import TopicPartition
 
 LANE = TopicPartition("mm2-ledger.east.internal", 0)
 
@@ -93,7 +93,7 @@ def test_what_was_read_of_a_lane_before_is_not_read_again(monkeypatch: pytest.Mo
         asked.append(ranges)
         return []
 
-    monkeypatch.setattr("mirror.kafka.ledger.newest_records", answer)
+    monkeypatch.setattr("kafka_mirror.kafka.ledger.newest_records", answer)
     ledger = Ledger(LANE.topic, 2, Target(after=0), {})  # type: ignore[arg-type]
     assert ledger.read().ends == {0: 7, 1: 7}
     ledger.read(since={0: 3})

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mirror.errors import UnexpectedOffset
-from mirror.kafka.compare_and_set import LogEnd
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.errors import UnexpectedOffset
+from kafka_mirror.kafka.compare_and_set import LogEnd
+from kafka_mirror.offsets.partition import TopicPartition
 
 LEDGER, ORDERS = TopicPartition("mm2-ledger.east.internal", 3), TopicPartition("orders", 1)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror.kafka.model import ConfigEntry, is_compacted
+from kafka_mirror.kafka.model import ConfigEntry, is_compacted
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from kafka.protocol.admin import (
     ListTransactionsResponse,
 )
 
-from mirror.errors import BlockedByOpenTransaction
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.idle_connections import IDLE
-from mirror.kafka.open_transactions import OpenTransaction, holders
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.errors import BlockedByOpenTransaction
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.idle_connections import IDLE
+from kafka_mirror.kafka.open_transactions import OpenTransaction, holders
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 
 ORDERS = TopicPartition("orders", 0)

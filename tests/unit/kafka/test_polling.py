@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.kafka import polling
-from mirror.kafka.polling import until
+from kafka_mirror.kafka import polling
+from kafka_mirror.kafka.polling import until
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from mirror.kafka.produce_request import Acknowledgement, ProduceRequests, produced
+from kafka_mirror.kafka.produce_request import Acknowledgement, ProduceRequests, produced
 
 VERSIONS = st.integers(9, 12)
 topics = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=249)

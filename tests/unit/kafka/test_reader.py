@@ -9,12 +9,12 @@ import pytest
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, LogMoved, MirrorError, StaleAnswer
-from mirror.formats.record_batch import Attribute
-from mirror.kafka import range_reader, reader
-from mirror.kafka.produce_request import keyed_batches
-from mirror.kafka.reader import PARTITIONS_AT_ONCE, BoundedReader, Part, PartReader, TimeIsUp
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, LogMoved, MirrorError, StaleAnswer
+from kafka_mirror.formats.record_batch import Attribute
+from kafka_mirror.kafka import range_reader, reader
+from kafka_mirror.kafka.produce_request import keyed_batches
+from kafka_mirror.kafka.reader import PARTITIONS_AT_ONCE, BoundedReader, Part, PartReader, TimeIsUp
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION
 from tests.unit.formats.test_batch_join import with_header

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from mirror.kafka.tls_diagnosis import explained, refuses_us
+from kafka_mirror.kafka.tls_diagnosis import explained, refuses_us
 from services.certificates import Authority
 
 ALERT = "ssl://127.0.0.1:9093/bootstrap: Receive failed: error:0A000412:SSL routines::ssl/tls alert bad certificate: SSL alert number {}"

@@ -7,12 +7,12 @@ import kafka.errors
 import pytest
 from confluent_kafka import KafkaError
 
-from mirror.errors import TokenUnavailable
-from mirror.kafka import client_log
-from mirror.kafka.client_errors import ClientErrors, settings_with
-from mirror.kafka.client_log import masked
-from mirror.kafka.kafka_python import python_settings
-from mirror.logins.source import CLASS, PROPERTIES
+from kafka_mirror.errors import TokenUnavailable
+from kafka_mirror.kafka import client_log
+from kafka_mirror.kafka.client_errors import ClientErrors, settings_with
+from kafka_mirror.kafka.client_log import masked
+from kafka_mirror.kafka.kafka_python import python_settings
+from kafka_mirror.logins.source import CLASS, PROPERTIES
 from tests.unit.logins.token_providers import endpoint
 
 PROVIDERS = "tests.unit.logins.token_providers."

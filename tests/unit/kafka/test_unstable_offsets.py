@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.kafka.groups import _java_hash, may_be_unstable
-from mirror.kafka.model import LogOffsets, Partition, Topic
+from kafka_mirror.kafka.groups import _java_hash, may_be_unstable
+from kafka_mirror.kafka.model import LogOffsets, Partition, Topic
 
 HASHES = {
     "hello": 99162322,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import azure.identity
 import pytest
 
-from mirror.logins.azure_entra import EntraTokens
+from kafka_mirror.logins.azure_entra import EntraTokens
 
 NAMESPACE = {"bootstrap.servers": "shop.servicebus.windows.net:9093"}
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from mirror.errors import ConfigurationError
-from mirror.logins import LoginToken, TokenProvider
-from mirror.logins.source import CLASS, PROPERTIES, NoToken, TokenSource, token_provider, token_source
+from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.logins import LoginToken, TokenProvider
+from kafka_mirror.logins.source import CLASS, PROPERTIES, NoToken, TokenSource, token_provider, token_source
 from tests.unit.logins.token_providers import Counting
 
 
@@ -81,7 +81,7 @@ def test_all_clients_of_a_process_share_one_token_of_a_class_and_its_properties(
             "io.strimzi.kafka.oauth.client.Handler",
             "Java classes cannot be loaded here. Write it as a Python class that derives from",
         ),
-        ("collections.OrderedDict", "is no class that derives from mirror.logins.TokenProvider"),
+        ("collections.OrderedDict", "is no class that derives from kafka_mirror.logins.TokenProvider"),
     ],
 )
 def test_a_class_that_gives_no_tokens_is_refused(named, reason):

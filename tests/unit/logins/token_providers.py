@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.parse import parse_qsl
 
-from mirror.logins import LoginToken, TokenProvider
+from kafka_mirror.logins import LoginToken, TokenProvider
 
 
 class Counting(TokenProvider):

@@ -5,15 +5,15 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.copy.engine import PartitionProgress
-from mirror.copy.ledger_updates import after
-from mirror.formats.ledger import Decided
-from mirror.migration.model import Position
-from mirror.migration.tail_match import taken_map
-from mirror.offsets.map import OffsetMap, Run, Translation, decoded, runs_of
-from mirror.offsets.partition import TopicPartition
-from mirror.translation.offset_sync_store import SyncPair
-from mirror.translation.translate import SourceState, translate
+from kafka_mirror.copy.engine import PartitionProgress
+from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.migration.model import Position
+from kafka_mirror.migration.tail_match import taken_map
+from kafka_mirror.offsets.map import OffsetMap, Run, Translation, decoded, runs_of
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.translation.offset_sync_store import SyncPair
+from kafka_mirror.translation.translate import SourceState, translate
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 from tests.unit.migration.mirror_maker import WORLDS, found
 

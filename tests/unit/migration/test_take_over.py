@@ -6,18 +6,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.formats.control import HANDED_BACK, TAKEN_OVER
-from mirror.formats.ledger import Decided, LastRecord
-from mirror.migration.evidence import Mm2Partition
-from mirror.migration.mm2_state import TakeOverSurvey
-from mirror.migration.model import Position
-from mirror.migration.take_over import TakenLane
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import Plan
-from mirror.plan.ranges import SourceOffsets
-from mirror.plan.target_checks import RemotePartition, ends_with_ours, window
-from mirror.plan.target_errors import _ends_with_ours
-from mirror.translation.offset_sync_store import SyncPair
+from kafka_mirror.formats.control import HANDED_BACK, TAKEN_OVER
+from kafka_mirror.formats.ledger import Decided, LastRecord
+from kafka_mirror.migration.evidence import Mm2Partition
+from kafka_mirror.migration.mm2_state import TakeOverSurvey
+from kafka_mirror.migration.model import Position
+from kafka_mirror.migration.take_over import TakenLane
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Plan
+from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.plan.target_checks import RemotePartition, ends_with_ours, window
+from kafka_mirror.plan.target_errors import _ends_with_ours
+from kafka_mirror.translation.offset_sync_store import SyncPair
 from tests.unit.ledger_records import ledger_record
 
 ORDERS, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
-from mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.map import OffsetMap, Run
 from tests.unit.offsets.map_texts import reread
 
 

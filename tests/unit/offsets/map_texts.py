@@ -1,7 +1,7 @@
 """The texts of an offset map in a ledger record."""
 
-from mirror.offsets.map import OffsetMap, Run, decoded
-from mirror.offsets.map_bytes import Pairs, Runs
+from kafka_mirror.offsets.map import OffsetMap, Run, decoded
+from kafka_mirror.offsets.map_bytes import Pairs, Runs
 
 PAIRED = OffsetMap.of(
     Runs((Run(0, 0, 100), Run(2000, 2030, 10, True))), Pairs((Run(512, 520, 1, True), Run(1024, 1040, 1, True))), thinned_behind=False

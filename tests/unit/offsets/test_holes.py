@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from mirror.offsets.holes import CONTENT_BYTES, CountedHole, Hole, Records, UncountedHole, count_hole, read_uncounted
+from kafka_mirror.offsets.holes import CONTENT_BYTES, CountedHole, Hole, Records, UncountedHole, count_hole, read_uncounted
 
 
 @dataclass

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.offsets.intervals import before, merged, missing, without
+from kafka_mirror.offsets.intervals import before, merged, missing, without
 
 interval = st.tuples(st.integers(0, 100), st.integers(0, 100))
 

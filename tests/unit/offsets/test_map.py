@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.offsets.map import OffsetMap, Run, decoded, runs_of
-from mirror.offsets.thinning import NEWEST
+from kafka_mirror.offsets.map import OffsetMap, Run, decoded, runs_of
+from kafka_mirror.offsets.thinning import NEWEST
 from tests.unit.offsets.map_texts import reread, text_length
 
 steps = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 40)), max_size=60)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.offsets.map import MAX_ENCODED_BYTES, OffsetMap, Run, decoded, runs_of
-from mirror.offsets.numbers import numbers
-from mirror.offsets.thinning import NEWEST
+from kafka_mirror.offsets.map import MAX_ENCODED_BYTES, OffsetMap, Run, decoded, runs_of
+from kafka_mirror.offsets.numbers import numbers
+from kafka_mirror.offsets.thinning import NEWEST
 from tests.unit.offsets.map_texts import reread, text_length
 from tests.unit.offsets.test_map import pairs_of, true_position
 

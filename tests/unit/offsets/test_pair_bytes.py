@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.offsets.map import OffsetMap, decoded
-from mirror.offsets.numbers import append_number, numbers
-from mirror.offsets.pair_bytes import decode_pairs, encode_pairs
-from mirror.offsets.run import Run
+from kafka_mirror.offsets.map import OffsetMap, decoded
+from kafka_mirror.offsets.numbers import append_number, numbers
+from kafka_mirror.offsets.pair_bytes import decode_pairs, encode_pairs
+from kafka_mirror.offsets.run import Run
 from tests.unit.offsets.flows import Flow
 from tests.unit.offsets.map_texts import PAIRED, reread
 

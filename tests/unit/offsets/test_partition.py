@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.offsets.partition import lane_of, transactional_id
+from kafka_mirror.offsets.partition import lane_of, transactional_id
 
 
 def test_lanes_are_for_keeps():

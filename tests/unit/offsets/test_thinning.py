@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mirror.formats.mm2 import OffsetSync
-from mirror.offsets.map import OffsetMap, Run, Translation, decoded
-from mirror.translation.offset_sync_pairs import pairs_to_write
-from mirror.translation.offset_sync_store import OffsetSyncStore
+from kafka_mirror.formats.mm2 import OffsetSync
+from kafka_mirror.offsets.map import OffsetMap, Run, Translation, decoded
+from kafka_mirror.translation.offset_sync_pairs import pairs_to_write
+from kafka_mirror.translation.offset_sync_store import OffsetSyncStore
 from tests.unit.offsets.flows import Flow, holes, too_wide
 from tests.unit.offsets.map_texts import reread, text_length
 

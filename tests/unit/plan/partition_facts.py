@@ -1,8 +1,8 @@
 """A partition as it stands, and what one decision makes of its record."""
 
-from mirror.decisions.apply import PartitionFacts, acted_on
-from mirror.formats.skips import Skipped
-from mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.decisions.apply import PartitionFacts, acted_on
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.offsets.map import OffsetMap, Run
 from tests.unit.ledger_records import ledger_record
 
 NOW = PartitionFacts("source-topic-id", 0, "east.orders", "target-topic-id", leader_epoch=5)

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirror.decisions.in_force import Decisions
-from mirror.errors import ForeignWriter, LedgerMissing, OtherCluster
-from mirror.formats.ledger import Writer
-from mirror.plan.checks import check_clusters, check_ledger, check_writer
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.errors import ForeignWriter, LedgerMissing, OtherCluster
+from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.plan.checks import check_clusters, check_ledger, check_writer
 from tests.unit.decision_records import decision
 from tests.unit.ledger_records import ledger_record
 

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirror.decisions.in_force import Decisions
-from mirror.errors import FlowClosed
-from mirror.formats.control import CLOSED, REOPENED, Decision, decode, encode, encode_key
-from mirror.formats.lane_note import note
-from mirror.formats.ledger import Decided, Writer
-from mirror.plan.checks import check_closed, check_lane_open
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.errors import FlowClosed
+from kafka_mirror.formats.control import CLOSED, REOPENED, Decision, decode, encode, encode_key
+from kafka_mirror.formats.lane_note import note
+from kafka_mirror.formats.ledger import Decided, Writer
+from kafka_mirror.plan.checks import check_closed, check_lane_open
 
 AT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 DECIDED = Decision(CLOSED, "ana", AT, "the site is gone")
@@ -23,7 +23,7 @@ def lane_note(decision):
 def test_a_closed_flow_is_not_planned_and_says_who_closed_it_when_and_why():
     with pytest.raises(FlowClosed, match=r"closed by ana at 2026-11-21T08:00:00.000Z, after a failover: the site is gone") as closed:
         check_closed(Decisions([DECIDED]))
-    assert [command.split(" -m mirror ")[1].split(" --")[0] for command in closed.value.step.commands] == [
+    assert [command.split(" -m kafka_mirror ")[1].split(" --")[0] for command in closed.value.step.commands] == [
         "cutover compare",
         "cutover reopen",
     ]

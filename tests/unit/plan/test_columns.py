@@ -7,8 +7,8 @@ from datetime import UTC
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.errors import ErrorReport
-from mirror.plan.model import Plan, Range, from_columns, to_columns
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.plan.model import Plan, Range, from_columns, to_columns
 from tests.unit.decision_records import decision
 
 numbers = st.integers(0, 2**62)

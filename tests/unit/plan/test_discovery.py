@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from mirror.config import Flow, load
-from mirror.config.policies import topic_selection
-from mirror.errors import ClusterUnreachable
-from mirror.kafka.cluster_answers import DescribedTopic
-from mirror.plan.discovery import Discovery, digest_of, known_topics
+from kafka_mirror.config import Flow, load
+from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.errors import ClusterUnreachable
+from kafka_mirror.kafka.cluster_answers import DescribedTopic
+from kafka_mirror.plan.discovery import Discovery, digest_of, known_topics
 
 CONFIGURATION = """
 clusters = east, west
@@ -61,7 +61,7 @@ class Clock:
 @pytest.fixture
 def look(flow: Callable[[str], Flow], monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
     """Whether a source is others' than a plan knew, a minute after it."""
-    monkeypatch.setattr("mirror.kafka.cluster_answers._partition_of", lambda row: row)
+    monkeypatch.setattr("kafka_mirror.kafka.cluster_answers._partition_of", lambda row: row)
     selection = topic_selection(flow(""))
 
     def looked(planned: list[DescribedTopic], now: list[DescribedTopic]) -> bool:
@@ -102,7 +102,7 @@ def test_nobody_asks_where_it_is_switched_off_or_the_plan_says_nothing(flow: Cal
 def test_a_filter_that_cannot_be_pickled_keeps_nobody_from_copying(
     flow: Callable[[str], Flow], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("mirror.plan.discovery.topic_selection", lambda _flow: lambda: None)
+    monkeypatch.setattr("kafka_mirror.plan.discovery.topic_selection", lambda _flow: lambda: None)
     assert known_topics(flow(""), "a digest") is None
     assert "cannot be pickled" in caplog.text
 

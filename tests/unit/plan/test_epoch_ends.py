@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.errors import SourceUnreadable
-from mirror.kafka.cluster import Cluster
-from mirror.kafka.model import LogOffsets
-from mirror.kafka.produce_request import keyed_batches
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.ranges import SourceOffsets, next_range
-from mirror.plan.source_partitions import confirmed, with_epoch_ends
+from kafka_mirror.errors import SourceUnreadable
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.model import LogOffsets
+from kafka_mirror.kafka.produce_request import keyed_batches
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.ranges import SourceOffsets, next_range
+from kafka_mirror.plan.source_partitions import confirmed, with_epoch_ends
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.ledger_records import ledger_record
 

@@ -5,19 +5,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirror.copy.engine import PartitionProgress
-from mirror.copy.ledger_updates import after
-from mirror.decisions.apply import PartitionFacts, acted_on, with_decision_note
-from mirror.decisions.in_force import Decisions
-from mirror.errors import HandedBack
-from mirror.formats.control import ACCEPT_GAP, HANDED_BACK, RESTART, TAKEN_OVER, Decision, decode, encode, encode_key
-from mirror.formats.ledger import Decided
-from mirror.formats.ledger_codec import decode as decode_record
-from mirror.formats.ledger_codec import encode as encode_record
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.checks import check_handed_back, handed_back
-from mirror.translation.translate import SourceState, translate
+from kafka_mirror.copy.engine import PartitionProgress
+from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.decisions.apply import PartitionFacts, acted_on, with_decision_note
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.errors import HandedBack
+from kafka_mirror.formats.control import ACCEPT_GAP, HANDED_BACK, RESTART, TAKEN_OVER, Decision, decode, encode, encode_key
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.formats.ledger_codec import decode as decode_record
+from kafka_mirror.formats.ledger_codec import encode as encode_record
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.checks import check_handed_back, handed_back
+from kafka_mirror.translation.translate import SourceState, translate
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 9, tzinfo=UTC)

@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.kafka.model import LogOffsets, Partition, Topic
-from mirror.offsets.map import OffsetMap, runs_of
-from mirror.plan.left_on_source import unexplained
+from kafka_mirror.kafka.model import LogOffsets, Partition, Topic
+from kafka_mirror.offsets.map import OffsetMap, runs_of
+from kafka_mirror.plan.left_on_source import unexplained
 from tests.unit.ledger_records import ledger_record
 
 COPIED, OURS, STRANGE, INVISIBLE = "copied", "ours", "strange", "invisible"

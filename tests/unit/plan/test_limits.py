@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from mirror.errors import AuthorizationRefused
-from mirror.formats.ledger import Blocked
-from mirror.kafka.model import ConfigEntry
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.planner import with_other_limits
-from mirror.plan.target_checks import limits_text
+from kafka_mirror.errors import AuthorizationRefused
+from kafka_mirror.formats.ledger import Blocked
+from kafka_mirror.kafka.model import ConfigEntry
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.planner import with_other_limits
+from kafka_mirror.plan.target_checks import limits_text
 from tests.unit.ledger_records import ledger_record
 
 STUCK, OTHER, OLD, HIDDEN, FREE = (TopicPartition(name, 0) for name in ("stuck", "other", "old", "hidden", "free"))

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config.catalogue.per_topic import StartPosition
-from mirror.errors import ErrorReport
-from mirror.formats.ledger import NO_TOPIC_ID, Blocked
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import Range
-from mirror.plan.ranges import SourceOffsets, first_sight, next_range, pause
+from kafka_mirror.config.catalogue.per_topic import StartPosition
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.formats.ledger import NO_TOPIC_ID, Blocked
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Range
+from kafka_mirror.plan.ranges import SourceOffsets, first_sight, next_range, pause
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

@@ -7,9 +7,9 @@ from itertools import groupby
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.offsets.partition import TopicPartition, lane_of
-from mirror.plan.model import BEHIND, BLOCKED, Range
-from mirror.plan.run import in_order
+from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.plan.model import BEHIND, BLOCKED, Range
+from kafka_mirror.plan.run import in_order
 from tests.unit.ledger_records import ledger_record
 
 LANES = 4

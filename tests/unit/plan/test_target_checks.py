@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from mirror.copy.engine import PartitionProgress
-from mirror.copy.ledger_updates import went_back
-from mirror.kafka.model import Partition, Topic
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.target_checks import RemotePartition, hidden, unusable, window
+from kafka_mirror.copy.engine import PartitionProgress
+from kafka_mirror.copy.ledger_updates import went_back
+from kafka_mirror.kafka.model import Partition, Topic
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.target_checks import RemotePartition, hidden, unusable, window
 from tests.unit.ledger_records import ledger_record
 
 TOPIC = Topic("east.orders", "target-topic-id", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror.errors import ConfigurationError
-from mirror.policy.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
+from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.policy.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 
 DEFAULT_EXCLUDES = (r"mm2.*\.internal", r".*\.replica", "__.*")
 

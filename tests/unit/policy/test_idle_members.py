@@ -2,8 +2,8 @@
 
 import pytest
 
-from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, TopicFilter, TopicSelection
-from mirror.policy.filters import DefaultTopicFilter
+from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, TopicFilter, TopicSelection
+from kafka_mirror.policy.filters import DefaultTopicFilter
 
 POLICY = DefaultReplicationPolicy({})
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.errors import ConfigurationError
-from mirror.policy import java_regex
-from mirror.policy.java_regex import compile_java
+from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.policy import java_regex
+from kafka_mirror.policy.java_regex import compile_java
 
 # What stands in the files of people who use MirrorMaker 2: a text that it matches, and one that it does not.
 IN_USE = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, lineage
+from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, lineage
 
 POLICY = DefaultReplicationPolicy({})
 HEARTBEATS = ("heartbeats", "source1.heartbeats", "source2.source1.heartbeats", "source3.heartbeats")

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
-from mirror.policy.filters import DefaultTopicFilter
-from mirror.policy.rename import RenamingPolicy
-from mirror.policy.rename_rule import Renames
+from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
+from kafka_mirror.policy.filters import DefaultTopicFilter
+from kafka_mirror.policy.rename import RenamingPolicy
+from kafka_mirror.policy.rename_rule import Renames
 
 IDENTITY = IdentityReplicationPolicy({"source.cluster.alias": "east"})
 NAMES = st.lists(st.sampled_from(["east", "west", "orders", "heartbeats", "v1"]), min_size=1, max_size=4).map(".".join)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.policy.java_regex import compile_java
-from mirror.policy.possible_names import ANY_TEXT, IN_NAMES, LONGEST, impossible
+from kafka_mirror.policy.java_regex import compile_java
+from kafka_mirror.policy.possible_names import ANY_TEXT, IN_NAMES, LONGEST, impossible
 
 PIECES = ["a", "B", "7", "-", "_", r"\.", ".", "[a-c]", "[^a]", r"\d", r"\W", '"', "'", " ", "\r", ",", "é", r"\[", "[ -]", "[ !]"]
 NAMES = st.text(alphabet="aBc7-_.", min_size=1, max_size=6)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
-from mirror.policy.rename import RenameRefused, RenamingPolicy
-from mirror.policy.rename_rule import RenameRule, Renames
+from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
+from kafka_mirror.policy.rename import RenameRefused, RenamingPolicy
+from kafka_mirror.policy.rename_rule import RenameRule, Renames
 
 REMOTE_NAMES = DefaultReplicationPolicy({})
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.errors import ConfigurationError
-from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, is_ledger_of, is_ledger_or_control_topic
+from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, is_ledger_of, is_ledger_or_control_topic
 
 SEPARATOR = "replication.policy.separator"
 FLAG = "replication.policy.internal.topic.separator.enabled"

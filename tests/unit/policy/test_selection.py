@@ -2,9 +2,9 @@
 
 import pytest
 
-from mirror.errors import RemoteNameUnusable
-from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
-from mirror.policy.filters import DefaultTopicFilter
+from kafka_mirror.errors import RemoteNameUnusable
+from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
+from kafka_mirror.policy.filters import DefaultTopicFilter
 
 DEFAULT = DefaultReplicationPolicy({})
 IDENTITY = IdentityReplicationPolicy({})

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.policy.schema_contexts import parse_contexts
-from mirror.schemas.model import Reference, RegistryContent, SchemaVersion, SubjectName, SubjectSettings
-from mirror.schemas.plan import Contexts, SettingsChange, plan
+from kafka_mirror.policy.schema_contexts import parse_contexts
+from kafka_mirror.schemas.model import Reference, RegistryContent, SchemaVersion, SubjectName, SubjectSettings
+from kafka_mirror.schemas.plan import Contexts, SettingsChange, plan
 
 KEPT = Contexts({})
 

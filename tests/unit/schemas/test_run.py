@@ -9,9 +9,9 @@ import textwrap
 import httpx
 import pytest
 
-from mirror.config import load
-from mirror.errors import ConfigurationError, RegistryRefused, RegistryUnreachable, UsageError
-from mirror.schemas.run import NO_REGISTRY, are_equal, step, sync_schemas
+from kafka_mirror.config import load
+from kafka_mirror.errors import ConfigurationError, RegistryRefused, RegistryUnreachable, UsageError
+from kafka_mirror.schemas.run import NO_REGISTRY, are_equal, step, sync_schemas
 from services.schema_registry import schema_registry
 
 MONEY = '{"type": "record", "name": "Money", "fields": []}'
@@ -262,8 +262,8 @@ def test_what_cannot_be_meant_is_refused_when_the_file_is_read(flow, properties,
 
 _RUN = """
     import sys
-    from mirror.config import load
-    from mirror.schemas.run import step
+    from kafka_mirror.config import load
+    from kafka_mirror.schemas.run import step
     sys.exit(bool(step(load([sys.argv[1]]).flow("east->west")).errors))
 """
 

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from mirror.config import load
-from mirror.schemas.topic_schemas import newest_schemas, on_target
+from kafka_mirror.config import load
+from kafka_mirror.schemas.topic_schemas import newest_schemas, on_target
 from services.schema_registry import schema_registry
 
 

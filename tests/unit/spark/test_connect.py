@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from mirror.config import Flow, load
-from mirror.spark import connect, connect_shares, worker
-from mirror.spark.connect import ConnectSession, flow_session
-from mirror.spark.connect_url import ConnectUrl
+from kafka_mirror.config import Flow, load
+from kafka_mirror.spark import connect, connect_shares, worker
+from kafka_mirror.spark.connect import ConnectSession, flow_session
+from kafka_mirror.spark.connect_url import ConnectUrl
 
 MASTER = "sc://127.0.0.1:15002"
 

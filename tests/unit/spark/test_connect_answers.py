@@ -13,9 +13,9 @@ from pyspark.sql.connect.client import SparkConnectClient
 from pyspark.sql.connect.proto import base_pb2 as messages
 from pyspark.sql.connect.proto import base_pb2_grpc as service
 
-from mirror.errors import SparkServerRefused, SparkServerUnavailable
-from mirror.spark import connect
-from mirror.spark.connect import connected
+from kafka_mirror.errors import SparkServerRefused, SparkServerUnavailable
+from kafka_mirror.spark import connect
+from kafka_mirror.spark.connect import connected
 
 VERSION, JOB = "spark_version", "schema"
 """What a client asks first of a server, and of a job."""

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.errors import JobFailed, MirrorError, SparkJobInterrupted, SparkServerRefused, SparkServerUnavailable
-from mirror.spark.connect_errors import our_error
+from kafka_mirror.errors import JobFailed, MirrorError, SparkJobInterrupted, SparkServerRefused, SparkServerUnavailable
+from kafka_mirror.spark.connect_errors import our_error
 
 
 class ClientFailure(Exception):

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.errors import SparkServerRefused
-from mirror.spark import connect_shares
-from mirror.spark.connect_shares import count_for_message, shares_of
+from kafka_mirror.errors import SparkServerRefused
+from kafka_mirror.spark import connect_shares
+from kafka_mirror.spark.connect_shares import count_for_message, shares_of
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from mirror.errors import ConfigurationError
-from mirror.spark.connect_url import connect_url, is_connect, session_id
+from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.spark.connect_url import connect_url, is_connect, session_id
 
 
 @pytest.mark.parametrize("url", ["sc://localhost", "sc://127.0.0.1:15003/;token=abc", "sc://[::1]:15002", "sc://127.8.0.1/"])

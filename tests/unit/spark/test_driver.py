@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mirror.errors import ClusterUnreachable, PlanMismatch, ReportedError, WorkerUnprepared
-from mirror.plan.checks import check_configuration
-from mirror.spark.driver import exit_code, of_prepared_workers, wait_while_alive
-from mirror.spark.files import read_answer, write_private
+from kafka_mirror.errors import ClusterUnreachable, PlanMismatch, ReportedError, WorkerUnprepared
+from kafka_mirror.plan.checks import check_configuration
+from kafka_mirror.spark.driver import exit_code, of_prepared_workers, wait_while_alive
+from kafka_mirror.spark.files import read_answer, write_private
 
 
 def test_a_job_that_ends_well_leaves_its_results(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_any_other_error_ends_the_driver(tmp_path: Path) -> None:
 
 def test_a_worker_without_a_module_is_an_error_and_other_answers_pass() -> None:
     assert of_prepared_workers([1, (2,)]) == [1, (2,)]
-    lacking = {"module": "mirror", "host": "worker-1", "python": "/usr/bin/python3", "detail": "No module named 'mirror'"}
+    lacking = {"module": "kafka_mirror", "host": "worker-1", "python": "/usr/bin/python3", "detail": "No module named 'kafka_mirror'"}
     with pytest.raises(WorkerUnprepared, match="worker-1"):
         of_prepared_workers([1, lacking])
 
@@ -53,7 +53,7 @@ def test_another_configuration_than_the_submitters_is_refused() -> None:
 
 
 def test_what_workers_logged_goes_into_the_drivers_log_and_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    line = "21:40:24.651 INFO mirror.copy.lane: lane 3 begins"
+    line = "21:40:24.651 INFO kafka_mirror.copy.lane: lane 3 begins"
     assert of_prepared_workers([1, {"log": [line]}, 2]) == [1, 2]
     assert capsys.readouterr().err == f"{line}\n"
 

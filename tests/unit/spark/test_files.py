@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from mirror.copy.job import arguments, job_files, keep_run, read_plan, read_results, read_run, write_results, write_run
-from mirror.copy.model import LaneResult, Watermark
-from mirror.copy.run_result import RunResult
-from mirror.errors import JobFailed, Overtaken, PlanMismatch, ReportedError
-from mirror.plan.model import Plan, Range
-from mirror.spark.files import JobFiles, write_failure, write_private
-from mirror.spark.start import INCLUDE
+from kafka_mirror.copy.job import arguments, job_files, keep_run, read_plan, read_results, read_run, write_results, write_run
+from kafka_mirror.copy.model import LaneResult, Watermark
+from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.errors import JobFailed, Overtaken, PlanMismatch, ReportedError
+from kafka_mirror.plan.model import Plan, Range
+from kafka_mirror.spark.files import JobFiles, write_failure, write_private
+from kafka_mirror.spark.start import INCLUDE
 from tests.waiting import PATIENCE
 
 PLAN = Plan("east->west", (Range("orders", 0, "id", 3, 9, "new records"),), config_hash="abc")
@@ -95,8 +95,8 @@ def test_a_file_is_there_only_when_it_is_complete(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, subprocess, sys
-from mirror.copy.job import job_files
-from mirror.plan.model import Plan
+from kafka_mirror.copy.job import job_files
+from kafka_mirror.plan.model import Plan
 with job_files(Plan("east->west")) as files:
     job = subprocess.Popen(["sleep", "60"], pass_fds=(files.lock,) if sys.argv[1] == "job" else ())
     print(files.directory, job.pid, flush=True)

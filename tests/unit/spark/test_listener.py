@@ -11,10 +11,10 @@ from typing import Any
 import grpc
 import pytest
 
-from mirror.errors import SparkServerRefused, SparkServerUnavailable
-from mirror.spark import connect, listener
-from mirror.spark.connect import connected
-from mirror.spark.listener import stranger_on
+from kafka_mirror.errors import SparkServerRefused, SparkServerUnavailable
+from kafka_mirror.spark import connect, listener
+from kafka_mirror.spark.connect import connected
+from kafka_mirror.spark.listener import stranger_on
 from tests.unit.spark.test_connect_answers import Answers, service
 
 TOKEN = "a-token-of-this-test"

@@ -3,8 +3,8 @@
 import logging
 from datetime import UTC, datetime, timedelta
 
-from mirror.spark import log
-from mirror.spark.log import level_for_job, relayed, wanted_level, without_noise, worker_log, write_lines
+from kafka_mirror.spark import log
+from kafka_mirror.spark.log import level_for_job, relayed, wanted_level, without_noise, worker_log, write_lines
 
 NOISE = """\
 WARNING: Using incubator modules: jdk.incubator.vector
@@ -21,18 +21,22 @@ def clock(seconds=0):
 
 def test_lines_keep_level_and_order_and_what_is_not_ours_goes_on(caplog):
     caplog.set_level("DEBUG")
-    lines = [f"{clock()}.001 WARNING mirror.copy.lane: lane 3: one\n", "of Spark\n", f"{clock()}.002 INFO mirror.copy.lane: lane 3: two\n"]
+    lines = [
+        f"{clock()}.001 WARNING kafka_mirror.copy.lane: lane 3: one\n",
+        "of Spark\n",
+        f"{clock()}.002 INFO kafka_mirror.copy.lane: lane 3: two\n",
+    ]
     assert list(relayed(lines)) == ["of Spark\n"]
     assert [(each.levelname, each.name, each.getMessage()) for each in caplog.records] == [
-        ("WARNING", "mirror.job.copy.lane", "lane 3: one"),
-        ("INFO", "mirror.job.copy.lane", "lane 3: two"),
+        ("WARNING", "kafka_mirror.job.copy.lane", "lane 3: one"),
+        ("INFO", "kafka_mirror.job.copy.lane", "lane 3: two"),
     ]
 
 
 def test_a_line_that_comes_late_keeps_its_time(caplog):
     caplog.set_level("INFO")
     then = clock(60)
-    assert list(relayed([f"{then}.000 INFO mirror.copy.lane: lane 3: one\n"])) == []
+    assert list(relayed([f"{then}.000 INFO kafka_mirror.copy.lane: lane 3: one\n"])) == []
     assert caplog.messages == [f"[{then} UTC] lane 3: one"]
 
 
@@ -46,9 +50,9 @@ def test_a_whole_traceback_arrives_at_its_level(caplog, capsys):
         try:
             raise ZeroDivisionError("of a lane")
         except ZeroDivisionError:
-            logging.getLogger("mirror.copy.run").exception("Lane 3 failed unexpectedly")
+            logging.getLogger("kafka_mirror.copy.run").exception("Lane 3 failed unexpectedly")
     said = capsys.readouterr().err.splitlines()
-    logging.getLogger("mirror").propagate = True
+    logging.getLogger("kafka_mirror").propagate = True
     caplog.clear()
     assert list(relayed(said)) == []
     assert {record.levelname for record in caplog.records} == {"ERROR"}
@@ -58,11 +62,11 @@ def test_a_whole_traceback_arrives_at_its_level(caplog, capsys):
 
 def test_workers_elsewhere_hand_their_lines_over_and_they_are_written_in_the_order_of_time(capsys):
     with worker_log("INFO", hand_over=True) as lines:
-        logging.getLogger("mirror.copy.lane").info("lane 1\nof two lines")
-        logging.getLogger("mirror.copy.lane").debug("no more than was asked for")
+        logging.getLogger("kafka_mirror.copy.lane").info("lane 1\nof two lines")
+        logging.getLogger("kafka_mirror.copy.lane").debug("no more than was asked for")
     assert len(lines) == 2
     capsys.readouterr()
-    other = ["00:00:00.000 INFO mirror.copy.lane: lane 2 was first"]
+    other = ["00:00:00.000 INFO kafka_mirror.copy.lane: lane 2 was first"]
     write_lines([lines, other])
     assert capsys.readouterr().err.splitlines() == [*other, *lines]
 
@@ -71,15 +75,15 @@ def test_a_worker_hands_over_no_more_than_so_many_lines(monkeypatch):
     monkeypatch.setattr(log, "_MOST_LINES", 3)
     with worker_log("INFO", hand_over=True) as lines:
         for number in range(10):
-            logging.getLogger("mirror.copy.lane").info("line %d", number)
+            logging.getLogger("kafka_mirror.copy.lane").info("line %d", number)
     assert len(lines) == 4
     assert "executor's own log has all" in lines[-1]
 
 
 def test_a_job_logs_as_much_as_its_submitter(monkeypatch):
-    logging.getLogger("mirror").setLevel("INFO")
+    logging.getLogger("kafka_mirror").setLevel("INFO")
     assert level_for_job() == {"MIRROR_LOG_LEVEL": "INFO"}
-    logging.getLogger("mirror").setLevel("DEBUG")
+    logging.getLogger("kafka_mirror").setLevel("DEBUG")
     assert level_for_job() == {"MIRROR_LOG_LEVEL": "DEBUG"}
     monkeypatch.setenv("MIRROR_LOG_LEVEL", "nonsense")
     assert wanted_level() == "INFO"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mirror.errors import UsageError
-from mirror.spark.serve import TOKEN, ConnectServer, token_of
+from kafka_mirror.errors import UsageError
+from kafka_mirror.spark.serve import TOKEN, ConnectServer, token_of
 
 
 @pytest.fixture(autouse=True)

@@ -15,19 +15,19 @@ import pytest
 from pyspark import cloudpickle
 
 from jobs.spark_job import cancel_with, run_on_workers
-from mirror.audit import parallel
-from mirror.audit.context import AuditContext
-from mirror.audit.range import AuditRange, Outcome
-from mirror.config.resolved_flow import ClientSettings
-from mirror.copy import run as copy_run
-from mirror.copy.model import LaneResult
-from mirror.errors import ClusterUnreachable, WorkerUnprepared
-from mirror.kafka.client_log import REPEATS, client_log
-from mirror.offsets.partition import TopicPartition
-from mirror.spark.log import relayed
-from mirror.spark.worker import on_worker
-from mirror.sync.groups import job
-from mirror.sync.groups.checkpoints import CheckpointsResult
+from kafka_mirror.audit import parallel
+from kafka_mirror.audit.context import AuditContext
+from kafka_mirror.audit.range import AuditRange, Outcome
+from kafka_mirror.config.resolved_flow import ClientSettings
+from kafka_mirror.copy import run as copy_run
+from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.errors import ClusterUnreachable, WorkerUnprepared
+from kafka_mirror.kafka.client_log import REPEATS, client_log
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.spark.log import relayed
+from kafka_mirror.spark.worker import on_worker
+from kafka_mirror.sync.groups import job
+from kafka_mirror.sync.groups.checkpoints import CheckpointsResult
 from tests.waiting import PATIENCE
 
 CLUSTER, LOCAL = "spark://127.0.0.1:7077", "local[*,4]"
@@ -38,8 +38,8 @@ COPY, AUDIT, GROUPS = copy_run.ON_WORKERS, parallel.ON_WORKERS, job.ON_WORKERS
 # It reads a pickled function, and runs it as a worker without the library would.
 BARE_WORKER = """
 import pickle, sys
-sys.modules["mirror"] = None
-print(list(pickle.load(sys.stdin.buffer)("mirror.copy.run:copy_side_by_side", "INFO", False, [])))
+sys.modules["kafka_mirror"] = None
+print(list(pickle.load(sys.stdin.buffer)("kafka_mirror.copy.run:copy_side_by_side", "INFO", False, [])))
 """
 
 
@@ -128,7 +128,7 @@ def test_a_workers_lines_reach_the_tasks_log_at_their_level(
     if master == CLUSTER:  # the first half is what a worker's executor has, the second what the driver wrote
         assert said[len(said) // 2 :] == said[: len(said) // 2]
         said = said[len(said) // 2 :]
-    logging.getLogger("mirror").propagate = True
+    logging.getLogger("kafka_mirror").propagate = True
     caplog.set_level("INFO")
     caplog.clear()
     assert list(relayed(said)) == []
@@ -153,21 +153,21 @@ def test_a_worker_without_a_module_of_its_function_is_named(monkeypatch: pytest.
     with pytest.raises(WorkerUnprepared, match="cannot import 'confluent_kafka' with"):
         run_on_workers(SparkOfThisProcess(LOCAL), COPY, [1], 1)
     monkeypatch.undo()
-    with pytest.raises(WorkerUnprepared, match=r"cannot import .mirror\.nothing. with"):
-        run_on_workers(SparkOfThisProcess(LOCAL), "mirror.nothing:at_all", [1], 1)
+    with pytest.raises(WorkerUnprepared, match=r"cannot import .kafka_mirror\.nothing. with"):
+        run_on_workers(SparkOfThisProcess(LOCAL), "kafka_mirror.nothing:at_all", [1], 1)
 
 
 def test_a_worker_without_the_library_can_say_so() -> None:
     command = [sys.executable, "-I", "-c", BARE_WORKER]
     done = subprocess.run(command, input=cloudpickle.dumps(on_worker), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    assert b"'module': 'mirror'" in done.stdout
+    assert b"'module': 'kafka_mirror'" in done.stdout
 
 
 def test_the_tasks_are_pickled_apart_from_what_reads_them() -> None:
     """A task whose classes a worker lacks must not keep it from saying so."""
-    (answer,) = on_worker("mirror.nothing:at_all", "INFO", False, iter([b"no pickle"]))
-    assert answer["module"] == "mirror.nothing"
+    (answer,) = on_worker("kafka_mirror.nothing:at_all", "INFO", False, iter([b"no pickle"]))
+    assert answer["module"] == "kafka_mirror.nothing"
     assert pickle.dumps(answer)
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from mirror.errors import ConfigurationError
-from mirror.spark.connect_url import connect_url, is_connect
-from mirror.spark.package import package
-from mirror.spark.start import (
+from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.spark.connect_url import connect_url, is_connect
+from kafka_mirror.spark.package import package
+from kafka_mirror.spark.start import (
     LOG4J,
     TunedSpark,
     environment,
@@ -84,8 +84,8 @@ def test_the_job_finds_all_files_of_the_flows_configuration() -> None:
 def test_the_package_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
     with zipfile.ZipFile(package(tmp_path)) as archive:
         names = archive.namelist()
-    assert "mirror/copy/run.py" in names
-    assert all(name.startswith("mirror/") and name.endswith((".py", ".json")) for name in names)
+    assert "kafka_mirror/copy/run.py" in names
+    assert all(name.startswith("kafka_mirror/") and name.endswith((".py", ".json")) for name in names)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_package_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
 )
 def test_a_copy_by_hand_reads_the_master_as_airflow_does(fields: dict[str, str], master: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MIRROR_CONNECTIONS", json.dumps({f"spark_prod:{field}": value for field, value in fields.items()}))
-    monkeypatch.setattr("mirror.config.references._lookup", [])
+    monkeypatch.setattr("kafka_mirror.config.references._lookup", [])
     assert master_of("spark_prod") == master
 
 
@@ -125,7 +125,7 @@ def test_a_run_by_hand_finds_the_server_of_a_connection_of_its_type(
         return known[field]
 
     known = {**fields, "conn_type": "spark_connect"}
-    monkeypatch.setattr("mirror.config.references._lookup", [lookup])
+    monkeypatch.setattr("kafka_mirror.config.references._lookup", [lookup])
     assert master_by_hand(None, "mirror_spark") == master
     assert connect_url(master).of_session("1").endswith(";session_id=1")
     assert master_by_hand("spark://one:7077", "mirror_spark") == "spark://one:7077"
@@ -134,7 +134,7 @@ def test_a_run_by_hand_finds_the_server_of_a_connection_of_its_type(
 
 
 def test_a_connection_that_cannot_be_asked_for_is_an_error_that_names_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirror.config.references._lookup", [])
+    monkeypatch.setattr("kafka_mirror.config.references._lookup", [])
     with pytest.raises(ConfigurationError, match=r"mirror\.spark\.connection: .*--master.*spark_prod"):
         master_of("spark_prod")
 
@@ -144,7 +144,7 @@ def test_what_is_no_master_is_an_error_that_names_the_connection_and_what_it_lea
     fields: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MIRROR_CONNECTIONS", json.dumps({f"spark_prod:{field}": value for field, value in fields.items()}))
-    monkeypatch.setattr("mirror.config.references._lookup", [])
+    monkeypatch.setattr("kafka_mirror.config.references._lookup", [])
     with pytest.raises(ConfigurationError, match=r"mirror\.spark\.connection: .*is no Spark master.*connection's host.*spark_prod"):
         master_of("spark_prod")
 

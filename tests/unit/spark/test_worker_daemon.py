@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mirror.copy.run import MODULES
-from mirror.spark import worker_daemon
+from kafka_mirror.copy.run import MODULES
+from kafka_mirror.spark import worker_daemon
 
 # It shares modules as the daemon does, and says how many threads that left, as the kernel counts them.
 SHARES = f"""
-from mirror.spark.worker_daemon import share
+from kafka_mirror.spark.worker_daemon import share
 share({["pyspark.worker", *MODULES]!r})
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("Threads:")))
 """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror.status.snapshot_cache import SnapshotCache
+from kafka_mirror.status.snapshot_cache import SnapshotCache
 from tests.unit.status.snapshot_world import World
 
 

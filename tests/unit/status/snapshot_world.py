@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
-from mirror.config.flow import Configuration
-from mirror.errors import ClusterUnreachable, ConfigurationError, Problem
-from mirror.status.snapshot import FlowSnapshot
-from mirror.status.status import Status
+from kafka_mirror.config.flow import Configuration
+from kafka_mirror.errors import ClusterUnreachable, ConfigurationError, Problem
+from kafka_mirror.status.snapshot import FlowSnapshot
+from kafka_mirror.status.status import Status
 from tests.waiting import PATIENCE
 
 AT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import pytest
 
-from mirror.errors import AuthenticationFailed, ClusterUnreachable, KafkaFailure
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.ranges import SourceOffsets
-from mirror.status import observe
-from mirror.status.observe import oldest_records
+from kafka_mirror.errors import AuthenticationFailed, ClusterUnreachable, KafkaFailure
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.status import observe
+from kafka_mirror.status.observe import oldest_records
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

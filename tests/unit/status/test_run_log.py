@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-from mirror.copy.model import CopiedElsewhere, LaneResult, Watermark
-from mirror.copy.publish import Published
-from mirror.copy.verdict import Verdict
-from mirror.plan.model import BEHIND, Plan, Range
-from mirror.status.run_log import lanes_line, plan_lines, published_lines, verdict_lines
+from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark
+from kafka_mirror.copy.publish import Published
+from kafka_mirror.copy.verdict import Verdict
+from kafka_mirror.plan.model import BEHIND, Plan, Range
+from kafka_mirror.status.run_log import lanes_line, plan_lines, published_lines, verdict_lines
 
 PLAN = Plan(
     "east->west",
@@ -62,5 +62,5 @@ def test_the_verdict_names_the_run_what_others_brought_and_where_to_look():
         "east->west: run east-to-west.copy / run-1: failed: its lanes copied 4 records, 70 bytes; 3 offsets of what was planned are left.",
         "1 records, 9 bytes of 1 partitions were copied meanwhile by another run: other / 1.",
         "What failed follows, each with what to do next. What the lanes tried: the log of the task copy. How the flow stands: its page "
-        "/mirror in Airflow, or python -m mirror status --flow 'east->west'.",
+        "/mirror in Airflow, or python -m kafka_mirror status --flow 'east->west'.",
     ]

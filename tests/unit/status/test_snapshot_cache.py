@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from mirror.status.snapshot_cache import AT_ONCE
+from kafka_mirror.status.snapshot_cache import AT_ONCE
 from tests.unit.status.snapshot_world import MadeUpFlow, good, the_only
 from tests.waiting import PATIENCE, eventually
 

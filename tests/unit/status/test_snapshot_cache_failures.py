@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mirror.config.flow import InvalidFlow
+from kafka_mirror.config.flow import InvalidFlow
 from tests.unit.status.snapshot_world import BROKEN, MadeUpFlow, bad, good, the_only
 from tests.waiting import eventually
 
@@ -33,7 +33,9 @@ def test_a_mistake_of_ours_is_shown_and_holds_up_nobody(world, make_cache):
     found = eventually(lambda: (each := cache.get().by_name)["east->north"].is_good and each["east->west"].error and each)
     error = found["east->west"].error
     assert (error.code, error.next) == ("Unexpected", "Report it with this message.")
-    assert error.message.startswith("The snapshot of east->west failed unexpectedly: RuntimeError: a bug (mirror/status/snapshot_cache.py:")
+    assert error.message.startswith(
+        "The snapshot of east->west failed unexpectedly: RuntimeError: a bug (kafka_mirror/status/snapshot_cache.py:"
+    )
 
 
 def test_a_flow_that_cannot_be_used_says_why_and_keeps_what_was_seen(world, make_cache):

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.alerts.lag import work_of
-from mirror.cli.status import summary
-from mirror.errors import ErrorReport, LedgerDamaged, RemoteTopicRefused, SourceGap, TargetMissing, UnexplainedTarget
-from mirror.errors.runbook import classes
-from mirror.formats.ledger import Blocked, Decided, Writer
-from mirror.kafka.model import Partition, Topic
-from mirror.offsets.partition import TopicPartition, lane_of
-from mirror.plan.ranges import SourceOffsets
-from mirror.status.formatting import duration
-from mirror.status.status import PROGRESSING, Observation, status_of
+from kafka_mirror.alerts.lag import work_of
+from kafka_mirror.cli.status import summary
+from kafka_mirror.errors import ErrorReport, LedgerDamaged, RemoteTopicRefused, SourceGap, TargetMissing, UnexplainedTarget
+from kafka_mirror.errors.runbook import classes
+from kafka_mirror.formats.ledger import Blocked, Decided, Writer
+from kafka_mirror.kafka.model import Partition, Topic
+from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.status.formatting import duration
+from kafka_mirror.status.status import PROGRESSING, Observation, status_of
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

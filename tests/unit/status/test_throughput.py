@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.offsets.partition import TopicPartition
-from mirror.status.throughput import (
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.status.throughput import (
     NEXT_RUN,
     NOT_MEASURED,
     NOT_YET_MEASURED,

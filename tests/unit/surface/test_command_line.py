@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mirror.__main__ import EXIT_CODES, INTERRUPTED, main
-from mirror.cli.parser import parser
+from kafka_mirror.__main__ import EXIT_CODES, INTERRUPTED, main
+from kafka_mirror.cli.parser import parser
 from tests.unit.surface.snapshots import expect
 
 EXAMPLE = Path(__file__).parents[3] / "include" / "mm2.properties"

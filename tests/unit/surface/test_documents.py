@@ -12,26 +12,26 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from mirror.airflow import copy_xcom
-from mirror.airflow.tasks import to_xcom
-from mirror.alerts.audits import Audits
-from mirror.alerts.model import Alert
-from mirror.alerts.tracker import TrackedProblem
-from mirror.audit.model import AuditResult
-from mirror.backfill.model import BackfillPart, Resolution
-from mirror.backfill.summary import BackfillSummary
-from mirror.cli.answer import Answer
-from mirror.copy.model import LaneResult
-from mirror.copy.publish import Published
-from mirror.copy.run_result import RunResult
-from mirror.copy.verdict import Verdict
-from mirror.formats.control import encode, encode_key
-from mirror.formats.documents import to_document
-from mirror.plan.model import Plan
-from mirror.status import status as partition_states
-from mirror.sync import heartbeats, topic_acls, topic_configs, topics
-from mirror.sync.groups import checkpoints, find, offsets
-from mirror.sync.step import STEPS, StepResult
+from kafka_mirror.airflow import copy_xcom
+from kafka_mirror.airflow.tasks import to_xcom
+from kafka_mirror.alerts.audits import Audits
+from kafka_mirror.alerts.model import Alert
+from kafka_mirror.alerts.tracker import TrackedProblem
+from kafka_mirror.audit.model import AuditResult
+from kafka_mirror.backfill.model import BackfillPart, Resolution
+from kafka_mirror.backfill.summary import BackfillSummary
+from kafka_mirror.cli.answer import Answer
+from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.publish import Published
+from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.copy.verdict import Verdict
+from kafka_mirror.formats.control import encode, encode_key
+from kafka_mirror.formats.documents import to_document
+from kafka_mirror.plan.model import Plan
+from kafka_mirror.status import status as partition_states
+from kafka_mirror.sync import heartbeats, topic_acls, topic_configs, topics
+from kafka_mirror.sync.groups import checkpoints, find, offsets
+from kafka_mirror.sync.step import STEPS, StepResult
 from tests.unit.decision_records import decision
 from tests.unit.surface.examples import example
 from tests.unit.surface.snapshots import expect

@@ -7,26 +7,26 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.errors.runbook import classes
-from mirror.kafka.mm2_topics import GENERATION
-from mirror.offsets.partition import lane_of, transactional_id
-from mirror.policy import DefaultReplicationPolicy
-from mirror.web import decision_routes, json_routes, page_routes
-from mirror.web.metric_names import FLOW_LABELS, METRICS
-from mirror.web.metrics import metrics_router
-from mirror.web.rendering import PREFIX
+from kafka_mirror.errors.runbook import classes
+from kafka_mirror.kafka.mm2_topics import GENERATION
+from kafka_mirror.offsets.partition import lane_of, transactional_id
+from kafka_mirror.policy import DefaultReplicationPolicy
+from kafka_mirror.web import decision_routes, json_routes, page_routes
+from kafka_mirror.web.metric_names import FLOW_LABELS, METRICS
+from kafka_mirror.web.metrics import metrics_router
+from kafka_mirror.web.rendering import PREFIX
 from tests.unit.surface.snapshots import expect
 
 IMPORTED_BY_OTHERS = {
-    "mirror.policy": (
+    "kafka_mirror.policy": (
         *("ReplicationPolicy", "DefaultReplicationPolicy", "IdentityReplicationPolicy"),
         *("TopicFilter", "GroupFilter", "ConfigPropertyFilter", "TopicSelection"),
     ),
-    "mirror.client": ("MirrorClient", "OffsetAndMetadata", "translate_offsets"),
-    "mirror.errors": ("MirrorError", "ConfigurationError", "ErrorReport"),
-    "mirror.airflow.webhook_notifier": ("WebhookNotifier",),
-    "mirror.airflow.heartbeat_trigger": ("HeartbeatTrigger",),
-    "mirror.airflow.deadlines": ("tell_missed_run",),
+    "kafka_mirror.client": ("MirrorClient", "OffsetAndMetadata", "translate_offsets"),
+    "kafka_mirror.errors": ("MirrorError", "ConfigurationError", "ErrorReport"),
+    "kafka_mirror.airflow.webhook_notifier": ("WebhookNotifier",),
+    "kafka_mirror.airflow.heartbeat_trigger": ("HeartbeatTrigger",),
+    "kafka_mirror.airflow.deadlines": ("tell_missed_run",),
 }
 """By people's own code and settings; the last two stand serialized in Airflow's database, so a running deferral or deadline needs them."""
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.kafka.model import ConfigEntry
-from mirror.policy.filters import DefaultConfigPropertyFilter
-from mirror.sync.config_diff import (
+from kafka_mirror.kafka.model import ConfigEntry
+from kafka_mirror.policy.filters import DefaultConfigPropertyFilter
+from kafka_mirror.sync.config_diff import (
     ConfigChange,
     KeptOverride,
     config_changes,

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.config import load
-from mirror.decisions.in_force import Decisions
-from mirror.formats.control import MOVED, RETURNED, Decision
-from mirror.sync.current_topics import selection_by
+from kafka_mirror.config import load
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.formats.control import MOVED, RETURNED, Decision
+from kafka_mirror.sync.current_topics import selection_by
 
 WHEN = datetime(2026, 11, 21, tzinfo=UTC)
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, MutableMapping
 from typing import Any
 
-from mirror.errors import AuthorizationRefused, MirrorError
-from mirror.kafka.cluster import TopicListing
-from mirror.kafka.model import Topic
-from mirror.policy import DefaultReplicationPolicy, TopicSelection
-from mirror.policy.filters import DefaultTopicFilter
-from mirror.sync.topics import discover
+from kafka_mirror.errors import AuthorizationRefused, MirrorError
+from kafka_mirror.kafka.cluster import TopicListing
+from kafka_mirror.kafka.model import Topic
+from kafka_mirror.policy import DefaultReplicationPolicy, TopicSelection
+from kafka_mirror.policy.filters import DefaultTopicFilter
+from kafka_mirror.sync.topics import discover
 
 
 class Listing:

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from mirror.config import load
-from mirror.config.catalogue import CATALOGUE
-from mirror.sync.exclude_advice import exclude_advice
+from kafka_mirror.config import load
+from kafka_mirror.config.catalogue import CATALOGUE
+from kafka_mirror.sync.exclude_advice import exclude_advice
 
 HEAD = "clusters=east,west\neast.bootstrap.servers=a:1\nwest.bootstrap.servers=b:1\neast->west.enabled=true\n"
 CARRIED = ["cleanup.policy", "local.retention.ms", "remote.storage.enable", "segment.bytes", "retention.bytes"]

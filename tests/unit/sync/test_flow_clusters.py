@@ -7,11 +7,11 @@ import pytest
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.producer import EndTxnRequest
 
-from mirror.config import load
-from mirror.errors import ClusterTooOld, ClusterUnreachable, SameCluster
-from mirror.plan.run import plan
-from mirror.sync import flow_clusters
-from mirror.sync.flow_clusters import check_answering_clusters, check_two_clusters
+from kafka_mirror.config import load
+from kafka_mirror.errors import ClusterTooOld, ClusterUnreachable, SameCluster
+from kafka_mirror.plan.run import plan
+from kafka_mirror.sync import flow_clusters
+from kafka_mirror.sync.flow_clusters import check_answering_clusters, check_two_clusters
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
 

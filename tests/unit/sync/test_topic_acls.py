@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.kafka.model import LITERAL, PREFIXED, Acl, PatternAcl, may
-from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, TopicSelection
-from mirror.policy.filters import DefaultTopicFilter
-from mirror.sync import topic_acls
-from mirror.sync.topic_acls import drifted_acls, prefixed_acls
+from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, PatternAcl, may
+from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, TopicSelection
+from kafka_mirror.policy.filters import DefaultTopicFilter
+from kafka_mirror.sync import topic_acls
+from kafka_mirror.sync.topic_acls import drifted_acls, prefixed_acls
 
 
 def selection(policy=DefaultReplicationPolicy, topics=".*"):

@@ -2,11 +2,11 @@
 
 import pytest
 
-from mirror.kafka.model import Partition, Topic
-from mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
-from mirror.policy.filters import DefaultTopicFilter
-from mirror.policy.topic_names import unusable
-from mirror.sync.topic_diff import TopicChange, TopicChanges, orphans, plan_topics
+from kafka_mirror.kafka.model import Partition, Topic
+from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
+from kafka_mirror.policy.filters import DefaultTopicFilter
+from kafka_mirror.policy.topic_names import unusable
+from kafka_mirror.sync.topic_diff import TopicChange, TopicChanges, orphans, plan_topics
 
 DEFAULT = DefaultReplicationPolicy({"source.cluster.alias": "east"})
 IDENTITY = IdentityReplicationPolicy({"source.cluster.alias": "east"})

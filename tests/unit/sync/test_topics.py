@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from mirror.config import Flow, load
-from mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
-from mirror.kafka.cluster import TopicListing
-from mirror.kafka.model import ConfigEntry, NewTopic, Partition, Topic
-from mirror.offsets.partition import TopicPartition
-from mirror.sync import topics as module
-from mirror.sync.topics import RefreshTopicsResult, refresh_topics
+from kafka_mirror.config import Flow, load
+from kafka_mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
+from kafka_mirror.kafka.cluster import TopicListing
+from kafka_mirror.kafka.model import ConfigEntry, NewTopic, Partition, Topic
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync import topics as module
+from kafka_mirror.sync.topics import RefreshTopicsResult, refresh_topics
 
 
 class MemoryCluster:
@@ -185,7 +185,7 @@ def test_a_topic_that_another_run_creates_at_the_same_time_is_no_error(flow: Any
 
 
 def test_a_topic_that_appeared_with_too_few_partitions_is_tried_again_later(flow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirror.sync.topics._VISIBLE_WITHIN_SECONDS", 0.0)
+    monkeypatch.setattr("kafka_mirror.sync.topics._VISIBLE_WITHIN_SECONDS", 0.0)
     source, target = MemoryCluster("east", orders=3), MemoryCluster("west")
     target.made_by_others = {"east.orders": 1}
     (error,) = refreshed(flow(), source, target).errors
@@ -196,7 +196,7 @@ def test_a_topic_that_appeared_with_too_few_partitions_is_tried_again_later(flow
 
 def test_the_more_partitions_another_run_creates_the_longer_they_are_waited_for(flow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     patience: dict[int, float] = {}
-    monkeypatch.setattr("mirror.sync.topics.until", lambda check, seconds, every: patience.setdefault(partitions, seconds))
+    monkeypatch.setattr("kafka_mirror.sync.topics.until", lambda check, seconds, every: patience.setdefault(partitions, seconds))
     for partitions in (10, 10_000):
         target = MemoryCluster("west")
         target.made_by_others = {"east.orders": partitions}

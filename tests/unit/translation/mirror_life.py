@@ -15,24 +15,24 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from mirror.copy.engine import PartitionProgress
-from mirror.copy.history import stored, view
-from mirror.copy.ledger_updates import after, stuck
-from mirror.decisions.apply import PartitionFacts, acted_on
-from mirror.errors import ErrorReport
-from mirror.formats.ledger import LedgerRecord
-from mirror.formats.ledger_codec import decode, encode
-from mirror.formats.mm2 import Checkpoint, OffsetSync
-from mirror.formats.skips import Skipped
-from mirror.kafka.model import Topic
-from mirror.offsets.holes import EXACT_PLACE
-from mirror.offsets.map import runs_of
-from mirror.offsets.partition import TopicPartition
-from mirror.plan.model import Range
-from mirror.sync.offset_syncs import due_pairs
-from mirror.translation.group_rules import Candidate, SeenLog, SeenLogs, StoredCheckpoint, due, key_of, target_epoch
-from mirror.translation.offset_sync_store import OffsetSyncStore
-from mirror.translation.translate import EXACT, SourceState, generation, translate
+from kafka_mirror.copy.engine import PartitionProgress
+from kafka_mirror.copy.history import stored, view
+from kafka_mirror.copy.ledger_updates import after, stuck
+from kafka_mirror.decisions.apply import PartitionFacts, acted_on
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.ledger_codec import decode, encode
+from kafka_mirror.formats.mm2 import Checkpoint, OffsetSync
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.kafka.model import Topic
+from kafka_mirror.offsets.holes import EXACT_PLACE
+from kafka_mirror.offsets.map import runs_of
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Range
+from kafka_mirror.sync.offset_syncs import due_pairs
+from kafka_mirror.translation.group_rules import Candidate, SeenLog, SeenLogs, StoredCheckpoint, due, key_of, target_epoch
+from kafka_mirror.translation.offset_sync_store import OffsetSyncStore
+from kafka_mirror.translation.translate import EXACT, SourceState, generation, translate
 from tests.unit.decision_records import DECIDED_AT, decision
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 

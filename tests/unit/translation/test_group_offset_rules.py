@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.offsets.partition import TopicPartition
-from mirror.translation.group_rules import ToCommit, to_commit
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.translation.group_rules import ToCommit, to_commit
 
 A, B, C = (TopicPartition("east.orders", number) for number in range(3))
 positions = st.dictionaries(st.sampled_from((A, B, C)), st.integers(0, 20))

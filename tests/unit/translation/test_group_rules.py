@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.formats.mm2 import Checkpoint
-from mirror.offsets.holes import EXACT_PLACE, UNPLACED, Hole, UncountedHole
-from mirror.offsets.partition import TopicPartition
-from mirror.translation.group_rules import Candidate, StoredCheckpoint, due, is_due, key_of
+from kafka_mirror.formats.mm2 import Checkpoint
+from kafka_mirror.offsets.holes import EXACT_PLACE, UNPLACED, Hole, UncountedHole
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.translation.group_rules import Candidate, StoredCheckpoint, due, is_due, key_of
 
 offsets = st.integers(0, 5)
 

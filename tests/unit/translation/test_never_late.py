@@ -13,15 +13,15 @@ from unittest.mock import patch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mirror.copy.engine import PartitionProgress
-from mirror.copy.ledger_updates import after
-from mirror.decisions.apply import PartitionFacts, acted_on
-from mirror.formats.ledger import Decided
-from mirror.offsets import map as offset_map
-from mirror.offsets.map import OffsetMap, Run
-from mirror.sync.offset_syncs import due_pairs
-from mirror.translation.offset_sync_store import SyncPair
-from mirror.translation.translate import EARLY, EXACT, NONE, SourceState, TranslatedOffset, translate, translate_back
+from kafka_mirror.copy.engine import PartitionProgress
+from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.decisions.apply import PartitionFacts, acted_on
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.offsets import map as offset_map
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.sync.offset_syncs import due_pairs
+from kafka_mirror.translation.offset_sync_store import SyncPair
+from kafka_mirror.translation.translate import EARLY, EXACT, NONE, SourceState, TranslatedOffset, translate, translate_back
 from tests.unit.decision_records import DECIDED_AT, decision
 from tests.unit.ledger_records import ledger_record
 from tests.unit.translation.mirror_life import SOURCE_ID, TARGET_ID, TP, MirrorLife

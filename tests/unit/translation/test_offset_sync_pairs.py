@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.formats.mm2 import OffsetSync
-from mirror.offsets.map import OffsetMap, Run, runs_of
-from mirror.translation.offset_sync_pairs import MOST, agrees, pairs_to_write
-from mirror.translation.offset_sync_store import OffsetSyncStore, SyncPair
+from kafka_mirror.formats.mm2 import OffsetSync
+from kafka_mirror.offsets.map import OffsetMap, Run, runs_of
+from kafka_mirror.translation.offset_sync_pairs import MOST, agrees, pairs_to_write
+from kafka_mirror.translation.offset_sync_store import OffsetSyncStore, SyncPair
 
 FAR = 2**62
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mirror.formats.mm2 import OffsetSync
-from mirror.translation.offset_sync_store import SLOTS, TOO_OLD, OffsetSyncStore, SyncPair
+from kafka_mirror.formats.mm2 import OffsetSync
+from kafka_mirror.translation.offset_sync_store import SLOTS, TOO_OLD, OffsetSyncStore, SyncPair
 
 LARGEST = 2**63 - 1
 USUAL = 2**61

@@ -3,15 +3,15 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mirror.copy.engine import PartitionProgress
-from mirror.copy.ledger_updates import after
-from mirror.cutover.opposite_record import opposite_record
-from mirror.formats.control import RETURNED
-from mirror.formats.ledger import Decided
-from mirror.formats.ledger_codec import decode, encode
-from mirror.offsets.map import OffsetMap, Run, runs_of
-from mirror.translation.opposite_map import opposite_map
-from mirror.translation.translate import EXACT, NONE, SourceState, translate
+from kafka_mirror.copy.engine import PartitionProgress
+from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.cutover.opposite_record import opposite_record
+from kafka_mirror.formats.control import RETURNED
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.formats.ledger_codec import decode, encode
+from kafka_mirror.offsets.map import OffsetMap, Run, runs_of
+from kafka_mirror.translation.opposite_map import opposite_map
+from kafka_mirror.translation.translate import EXACT, NONE, SourceState, translate
 from tests.unit.decision_records import DECIDED_AT
 from tests.unit.ledger_records import ledger_record
 from tests.unit.translation.mirror_life import SOURCE_ID, TARGET_ID, TP, MirrorLife

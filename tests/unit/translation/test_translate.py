@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.formats.ledger import Decided
-from mirror.formats.skips import Skipped
-from mirror.offsets.map import OffsetMap, Run, runs_of
-from mirror.translation.translate import (
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.offsets.map import OffsetMap, Run, runs_of
+from kafka_mirror.translation.translate import (
     EARLY,
     EXACT,
     INCOMPLETE,

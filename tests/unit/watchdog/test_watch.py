@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from mirror.watchdog.watch import WatchedWork, last_words
+from kafka_mirror.watchdog.watch import WatchedWork, last_words
 from tests.waiting import PATIENCE, eventually
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include"
 PROGRAM = """
 import ctypes, os, subprocess, sys, threading, time
-from mirror.watchdog.watch import watched
+from kafka_mirror.watchdog.watch import watched
 
 def hang(library):
     mutex = ctypes.create_string_buffer(64)
@@ -157,7 +157,7 @@ with watched("Other work", "", silence=1.0):
 def test_fork_that_leaves_the_work_writes_into_no_file_and_waits_for_no_thread(run: Run, tmp_path: Path) -> None:
     done = run(
         """
-from mirror.watchdog import watch
+from kafka_mirror.watchdog import watch
 
 held, forked = threading.Event(), threading.Event()
 

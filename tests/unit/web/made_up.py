@@ -8,11 +8,11 @@ from typing import Any
 from fastapi import HTTPException, Request
 from fastapi.testclient import TestClient
 
-from mirror.config.flow import FlowName
-from mirror.decide.model import DecisionWithEffect
-from mirror.errors import ErrorReport, Remedy
-from mirror.formats.ledger import Writer
-from mirror.status.snapshot import (
+from kafka_mirror.config.flow import FlowName
+from kafka_mirror.decide.model import DecisionWithEffect
+from kafka_mirror.errors import ErrorReport, Remedy
+from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.status.snapshot import (
     FlowSnapshot,
     GroupSnapshot,
     GroupsSnapshot,
@@ -23,12 +23,12 @@ from mirror.status.snapshot import (
     Snapshots,
     TopicSnapshot,
 )
-from mirror.status.status import BEHIND, UP_TO_DATE, PartitionStatus, Status
-from mirror.status.throughput import CatchUp, Throughput
-from mirror.web.app import create_app
-from mirror.web.auth import AirflowView, CopyRun, Dag, DagRun, Person
-from mirror.web.context import Site
-from mirror.web.decisions import Decider
+from kafka_mirror.status.status import BEHIND, UP_TO_DATE, PartitionStatus, Status
+from kafka_mirror.status.throughput import CatchUp, Throughput
+from kafka_mirror.web.app import create_app
+from kafka_mirror.web.auth import AirflowView, CopyRun, Dag, DagRun, Person
+from kafka_mirror.web.context import Site
+from kafka_mirror.web.decisions import Decider
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 FLOW = "east->west"

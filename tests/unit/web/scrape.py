@@ -8,10 +8,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from prometheus_client import parser
 
-from mirror.config.catalogue import CATALOGUE
-from mirror.errors import ErrorReport
-from mirror.formats.ledger import LastRecord
-from mirror.status.snapshot import (
+from kafka_mirror.config.catalogue import CATALOGUE
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.formats.ledger import LastRecord
+from kafka_mirror.status.snapshot import (
     FlowSnapshot,
     GroupSnapshot,
     GroupsSnapshot,
@@ -21,9 +21,9 @@ from mirror.status.snapshot import (
     ThrottleStatus,
     TopicSnapshot,
 )
-from mirror.status.status import PartitionStatus, Status
-from mirror.status.throughput import CatchUp, Throughput
-from mirror.web.metrics import metrics_router
+from kafka_mirror.status.status import PartitionStatus, Status
+from kafka_mirror.status.throughput import CatchUp, Throughput
+from kafka_mirror.web.metrics import metrics_router
 
 TOKEN = "a token of the tests"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.config.flow import FlowName
-from mirror.web import airflow_view
-from mirror.web.airflow_view import MAX_STALE_SECONDS, AirflowAccess, StaleWhileRevalidate
-from mirror.web.auth import AirflowView, CopyRun, DagRun, Person
+from kafka_mirror.config.flow import FlowName
+from kafka_mirror.web import airflow_view
+from kafka_mirror.web.airflow_view import MAX_STALE_SECONDS, AirflowAccess, StaleWhileRevalidate
+from kafka_mirror.web.auth import AirflowView, CopyRun, DagRun, Person
 
 
 class Slow:

@@ -6,9 +6,9 @@ import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
-from mirror.errors import ErrorReport
-from mirror.web.app import create_app
-from mirror.web.auth import HEADERS
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.web.app import create_app
+from kafka_mirror.web.auth import HEADERS
 from tests.unit.web.made_up import BUSY, made_up
 
 DECISIONS = "/flows/east-to-west/decisions"

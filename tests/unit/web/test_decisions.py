@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from mirror.decide.kinds import DECISIONS
-from mirror.decide.model import DecisionWithEffect
-from mirror.decide.request import DecisionRequest
-from mirror.errors import ClusterUnreachable, NothingToDecide, OtherCluster, Remedy, SourceGap, UsageError
-from mirror.formats.control import ACCEPT_GAP, PAUSE, TAKE_OWNERSHIP, Decision
-from mirror.web.decisions import Decider, DecisionEffects, DecisionInput, effects_of
-from mirror.web.error_actions import problems
+from kafka_mirror.decide.kinds import DECISIONS
+from kafka_mirror.decide.model import DecisionWithEffect
+from kafka_mirror.decide.request import DecisionRequest
+from kafka_mirror.errors import ClusterUnreachable, NothingToDecide, OtherCluster, Remedy, SourceGap, UsageError
+from kafka_mirror.formats.control import ACCEPT_GAP, PAUSE, TAKE_OWNERSHIP, Decision
+from kafka_mirror.web.decisions import Decider, DecisionEffects, DecisionInput, effects_of
+from kafka_mirror.web.error_actions import problems
 from tests.unit.web.made_up import BUSY, FLOW, HOSTILE, NOW, MadeUp, made_up
 from tests.waiting import PATIENCE
 

@@ -6,13 +6,13 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mirror.offsets.partition import TopicPartition
-from mirror.status.snapshot import FlowSnapshot
-from mirror.status.snapshot_builder import catch_up_of
-from mirror.status.status import BEHIND, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, UP_TO_DATE
-from mirror.status.throughput import CatchUp, Sample, Samples, Totals, rhythm, throughput
-from mirror.web.state import FINE, FlowState, state_of
-from mirror.web.topics import level
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.status.snapshot import FlowSnapshot
+from kafka_mirror.status.snapshot_builder import catch_up_of
+from kafka_mirror.status.status import BEHIND, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, UP_TO_DATE
+from kafka_mirror.status.throughput import CatchUp, Sample, Samples, Totals, rhythm, throughput
+from kafka_mirror.web.state import FINE, FlowState, state_of
+from kafka_mirror.web.topics import level
 from tests.unit.web.made_up import HEALTHY, NOW, partition, snapshot, topic_of
 
 TP = TopicPartition("orders", 0)

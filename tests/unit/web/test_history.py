@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.errors.words import count_text
-from mirror.web import formatting
-from mirror.web.history import HEIGHT, WIDTH, sparkline
+from kafka_mirror.errors.words import count_text
+from kafka_mirror.web import formatting
+from kafka_mirror.web.history import HEIGHT, WIDTH, sparkline
 
 VALUES = st.none() | st.floats(min_value=0, max_value=1e15)
 

@@ -8,11 +8,11 @@ import pytest
 from prometheus_client import parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 
-from mirror.errors import ErrorReport
-from mirror.formats.ledger import LastRecord, Writer
-from mirror.status.snapshot import FlowSnapshot, LaneSnapshot, PartitionSnapshot
-from mirror.status.status import PartitionStatus
-from mirror.web.metric_names import METRICS
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.formats.ledger import LastRecord, Writer
+from kafka_mirror.status.snapshot import FlowSnapshot, LaneSnapshot, PartitionSnapshot
+from kafka_mirror.status.status import PartitionStatus
+from kafka_mirror.web.metric_names import METRICS
 from tests.unit.web.scrape import BUSY, OPENMETRICS, MadeUpCache, MadeUpFlow, flow, now, partition, samples, scrape, topic_of
 
 # ---------------------------------------------------------------- what stands in them

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirror.errors import ConfigurationError, Problem
+from kafka_mirror.errors import ConfigurationError, Problem
 from tests.unit.web.scrape import TOKEN, MadeUpCache, MadeUpFlow, client, flow, scrape
 
 

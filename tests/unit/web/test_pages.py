@@ -11,13 +11,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from mirror.errors import ErrorReport
-from mirror.errors.runbook import anchor, sections
-from mirror.formats.control import ACCEPT_GAP, PAUSE, Decision
-from mirror.status.snapshot import FlowSnapshot, GroupSnapshot, GroupsSnapshot, SkippedOffsets, StandingDecision
-from mirror.status.throughput import CatchUp
-from mirror.web.auth import AirflowView, Dag
-from mirror.web.groups import failover
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.errors.runbook import anchor, sections
+from kafka_mirror.formats.control import ACCEPT_GAP, PAUSE, Decision
+from kafka_mirror.status.snapshot import FlowSnapshot, GroupSnapshot, GroupsSnapshot, SkippedOffsets, StandingDecision
+from kafka_mirror.status.throughput import CatchUp
+from kafka_mirror.web.auth import AirflowView, Dag
+from kafka_mirror.web.groups import failover
 from tests.unit.web.made_up import (
     BUSY,
     FLOW,
@@ -381,7 +381,7 @@ def test_links_and_files_stay_inside_an_airflow_that_has_no_host_of_its_own() ->
     from fastapi import FastAPI
     from fastapi.testclient import TestClient
 
-    from mirror.web.app import PREFIX, create_app
+    from kafka_mirror.web.app import PREFIX, create_app
 
     outside = FastAPI(root_path="/airflow")
     outside.mount(PREFIX, create_app(made_up(BUSY).site))

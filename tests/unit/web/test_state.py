@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
-from mirror.errors import ErrorReport
-from mirror.policy import IdleMembers
-from mirror.status.snapshot import FlowSnapshot, GroupsSnapshot
-from mirror.status.throughput import UNKNOWN_LAG, CatchUp
-from mirror.web.airflow_health import FRESHNESS_OLD_SECONDS, airflow_issues, alerts_of
-from mirror.web.auth import AirflowView, Dag, DagRun
-from mirror.web.history import LagHistory
-from mirror.web.page import last_audit
-from mirror.web.state import TOO_OLD_SECONDS, state_of
+from kafka_mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.policy import IdleMembers
+from kafka_mirror.status.snapshot import FlowSnapshot, GroupsSnapshot
+from kafka_mirror.status.throughput import UNKNOWN_LAG, CatchUp
+from kafka_mirror.web.airflow_health import FRESHNESS_OLD_SECONDS, airflow_issues, alerts_of
+from kafka_mirror.web.auth import AirflowView, Dag, DagRun
+from kafka_mirror.web.history import LagHistory
+from kafka_mirror.web.page import last_audit
+from kafka_mirror.web.state import TOO_OLD_SECONDS, state_of
 from tests.unit.web.made_up import BUSY, FLOW, HEALTHY, NOW, partition, snapshot, stuck, topic, topic_of, with_gap
 
 FLOW_WIDE = ErrorReport("OtherCluster", "The alias 'east' leads to another cluster.", next="Adopt it.")

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from mirror.cutover.steps import DONE, FENCE, PREFLIGHT, STOPPED
-from mirror.cutover.wave_record import OPENED, ROLLED_BACK, RUNNING, StepNote, WaveRecord, encode_wave
-from mirror.web.waves import MAX_WAVES, wave_tracks
+from kafka_mirror.cutover.steps import DONE, FENCE, PREFLIGHT, STOPPED
+from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, RUNNING, StepNote, WaveRecord, encode_wave
+from kafka_mirror.web.waves import MAX_WAVES, wave_tracks
 from tests.unit.web.made_up import BUSY, HOSTILE, NOW, made_up
 
 BEGAN = round(NOW.timestamp() * 1000) - 90_000

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config.catalogue.values import between, factor, one_of, parse_list, parse_value, regexes
+from kafka_mirror.config.catalogue.values import between, factor, one_of, parse_list, parse_value, regexes
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("FALSE", False), (" True\t", True)])

@@ -7,11 +7,11 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config import references
-from mirror.config.clients.jaas import jaas_text, parse_jaas
-from mirror.config.effective import shown_client
-from mirror.config.flow import CLIENTS, handed_over
-from mirror.errors import ConfigurationError
+from kafka_mirror.config import references
+from kafka_mirror.config.clients.jaas import jaas_text, parse_jaas
+from kafka_mirror.config.effective import shown_client
+from kafka_mirror.config.flow import CLIENTS, handed_over
+from kafka_mirror.errors import ConfigurationError
 from services.certificates import Authority
 
 FILE = "clusters = east, west\neast->west.enabled = true\neast.connection = kafka_east\nwest.bootstrap.servers = 127.0.0.1:2\n"
@@ -117,7 +117,7 @@ def test_client_credentials_become_those_of_java(made, kafka_east):
 
 
 def test_kerberos_is_by_the_keytab_or_by_the_ticket_of_the_process(made, kafka_east, monkeypatch, tmp_path):
-    monkeypatch.setattr("mirror.config.clients.sasl.why_impossible", lambda: "")
+    monkeypatch.setattr("kafka_mirror.config.clients.sasl.why_impossible", lambda: "")
     keytab = tmp_path / "mirror.keytab"
     keytab.touch()
     kerberos = {**PLAIN, "sasl.mechanism": "GSSAPI", "sasl.kerberos.service.name": "kafka"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.config.clients.jks import DamagedKeyStore, WrongPassword, read_jks
+from kafka_mirror.config.clients.jks import DamagedKeyStore, WrongPassword, read_jks
 
 PASSWORDS = st.text(st.characters(codec="utf-16", exclude_categories=["Cs"]), max_size=20)
 
@@ -95,7 +95,7 @@ def test_damage_is_told_and_nothing_else_happens(data):
 
 def test_a_key_in_no_known_wrapping_is_damage():
     for info in (b"", b"\x30", b"\x30\x05\x30\x00\x04\x01x", b"\x30\x84"):
-        from mirror.config.clients.jks import ProtectedKey
+        from kafka_mirror.config.clients.jks import ProtectedKey
 
         with pytest.raises(DamagedKeyStore):
             ProtectedKey(info, ()).open("p")

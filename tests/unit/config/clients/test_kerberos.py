@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from mirror.config.clients import kerberos, sasl
-from mirror.config.clients.client_settings import MappedSettings
-from mirror.config.clients.kerberos import why_impossible
-from mirror.config.clients.mapping import Client, client_settings
-from mirror.config.setting import Setting
-from mirror.logins.kerberos import KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
+from kafka_mirror.config.clients import kerberos, sasl
+from kafka_mirror.config.clients.client_settings import MappedSettings
+from kafka_mirror.config.clients.kerberos import why_impossible
+from kafka_mirror.config.clients.mapping import Client, client_settings
+from kafka_mirror.config.setting import Setting
+from kafka_mirror.logins.kerberos import KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
 
 MODULE = "com.sun.security.auth.module.Krb5LoginModule required"
 

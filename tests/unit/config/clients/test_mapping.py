@@ -4,10 +4,10 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from mirror.config.clients.catalogue import CLIENT_PROPERTIES
-from mirror.config.clients.mapping import Client, client_settings
-from mirror.config.setting import Setting
-from mirror.errors import ConfigurationError
+from kafka_mirror.config.clients.catalogue import CLIENT_PROPERTIES
+from kafka_mirror.config.clients.mapping import Client, client_settings
+from kafka_mirror.config.setting import Setting
+from kafka_mirror.errors import ConfigurationError
 
 CLASSES = {"admin": AdminClient, "consumer": Consumer, "producer": Producer}
 LARGEST = str(2**31 - 1)

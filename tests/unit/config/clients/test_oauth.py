@@ -6,11 +6,11 @@ import time
 import pytest
 from confluent_kafka.admin import AdminClient
 
-import mirror.logins.token
-from mirror.config.clients.mapping import Client, client_settings
-from mirror.config.setting import Setting
-from mirror.kafka.client_errors import ClientErrors, settings_with
-from mirror.logins.source import CLASS, PROPERTIES
+import kafka_mirror.logins.token
+from kafka_mirror.config.clients.mapping import Client, client_settings
+from kafka_mirror.config.setting import Setting
+from kafka_mirror.kafka.client_errors import ClientErrors, settings_with
+from kafka_mirror.logins.source import CLASS, PROPERTIES
 
 KAFKA = "org.apache.kafka.common.security.oauthbearer."
 MSK = "software.amazon.msk.auth.iam."
@@ -57,7 +57,7 @@ def test_msk_iam_becomes_a_login_by_tokens():
     found = mapped(IAM)
     assert (found.problems, found.settings["sasl.mechanism"]) == ([], "OAUTHBEARER")
     assert class_and_properties(IAM) == (
-        "mirror.logins.aws_msk.MskIamTokens",
+        "kafka_mirror.logins.aws_msk.MskIamTokens",
         {
             "bootstrap.servers": BOOTSTRAP,
             "awsProfileName": "p",
@@ -67,7 +67,7 @@ def test_msk_iam_becomes_a_login_by_tokens():
         },
     )
     named, properties = class_and_properties(IAM_BY_TOKENS)
-    assert (named, properties["awsRoleArn"]) == ("mirror.logins.aws_msk.MskIamTokens", "arn:r")
+    assert (named, properties["awsRoleArn"]) == ("kafka_mirror.logins.aws_msk.MskIamTokens", "arn:r")
 
 
 def test_librdkafka_takes_what_becomes_of_msk_iam(monkeypatch):
@@ -87,7 +87,10 @@ def test_librdkafka_takes_what_becomes_of_msk_iam(monkeypatch):
     ("java", "named"),
     [
         ({"login.callback.handler.class": "com.google.cloud.hosted.kafka.auth.GcpLoginCallbackHandler"}, "google_cloud.GoogleTokens"),
-        ({"login.callback.handler.class": "mirror.logins.azure_entra.EntraTokens", "oauthbearer.scope": "s"}, "azure_entra.EntraTokens"),
+        (
+            {"login.callback.handler.class": "kafka_mirror.logins.azure_entra.EntraTokens", "oauthbearer.scope": "s"},
+            "azure_entra.EntraTokens",
+        ),
         ({"login.callback.handler.class": HANDLER, "oauthbearer.token.endpoint.url": "file:///run/token"}, "token_file.TokenFile"),
         (
             {"oauthbearer.jwt.retriever.class": f"{KAFKA}FileJwtRetriever", "oauthbearer.token.endpoint.url": "file:///run/token"},
@@ -118,7 +121,7 @@ def test_librdkafka_takes_what_becomes_of_msk_iam(monkeypatch):
 )
 def test_javas_names_lead_to_a_class_that_does_the_same(java, named):
     found, properties = class_and_properties(java)
-    assert found == f"mirror.logins.{named}"
+    assert found == f"kafka_mirror.logins.{named}"
     assert {f"sasl.{name}": text for name, text in java.items() if name.startswith("oauthbearer.")}.items() <= properties.items()
 
 
@@ -133,7 +136,7 @@ def test_a_class_of_the_users_own_gets_the_options_of_the_login_module():
         (
             {"login.callback.handler.class": "io.strimzi.H"},
             "sasl.login.callback.handler.class",
-            "Java classes cannot be loaded here. Write it as a Python class that derives from mirror.logins.TokenProvider",
+            "Java classes cannot be loaded here. Write it as a Python class that derives from kafka_mirror.logins.TokenProvider",
         ),
         ({"login.callback.handler.class": "io.strimzi.H"}, "sasl.login.callback.handler.class", "For client credentials name Kafka's own"),
         ({"login.callback.handler.class": f"{PROVIDERS}Choosy"}, "sasl.login.callback.handler.class", "the option tenant is missing"),
@@ -166,11 +169,15 @@ def test_what_is_refused_is_told_with_what_works(java, name, reason):
     [
         ("aws_msk_iam_sasl_signer", "msk", IAM),
         ("google.auth", "google", {"login.callback.handler.class": "com.google.cloud.hosted.kafka.auth.GcpLoginCallbackHandler"}),
-        ("azure.identity", "azure", {"login.callback.handler.class": "mirror.logins.azure_entra.EntraTokens", "oauthbearer.scope": "s"}),
+        (
+            "azure.identity",
+            "azure",
+            {"login.callback.handler.class": "kafka_mirror.logins.azure_entra.EntraTokens", "oauthbearer.scope": "s"},
+        ),
     ],
 )
 def test_a_missing_package_is_told_with_the_extra_that_brings_it(monkeypatch, module, extra, java):
-    monkeypatch.setattr(mirror.logins.token.importlib.util, "find_spec", lambda name: None if name == module else 1 / 0)
+    monkeypatch.setattr(kafka_mirror.logins.token.importlib.util, "find_spec", lambda name: None if name == module else 1 / 0)
     (message,) = complaints(java).values()
     assert message == f"needs the Python package of {module}, on Spark's workers too: pip install 'airflow-kafka-mirror[{extra}]'"
 

@@ -4,8 +4,8 @@ import google_crc32c
 import pytest
 from kafka.record.default_records import DefaultRecordBatch
 
-from mirror.copy.engine import TransactionLimits
-from mirror.errors import AuthorizationRefused
+from kafka_mirror.copy.engine import TransactionLimits
+from kafka_mirror.errors import AuthorizationRefused
 from tests.unit.copy.batches.conftest import batch_of
 
 LIMITS = TransactionLimits(32 * 1024 * 1024, 10.0)

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from mirror.config.resolved_flow import ClientSettings
-from mirror.copy.batches.engine import BatchEngine
-from mirror.copy.engine import PartitionAssignment, RecordLimits
-from mirror.copy.model import LaneTask
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.config.resolved_flow import ClientSettings
+from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.copy.engine import PartitionAssignment, RecordLimits
+from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 
 ORDERS = TopicPartition("orders", 0)
@@ -31,7 +31,7 @@ def batch_of(
 @pytest.fixture(autouse=True)
 def joins_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests' batches are small, and stay closed; `test_small_batches` has them joined."""
-    monkeypatch.setattr("mirror.copy.batches.source.is_small", lambda _: False)
+    monkeypatch.setattr("kafka_mirror.copy.batches.source.is_small", lambda _: False)
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import pytest
 import zstandard
 from kafka.protocol.producer import ProduceRequest
 
-from mirror.copy.batches.engine import BatchEngine
-from mirror.copy.engine import BatchRefused
-from mirror.errors import BatchNotUnpacked
-from mirror.formats import batch_rewrite
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.copy.engine import BatchRefused
+from kafka_mirror.errors import BatchNotUnpacked
+from kafka_mirror.formats import batch_rewrite
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, sealed, values
 from tests.unit.copy.batches.conftest import ORDERS, REMOTE, batch_of
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from kafka.protocol.consumer import FetchRequest
 from kafka.record.default_records import DefaultRecordBatch
 
-from mirror.copy import lane_protocol
-from mirror.copy.batches.engine import BatchEngine
-from mirror.copy.lane import LaneCopy
-from mirror.copy.model import LaneResult, LaneTask
-from mirror.formats.ledger import LedgerRecord, Writer
-from mirror.formats.ledger_codec import decode
-from mirror.offsets.map import OffsetMap, Run
-from mirror.plan.model import BEHIND, Range
+from kafka_mirror.copy import lane_protocol
+from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.copy.lane import LaneCopy
+from kafka_mirror.copy.model import LaneResult, LaneTask
+from kafka_mirror.formats.ledger import LedgerRecord, Writer
+from kafka_mirror.formats.ledger_codec import decode
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.plan.model import BEHIND, Range
 from tests.unit.copy.batches.batch_logs import values
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_broker import WireBroker

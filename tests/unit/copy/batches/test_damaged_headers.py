@@ -6,9 +6,9 @@ import struct
 import pytest
 from kafka.protocol.consumer import FetchRequest
 
-from mirror.copy.batches.engine import BatchEngine
-from mirror.errors import BatchNotUnpacked, SourceRepeated, SourceUnreadable
-from mirror.formats.record_batch import Attribute
+from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.errors import BatchNotUnpacked, SourceRepeated, SourceUnreadable
+from kafka_mirror.formats.record_batch import Attribute
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, marker_of, values
 from tests.unit.copy.batches.conftest import ORDERS, REMOTE, batch_of
 
@@ -29,7 +29,7 @@ def damage(log, number, *fields):
 @pytest.fixture(params=["closed", "joined"])
 def copied(request, monkeypatch, east, west, work):
     """`copied(0, 24)` is what one engine makes of these offsets, and the values that then are on the target in all."""
-    monkeypatch.setattr("mirror.copy.batches.source.is_small", lambda _: request.param == "joined")
+    monkeypatch.setattr("kafka_mirror.copy.batches.source.is_small", lambda _: request.param == "joined")
     lane_task = request.getfixturevalue("lane_task")
 
     def copy(start, end):

@@ -8,15 +8,15 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 from kafka.record.default_records import DefaultRecordBatch
 
-from mirror.copy.batches.engine import BatchEngine
-from mirror.copy.engine import TransactionLimits
-from mirror.errors import (
+from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.copy.engine import TransactionLimits
+from kafka_mirror.errors import (
     ClusterUnreachable,
     KafkaFailure,
     TransactionTooSlow,
 )
-from mirror.offsets.map import Run
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.offsets.map import Run
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, marker_of, payloads
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_4, KAFKA_2_8, KAFKA_4_3
@@ -148,7 +148,7 @@ def test_ledger_records_have_the_offsets_at_which_they_stand_in_batches_that_the
 
 
 def test_what_waits_of_one_partition_keeps_no_other_from_being_fetched(monkeypatch, engine, east, west, work):
-    from mirror.copy.batches import source
+    from kafka_mirror.copy.batches import source
 
     other = TopicPartition("orders", 1)
     for tp in (ORDERS, other):
@@ -163,7 +163,7 @@ def test_what_waits_of_one_partition_keeps_no_other_from_being_fetched(monkeypat
 
 
 def test_small_batches_that_wait_do_not_keep_many_large_answers_in_memory(monkeypatch, engine, east, west, work):
-    from mirror.copy.batches import source
+    from kafka_mirror.copy.batches import source
 
     monkeypatch.setattr(source, "_ANSWERS_BYTES", 25_000)
     partitions = [TopicPartition("orders", number) for number in range(6)]

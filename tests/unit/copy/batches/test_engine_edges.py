@@ -7,12 +7,12 @@ from kafka.protocol.producer import ProduceRequest
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
-from mirror.copy.batches.engine import BatchEngine
-from mirror.copy.model import RECORDS, REWRITTEN, BatchShare
-from mirror.formats.compression import decompressed
-from mirror.formats.record_batch import CODECS, HEADER_BYTES, Attribute
-from mirror.offsets.map import Run
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.copy.model import RECORDS, REWRITTEN, BatchShare
+from kafka_mirror.formats.compression import decompressed
+from kafka_mirror.formats.record_batch import CODECS, HEADER_BYTES, Attribute
+from kafka_mirror.offsets.map import Run
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, payloads, sealed, values
 from tests.unit.copy.batches.conftest import ORDERS, REMOTE, batch_of
 from tests.unit.formats.test_batch_rewrite import with_holes

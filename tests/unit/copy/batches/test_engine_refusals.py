@@ -8,9 +8,9 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest, ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from mirror.copy.batches.engine import BatchEngine
-from mirror.copy.engine import BatchRefused, NothingRead, PoisonRecord, RefusedRecord, TransactionLimits
-from mirror.errors import (
+from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.copy.engine import BatchRefused, NothingRead, PoisonRecord, RefusedRecord, TransactionLimits
+from kafka_mirror.errors import (
     AuthorizationRefused,
     ClusterTooOld,
     ClusterUnreachable,
@@ -20,8 +20,8 @@ from mirror.errors import (
     SourceUnreadable,
     TransactionTimeoutRefused,
 )
-from mirror.formats.skips import Skipped
-from mirror.offsets.map import Run
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.offsets.map import Run
 from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused, fill, values
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8

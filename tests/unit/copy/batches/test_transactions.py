@@ -4,10 +4,10 @@ import pytest
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 from kafka.record.default_records import DefaultRecordBatch
 
-from mirror.copy.batches.engine import BatchEngine
-from mirror.errors import ClusterUnreachable, KafkaFailure, Overtaken
-from mirror.offsets.map import Run
-from mirror.offsets.partition import TopicPartition
+from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.errors import ClusterUnreachable, KafkaFailure, Overtaken
+from kafka_mirror.offsets.map import Run
+from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_8, KAFKA_4_3

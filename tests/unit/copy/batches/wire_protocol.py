@@ -28,7 +28,7 @@ from kafka.protocol.producer import (
     TxnOffsetCommitRequest,
 )
 
-from mirror.kafka.schemas import ConsumerGroupDescribeRequest
+from kafka_mirror.kafka.schemas import ConsumerGroupDescribeRequest
 
 HEADER = 61
 INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_RECORD, PRODUCER_FENCED = 47, 45, 87, 90

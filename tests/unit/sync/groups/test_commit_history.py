@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.kafka.model import Committed
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups import commit_history
-from mirror.sync.groups.commit_history import KEPT_RUNS, CommitHistory, decode_history, encode_history
-from mirror.sync.groups.group_move import plan_undo
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups import commit_history
+from kafka_mirror.sync.groups.commit_history import KEPT_RUNS, CommitHistory, decode_history, encode_history
+from kafka_mirror.sync.groups.group_move import plan_undo
 
 ZERO, ONE = (TopicPartition("east.orders", number) for number in range(2))
 

@@ -5,22 +5,22 @@ from types import SimpleNamespace
 
 import pytest
 
-from mirror.config.resolved_flow import ClientSettings
-from mirror.errors import DeadlineExceeded
-from mirror.formats.history import History, HistoryTopic
-from mirror.formats.ledger import Decided
-from mirror.formats.mm2 import Checkpoint
-from mirror.formats.skips import Skipped
-from mirror.offsets.holes import EXACT_PLACE, UNPLACED, Hole, UncountedHole
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.older_copies import OlderCopies
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups import hole_reader as module
-from mirror.sync.groups.exact_offsets import EarlyOffset, count_early
-from mirror.sync.groups.hole_reader import CountFailure, HoleCounter, PartitionHole
-from mirror.sync.groups.place_cache import KnownPlaces
-from mirror.translation.group_rules import StoredCheckpoint
-from mirror.translation.translate import BY_CHECKPOINT, BY_COUNT, BY_MAP, EARLY, EXACT, SourceState, translate, translate_back
+from kafka_mirror.config.resolved_flow import ClientSettings
+from kafka_mirror.errors import DeadlineExceeded
+from kafka_mirror.formats.history import History, HistoryTopic
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.formats.mm2 import Checkpoint
+from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.offsets.holes import EXACT_PLACE, UNPLACED, Hole, UncountedHole
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.older_copies import OlderCopies
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups import hole_reader as module
+from kafka_mirror.sync.groups.exact_offsets import EarlyOffset, count_early
+from kafka_mirror.sync.groups.hole_reader import CountFailure, HoleCounter, PartitionHole
+from kafka_mirror.sync.groups.place_cache import KnownPlaces
+from kafka_mirror.translation.group_rules import StoredCheckpoint
+from kafka_mirror.translation.translate import BY_CHECKPOINT, BY_COUNT, BY_MAP, EARLY, EXACT, SourceState, translate, translate_back
 from tests.unit.audit.memory import MemoryMessage, record
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 

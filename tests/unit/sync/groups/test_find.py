@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirror.errors import AuthorizationRefused
-from mirror.kafka.groups import Committed, Group
-from mirror.offsets.partition import TopicPartition
-from mirror.policy.filters import DefaultGroupFilter, DefaultTopicFilter
-from mirror.sync.groups.find import KnownGroups, known_groups, select_groups, with_offsets
-from mirror.sync.groups.offsets import unfit
+from kafka_mirror.errors import AuthorizationRefused
+from kafka_mirror.kafka.groups import Committed, Group
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.policy.filters import DefaultGroupFilter, DefaultTopicFilter
+from kafka_mirror.sync.groups.find import KnownGroups, known_groups, select_groups, with_offsets
+from kafka_mirror.sync.groups.offsets import unfit
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 REFUSED = AuthorizationRefused("east", "DESCRIBE", "the group hidden")

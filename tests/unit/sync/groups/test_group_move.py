@@ -5,9 +5,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.kafka.model import Committed
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.group_move import GroupMove, facts_of_move, is_same, move_from_facts, plan_move, plan_undo
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups.group_move import GroupMove, facts_of_move, is_same, move_from_facts, plan_move, plan_undo
 
 ZERO, ONE, TWO = (TopicPartition("east.orders", number) for number in range(3))
 HERE = {TopicPartition("orders", 0): 12}

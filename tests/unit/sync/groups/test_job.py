@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror.cli.step import run_groups
-from mirror.config import load
-from mirror.errors import ClusterUnreachable, JobFailed, ReportedError
-from mirror.spark.files import write_failure
-from mirror.sync.groups import checkpoints, job, offsets
-from mirror.sync.groups.checkpoints import CheckpointsResult
-from mirror.sync.groups.context import group_context
-from mirror.sync.groups.find import KnownGroups, SelectedGroups
-from mirror.sync.groups.job import (
+from kafka_mirror.cli.step import run_groups
+from kafka_mirror.config import load
+from kafka_mirror.errors import ClusterUnreachable, JobFailed, ReportedError
+from kafka_mirror.spark.files import write_failure
+from kafka_mirror.sync.groups import checkpoints, job, offsets
+from kafka_mirror.sync.groups.checkpoints import CheckpointsResult
+from kafka_mirror.sync.groups.context import group_context
+from kafka_mirror.sync.groups.find import KnownGroups, SelectedGroups
+from kafka_mirror.sync.groups.job import (
     GROUP_STEPS,
     MOST_AT_ONCE,
     ON_WORKERS,
@@ -29,8 +29,8 @@ from mirror.sync.groups.job import (
     submit_by_hand,
     write_result,
 )
-from mirror.sync.groups.offsets import GroupOffsetsResult, GroupOutcome
-from mirror.sync.step import StepResult
+from kafka_mirror.sync.groups.offsets import GroupOffsetsResult, GroupOutcome
+from kafka_mirror.sync.step import StepResult
 from tests.spark_session import SparkOfThisProcess
 
 DOWN = ClusterUnreachable("west", "127.0.0.1:1", 30)
@@ -91,7 +91,7 @@ def test_answers_add_up():
 def spark(monkeypatch: pytest.MonkeyPatch) -> SparkOfThisProcess:
     """A Spark that stays, on which `checkpoints` writes one for each group."""
     server = SparkOfThisProcess()
-    monkeypatch.setattr("mirror.spark.connect.flow_session", server.flow_session)
+    monkeypatch.setattr("kafka_mirror.spark.connect.flow_session", server.flow_session)
     monkeypatch.setattr(job, "submit", lambda *_: pytest.fail("a job of spark-submit"))
 
     def emit(_context, names, dry_run):
@@ -132,7 +132,7 @@ def test_a_step_by_hand_for_very_many_groups_runs_on_the_server_of_the_flows_con
             raise ValueError(f"there is no {field}")
         return fields[field]
 
-    monkeypatch.setattr("mirror.config.references._lookup", [lookup])
+    monkeypatch.setattr("kafka_mirror.config.references._lookup", [lookup])
     flow = flow_of(tmp_path, mirror_spark_connection="mirror_spark")
     done = run_group_step("checkpoints", flow, KnownGroups(("b", "a", "c"), 20_001), False, submit_by_hand)
     assert done.totals["written"] == 3

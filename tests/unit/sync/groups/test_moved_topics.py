@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-from mirror.decisions.in_force import Decisions
-from mirror.formats.control import MOVED, RETURNED, Decision
-from mirror.kafka.model import Committed
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.moved_topics import without_moved
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.formats.control import MOVED, RETURNED, Decision
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups.moved_topics import without_moved
 
 ORDERS, PAYMENTS, FROM_TARGET = (TopicPartition(name, 0) for name in ("orders", "payments", "west.stock"))
 AT = Committed(5)

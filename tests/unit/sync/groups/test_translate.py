@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from mirror.config import load
-from mirror.kafka.groups import Committed
-from mirror.kafka.model import End, Partition, Topic
-from mirror.offsets.map import OffsetMap, Run
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.context import group_context
-from mirror.sync.groups.offsets import SKIPPED, SYNCED, UP_TO_DATE, _outcome, _Wanted
-from mirror.sync.groups.translate import NOT_MIRRORED, GroupOffset, _LedgerView, _Sides, translate_groups
-from mirror.translation.group_rules import ToCommit
-from mirror.translation.translate import NONE, no_answer
+from kafka_mirror.config import load
+from kafka_mirror.kafka.groups import Committed
+from kafka_mirror.kafka.model import End, Partition, Topic
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups.context import group_context
+from kafka_mirror.sync.groups.offsets import SKIPPED, SYNCED, UP_TO_DATE, _outcome, _Wanted
+from kafka_mirror.sync.groups.translate import NOT_MIRRORED, GroupOffset, _LedgerView, _Sides, translate_groups
+from kafka_mirror.translation.group_rules import ToCommit
+from kafka_mirror.translation.translate import NONE, no_answer
 from tests.unit.ledger_records import ledger_record
 
 ORDERS = [TopicPartition("orders", number) for number in range(3)]

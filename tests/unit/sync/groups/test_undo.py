@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mirror.decisions.in_force import Decisions
-from mirror.errors import ControlUnreadable, GroupRunUnknown, KafkaFailure
-from mirror.formats.control import GROUP_OFFSETS, Decision
-from mirror.kafka.groups import Group
-from mirror.kafka.model import Committed
-from mirror.offsets.partition import TopicPartition
-from mirror.sync.groups.commit_notes import CommitNotes
-from mirror.sync.groups.undo import Undo
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.errors import ControlUnreadable, GroupRunUnknown, KafkaFailure
+from kafka_mirror.formats.control import GROUP_OFFSETS, Decision
+from kafka_mirror.kafka.groups import Group
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups.commit_notes import CommitNotes
+from kafka_mirror.sync.groups.undo import Undo
 
 ZERO, PAID = TopicPartition("east.orders", 0), TopicPartition("east.payments", 0)
 RUN = "group-offsets by hand / 2026-11-24T05:00:00Z"

@@ -1,0 +1,207 @@
+# PYTHON_ARGCOMPLETE_OK
+"""The command line: `python -m kafka_mirror <command>`, installed also as `kafka-mirror`. Every step that a DAG's task runs can be run by
+hand.
+
+Exit code 0: done; 1: failed; 2: bad usage or configuration; 3: waiting. Human words go to standard error, the result to standard output.
+"""
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+
+import kafka_mirror.airflow  # noqa: F401 — tells the configuration how to ask for Airflow's connections; imports no Airflow
+from kafka_mirror.cli import spark
+from kafka_mirror.cli.answer import DONE, FAILED, UNUSABLE, WAITING, Answer
+from kafka_mirror.cli.completion import complete
+from kafka_mirror.cli.options import check, configured
+from kafka_mirror.cli.parser import parser
+from kafka_mirror.cli.selection import unknown_names_notice
+from kafka_mirror.cli.terminal import say, say_error, say_flow
+from kafka_mirror.cli.watch import check_watch, watch
+from kafka_mirror.config import Configuration, Flow, InvalidFlow
+from kafka_mirror.errors import ConfigurationError, ErrorReport, MirrorError, Problem, UsageError, unexpected
+from kafka_mirror.errors.next_step import started_as
+from kafka_mirror.sync.step import pairs_of
+from kafka_mirror.watchdog.watch import watched
+
+EXIT_CODES = {FAILED: 1, UNUSABLE: 2, WAITING: 3}
+INTERRUPTED = 130
+_RUN_AGAIN = "Run it again: what was not committed is aborted then, and nothing is lost or doubled."
+
+Answers = Iterator[tuple[str | None, Answer]]
+"""Flow name (None: the whole configuration, or the command line itself) and what is said of it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns the exit code."""
+    if arguments is None:
+        started_as(sys.argv[0])
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(given)
+    except KeyboardInterrupt:
+        print("Interrupted. What was committed stays, and the next run goes on behind it.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output (`| head`) has gone; nothing that is still buffered can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_CODES[FAILED]
+
+
+def _run(given: Sequence[str]) -> int:
+    options = _unread(given)
+    top = parser()
+    complete(top)
+    try:
+        options = top.parse_args(given)
+        if options.command is None and not options.json:
+            top.print_help()
+            return 0
+        check(options)
+        check_watch(options)
+    except UsageError as error:
+        return _tell(options, iter([(None, Answer(UNUSABLE, errors=(error.report(),)))]))
+    if options.command == "spark":
+        try:
+            return spark.run(options)
+        except MirrorError as error:
+            return _tell(options, iter([(None, Answer(UNUSABLE if isinstance(error, UsageError) else FAILED, errors=(error.report(),)))]))
+    if options.verbose:
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    if getattr(options, "watch", None) is not None:
+        return watch(options.watch, lambda: list(_answers(options)), lambda answers: _tell(options, iter(answers)))
+    return _tell(options, _answers(options))
+
+
+def _unread(given: Sequence[str]) -> argparse.Namespace:
+    """The options of a command line that could not be read, as far as they decide how that is said."""
+    return argparse.Namespace(json="--json" in given, command=next((word for word in given if not word.startswith("-")), None))
+
+
+def _answers(options: argparse.Namespace) -> Answers:
+    try:
+        configuration = configured(options)
+    except ConfigurationError as error:
+        yield None, Answer(UNUSABLE, errors=(error.report(),))
+        return
+    for notice in configuration.notices:
+        print(f"Notice: {notice}", file=sys.stderr)
+    if options.each_flow:
+        yield from _of_flows(options, configuration)
+    else:
+        for invalid in configuration.invalid:
+            print(f"Notice: {invalid.error.message}", file=sys.stderr)
+        yield None, options.run(configuration, options)
+        yield from _unreadable(configuration)
+
+
+def _of_flows(options: argparse.Namespace, configuration: Configuration) -> Answers:
+    """The answer for the flow that is named, or for each."""
+    name = options.flow
+    try:
+        configuration = pairs_of(options.command, configuration)
+        for invalid in configuration.invalid:
+            if name in (None, invalid.name):
+                _say_notices(invalid)
+        flows = _flows(configuration, name)
+        if getattr(options, "follow", None) and len(flows) > 1:
+            raise UsageError("copy --follow follows one flow.", next="Name it with --flow, and start one command for each flow.")
+    except (ConfigurationError, UsageError) as error:
+        yield name, Answer(UNUSABLE, errors=(error.report(),))
+        return
+    known: set[str] = set()
+    for flow in flows:
+        answer = _one(options, flow)
+        known |= answer.known
+        yield flow.name, answer
+    if name is None:
+        if (missed := unknown_names_notice(options, known)) is not None:
+            yield None, missed
+        for invalid in configuration.invalid:
+            yield invalid.name, Answer(UNUSABLE, errors=(invalid.error.report(),))
+        yield from _unreadable(configuration)
+
+
+def _unreadable(configuration: Configuration) -> Answers:
+    """What is said of the files that cannot be read; the flows of the others were answered before."""
+    for error in configuration.unreadable:
+        yield None, Answer(UNUSABLE, errors=(error.report(),))
+
+
+def _flows(configuration: Configuration, name: str | None) -> Sequence[Flow]:
+    if name is not None:
+        return [configuration.flow(name)]
+    if not configuration.flows and not configuration.invalid and not configuration.unreadable:
+        switch = "enabled" if configuration.kind == "enabled" else "emit.heartbeats.enabled"
+        raise UsageError(f"No flow is {configuration.kind}.", next=f"Set <source>-><target>.{switch}=true in the configuration.")
+    return configuration.flows
+
+
+def _say_notices(flow: Flow | InvalidFlow) -> None:
+    for notice in flow.notices:
+        print(f"Notice: {flow.name}: {notice}", file=sys.stderr)
+
+
+def _one(options: argparse.Namespace, flow: Flow) -> Answer:
+    _say_notices(flow)
+    try:
+        # Airflow logs to standard output once it is asked for a connection, and that is the answer's alone.
+        with redirect_stdout(sys.stderr), watched(f"`{options.command}` of {flow.name}", _RUN_AGAIN):
+            answer: Answer = options.run(flow, options)
+        return answer
+    except (ConfigurationError, UsageError) as error:
+        return Answer(UNUSABLE, errors=(error.report(),))
+    except MirrorError as error:
+        return Answer(FAILED, errors=(error.report(),))
+    except Exception as failure:  # noqa: BLE001 — the answer of this flow; its traceback is logged, and the other flows go on
+        report = unexpected(options.command, failure, "Report it with the lines above; the ledger is consistent.")
+        return Answer(FAILED, errors=(report,))
+
+
+def _tell(options: argparse.Namespace, answers: Answers) -> int:
+    """Says each answer as soon as it is there; with `--json`, all of them in one document at the end."""
+    documents, code = [], 0
+    told: set[Problem] = set()
+    for flow, answer in answers:
+        documents.append(answer.document(flow))
+        code = max(code, EXIT_CODES.get(answer.state, 0))
+        if not options.json:
+            state = _shown_state(options, answer)
+            if flow is not None and state is not None:
+                say_flow(flow, state)
+            say(answer.pieces)
+        for error in answer.errors:
+            say_error(flow, _shortened(error, told))
+    if options.json:
+        print(json.dumps({"command": options.command, "flows": documents}, indent=2))
+    sys.stdout.flush()
+    return code
+
+
+def _shown_state(options: argparse.Namespace, answer: Answer) -> str | None:
+    """What people are told of the flow beside its name; None: not even that.
+
+    Where a command only looked, `done` would read as if the mirroring were done; where the command line is wrong, `unusable` as if the
+    flow were.
+    """
+    if any(error.kind is UsageError for error in answer.errors):
+        return None
+    looked = getattr(options, "looks", False) or getattr(options, "dry_run", False)
+    return "" if looked and answer.state == DONE else answer.state
+
+
+def _shortened(error: ErrorReport, told: set[Problem]) -> ErrorReport:
+    """The error, or a sentence if all its problems were told of another flow: what stands at the top of a file is wrong for all flows."""
+    if error.problems and told.issuperset(error.problems):
+        return replace(error, message="The configuration cannot be used, for reasons that stand above.", next="")
+    told.update(error.problems)
+    return error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

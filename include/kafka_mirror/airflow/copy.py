@@ -1,0 +1,272 @@
+"""The tasks of the `copy` DAG: plan, the Spark job that copies, publish, verdict.
+
+Each task parses its DAG file, which imports this one: what only one task needs is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator, TriggerRule, get_current_context, task
+
+from kafka_mirror.airflow.assets import tell_assets
+from kafka_mirror.airflow.copy_xcom import (
+    plan_from_xcom,
+    plan_to_xcom,
+    published_to_xcom,
+    results_from_xcom,
+    results_to_xcom,
+    run_from_xcom,
+    run_to_xcom,
+    verdict_from_xcom,
+    verdict_to_xcom,
+)
+from kafka_mirror.airflow.flow_files import configured_flow
+from kafka_mirror.airflow.lineage import ReportsLineage, lineage_of_copy
+from kafka_mirror.airflow.tasks import (
+    ONE_VALUE,
+    from_xcom,
+    is_by_person,
+    is_dry_run,
+    is_plain,
+    pull,
+    push_return_value,
+    raise_errors,
+    run_name,
+    skip,
+    task_body,
+    try_number,
+)
+from kafka_mirror.errors import JobFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from airflow.sdk import Context
+
+    from kafka_mirror.config import Flow
+    from kafka_mirror.copy.model import LaneResult
+    from kafka_mirror.copy.verdict import Verdict
+    from kafka_mirror.errors import ErrorReport
+    from kafka_mirror.plan.model import Plan
+
+
+log = logging.getLogger(__name__)
+
+
+@task(task_id="plan", **ONE_VALUE)
+def plan(flow_name: str) -> dict[str, Any]:
+    """Returns what there is to copy, as columns. A partition that cannot be copied does not fail this task but the verdict."""
+    from kafka_mirror.plan.run import plan as make_plan
+    from kafka_mirror.status.run_log import plan_lines
+
+    with task_body():
+        log.info("%s: run %s plans, try %d.", flow_name, run_name(), try_number())
+        new_plan = make_plan(configured_flow(flow_name), dry_run=is_dry_run(), by_person=is_by_person())
+    for line in plan_lines(new_plan):
+        log.info("%s", line)
+    for notice in new_plan.notices:
+        log.warning("%s", notice)
+    for error in new_plan.errors:
+        log.error("%s", error)
+    return plan_to_xcom(new_plan)
+
+
+@task(task_id="publish", trigger_rule=TriggerRule.ALL_DONE, **ONE_VALUE)
+def publish(flow_name: str) -> dict[str, Any]:
+    """Reads the ledger's watermarks, however the job ended, and writes the offset syncs of what was copied.
+
+    Where the job reported other watermarks, the ledger counts. The verdict names the syncs that could not be written.
+    """
+    from kafka_mirror.copy.publish import publish as publish_run
+    from kafka_mirror.plan.model import Plan
+    from kafka_mirror.status.run_log import published_lines
+
+    if is_dry_run():
+        skip("A dry run changes nothing, so there is nothing to publish.")
+    with task_body():
+        flow, plan_value, copied = configured_flow(flow_name), pull("plan"), pull("copy")
+        followed = run_from_xcom(copied)
+        if followed is not None:
+            planned, all_partitions = followed.plan, False
+        else:
+            planned = plan_from_xcom(flow, plan_value, dry_run=True) if plan_value is not None else Plan(flow_name)
+            # Without the later plans of a run that follows, as without a plan, nobody knows of which partitions offset syncs are due.
+            all_partitions = plan_value is not None and (from_xcom(plan_value) is None or bool(flow.value("mirror.follow.seconds")))
+        published = publish_run(flow, planned, results_from_xcom(copied), whole=all_partitions, run=run_name())
+        for topic in tell_assets(flow, get_current_context(), published.watermarks):
+            log.info("%s: an event tells the asset of %s that records came.", flow_name, topic)
+    for notice in (*published.disagreements, *published.syncs.notices):
+        log.warning("%s", notice)
+    for error in published.syncs.errors:
+        log.error("%s", error)
+    for line in published_lines(planned, published):
+        log.info("%s", line)
+    log.info("%d offset syncs of %d partitions were written.", published.syncs.pairs, published.syncs.partitions)
+    return published_to_xcom(published)
+
+
+@task(task_id="verdict", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
+def verdict(flow_name: str) -> str:
+    """Fails with everything that failed in the run, and if work was owed and nothing moved."""
+    from kafka_mirror.status.run_log import verdict_lines
+
+    plan_value, published_value = pull("plan"), pull("publish")
+    with task_body():
+        if plan_value is None:
+            raise JobFailed(f"{flow_name}: there is no plan, so nothing was copied.", next="The log of the task plan says why.")
+        if is_dry_run():
+            summary_line, errors = dry_run_verdict(flow_name, plan_value)
+            log.info("%s", summary_line)
+            if errors:
+                push_return_value(summary_line)
+            raise_errors(f"{flow_name}: a copy would fail here", errors)
+            return summary_line
+        if published_value is None:
+            raise JobFailed(f"{flow_name}: the ledger could not be read after the copy.", next="The log of the task publish says why.")
+        result = verdict_from_xcom(plan_value, pull("copy"), published_value)
+        for line in verdict_lines(flow_name, run_name(), result):
+            log.info("%s", line)
+        for notice in result.notices:
+            log.warning("%s", notice)
+        raise_errors(f"{flow_name}: {result.records} records were copied, and this failed", result.errors)
+    return str(result)
+
+
+def dry_run_verdict(flow_name: str, plan_value: Mapping[str, Any]) -> tuple[str, Sequence[ErrorReport]]:
+    """What a copy would do, in a sentence, and the errors that it would meet."""
+    document = from_xcom(plan_value)
+    if document is None:
+        return f"{flow_name}: {plan_value['totals']}", ()
+    planned = plan_from_xcom(configured_flow(flow_name), document)
+    offsets = sum(planned_range.offsets for planned_range in planned.ranges)
+    failing = f" {len(planned.errors)} would fail: {', '.join(sorted({error.code for error in planned.errors}))}." if planned.errors else ""
+    said = f"{flow_name}: {len(planned.ranges)} partitions and {offsets} offsets would be copied.{failing}"
+    return said, planned.errors
+
+
+class CopyOperator(ReportsLineage, BaseOperator):
+    """Copies a flow's planned ranges by a Spark job and returns the watermarks reached, as columns.
+
+    Without work it is skipped and starts no Spark. A lane's error fails the task only if no attempt reached what was planned. Airflow
+    retries the task if one of the errors is retriable: a retry begins at the ledger's watermarks.
+
+    It submits by the Spark provider's hook and is no SparkSubmitOperator: every task of the DAG parses its file and would import the
+    provider for that class, and only the one with work needs it.
+    """
+
+    template_fields: Sequence[str] = ()
+    """No argument is a template, so Airflow shows none as a rendered field."""
+
+    def __init__(self, *, flow: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.flow = flow
+        self._end_job: Callable[[], None] | None = None
+
+    def execute(self, context: Context) -> Any:
+        """Runs the task. It reads the Spark connection and its settings now: a changed configuration needs no new DAG."""
+        if is_dry_run():
+            skip("A dry run copies nothing; the log of the task verdict says what would be copied.")
+        from kafka_mirror.status.run_log import lanes_line, work_line
+
+        with task_body():
+            flow, plan_value = configured_flow(self.flow), pull("plan")
+            plan = plan_from_xcom(flow, plan_value)
+            if flow.value("mirror.follow.seconds"):
+                return self._follow(flow, plan, context)
+            if not plan.has_work:
+                skip(_nothing_to_copy(plan))
+            self.log.info("%s: run %s copies, try %d.", flow.name, run_name(), try_number())
+            self.log.info("%s The log of the task plan lists them.", work_line(plan))
+            results = self._run_job(flow, plan)
+            self.lineage = lineage_of_copy(flow, results)
+            value = results_to_xcom(results)
+            self.log.info("%s", lanes_line(results))
+            errors = [error for result in results for error in result.errors]
+            if errors or not is_plain(plan_value):
+                verdict = _ledger_verdict(flow, plan, results)
+                errors = _errors_of_lanes(verdict, plan)
+                if not is_plain(plan_value):
+                    value["verdict"] = verdict_to_xcom(verdict)
+            if errors:
+                push_return_value(value)
+            raise_errors(f"{self.flow}: some lanes did not reach what was planned", errors)
+        return value
+
+    def on_kill(self) -> None:
+        """Ends the job. The next one aborts what this one has not committed."""
+        if self._end_job is not None:
+            self._end_job()
+
+    def _follow(self, flow: Flow, plan: Plan, context: Context) -> Any:
+        """Goes on until the next run is due. What it returns has all of its plans, whether it is skipped, fails or went well."""
+        from kafka_mirror.airflow.follow import follow_in_task, store_try
+        from kafka_mirror.status.run_log import lanes_line, work_line
+
+        self.log.info("%s: run %s copies and follows, try %d. %s", flow.name, run_name(), try_number(), work_line(plan))
+        done = follow_in_task(flow, plan, context, self._set_end)
+        results, value = list(done.results), run_to_xcom(done)
+        self.lineage = lineage_of_copy(flow, results)
+        self.log.info("%s", lanes_line(results))
+        errors, has_errors = [done.failure] if done.failure else [], any(result.errors for result in results)
+        if done.failure or has_errors:
+            store_try(context, value)
+            push_return_value(value)
+        if has_errors or run_from_xcom(value) is None:
+            verdict = _ledger_verdict(flow, done.whole_plan, results)
+            errors = _errors_of_lanes(verdict, done.plan)
+            if run_from_xcom(value) is None:
+                value["verdict"] = verdict_to_xcom(verdict)
+                push_return_value(value)
+        raise_errors(f"{self.flow}: a run that follows failed", errors)
+        if not results:
+            push_return_value(value)
+            skip(_nothing_to_copy(done.plan))
+        return value
+
+    def _set_end(self, end: Callable[[], None]) -> None:
+        self._end_job = end
+
+    def _run_job(self, flow: Flow, plan: Plan) -> list[LaneResult]:
+        from kafka_mirror.airflow.spark_hook import connect_master, job_hook
+        from kafka_mirror.copy.job import JOB, arguments, job_files, read_results
+        from kafka_mirror.spark.submit import Job
+
+        master = connect_master(flow)
+        if master:
+            return self._run_in_session(flow, plan, master)
+        with job_files(plan) as files:
+            job = Job(JOB, f"mirror copy {flow.name}", arguments(files, flow.name, run_name()))
+            hook = job_hook(flow, files, job)
+            self._end_job = hook.on_kill
+            return read_results(files.result, hook.run(job))
+
+    def _run_in_session(self, flow: Flow, plan: Plan, master: str) -> list[LaneResult]:
+        from kafka_mirror.copy.connect import copy_in_session, copy_session
+        from kafka_mirror.spark.log import log_lines
+
+        with copy_session(flow, plan, master, log_lines) as session:
+            self._end_job = session.interrupt
+            return copy_in_session(session, flow, plan, run_name())
+
+
+def _nothing_to_copy(plan: Plan) -> str:
+    if not plan.errors:
+        return "Nothing to copy: no partition has new records. Spark was not started."
+    return (
+        f"Nothing that can be copied has new records, and {len(plan.errors)} errors keep the rest from being copied: the log of the task "
+        "verdict says which, and what to do. Spark was not started."
+    )
+
+
+def _ledger_verdict(flow: Flow, plan: Plan, results: list[LaneResult]) -> Verdict:
+    from kafka_mirror.copy.publish import reached
+    from kafka_mirror.copy.verdict import verdict
+
+    return verdict(plan, results, reached(flow, plan, results, run_name()))
+
+
+def _errors_of_lanes(verdict: Verdict, plan: Plan) -> list[Any]:
+    """The errors of the job, without those that the plan had already."""
+    return [error for error in verdict.errors if error not in plan.errors]

@@ -1,0 +1,104 @@
+"""`<flow>.backfill`: brings a time interval to the target, also one from before the copy began, and audits it."""
+
+from airflow.sdk import CronDataIntervalTimetable, Param, TriggerRule, chain
+
+from kafka_mirror.airflow.asset_partitions import announce
+from kafka_mirror.airflow.assets import are_told
+from kafka_mirror.airflow.audit import IntervalAuditOperator
+from kafka_mirror.airflow.backfill import FillOperator, resolve_times, summarize
+from kafka_mirror.airflow.dags.factory import FlowDag
+from kafka_mirror.airflow.time_limits import audit_limit, copy_limit
+from kafka_mirror.backfill.completeness import DAYS, HOURS
+from kafka_mirror.config import Flow
+
+DOC = """
+Brings the records of a time interval to the target, **exactly once**, and audits them. For a date range, use Airflow's own Backfill:
+*Trigger* → *Backfill*, `POST /api/v2/backfills`, or `airflow backfill create`. Days may run in any order and several at once; a second
+time copies nothing.
+
+The schedule runs it each day for the day before: it waits until the copy has passed that day, audits it, and writes **no history**. Records
+from before the copy's start come only if somebody asks for them: by a Backfill, or by a run with `history`, `into` or `order`.
+
+| task | does |
+|---|---|
+| `resolve` | asks the source for the offsets of the times |
+| `live` | runs the copy until it has passed them; starts no Spark if it has |
+| `history` | writes what lies below the copy's start, where `into` or `mirror.backfill.into` says; only if somebody asks for it |
+| `audit` | compares the interval on both sides, record by record |
+| `summary` | the run's colour: red with all errors and with what is left |
+
+With `mirror.assets.events` = hours or days there is `announce` in front of it: it tells the assets of the topics that are complete.
+
+`live` and `history` share the copy's slot in its pool, one slice of `mirror.run.max.seconds` at a time, and the copy comes first. The last
+run of a backfill sends one summary of the whole range (`mirror.alert.connections`).
+
+**When not to use it.** To make the copy go on: it does so by itself, and a backfill of times that it has passed copies nothing. To repair
+records that were mirrored wrongly: it never copies again what the ledger calls copied (`decide restart` does).
+
+**When it is red**, read the log of `summary`: a wild timestamp, a topic that may not take history, a partition at which the copy is stuck,
+a difference that the audit found. Everything else of the interval is on the target; run it again when the cause is gone.
+
+By hand it takes a logical date, or `from` and `to`, or neither: then the last interval that has ended. `dry_run` writes nothing.
+
+`HistoryOutOfOrder` means that the topic of the history has newer days already: run the older days again with the parameter `into` that the
+error names, or with `order` = any.
+"""
+
+_WHERE = (
+    "{remote} stands for the remote topic, {topic} for the source topic; '{remote}' alone is the remote topic. Empty: mirror.backfill.into."
+)
+PARAMS = {
+    "topics": Param([], type="array", items={"type": "string"}, title="Topics", description="Only these source topics; none: all."),
+    "from": Param(None, type=["null", "string"], format="date-time", title="From", description="Instead of the run's data interval."),
+    "to": Param(None, type=["null", "string"], format="date-time", title="To", description="The interval ends in front of it."),
+    "history": Param(
+        False,
+        type="boolean",
+        title="Write history",
+        description="For a run by hand: also write what lies below the copy's start. A Backfill does so anyway, a scheduled run never.",
+        section="History",
+    ),
+    "into": Param(None, type=["null", "string"], title="History goes into", description=_WHERE, section="History"),
+    "order": Param(
+        None,
+        type=["null", "string"],
+        enum=[None, "time", "any"],
+        title="Order of history",
+        description="time: only behind older history; any: in whatever order. Empty: mirror.backfill.order.",
+        section="History",
+    ),
+    "accept_wild_timestamps": Param(
+        False, type="boolean", title="Accept wild timestamps", description="Take intervals as they are that a wild timestamp cuts short."
+    ),
+    "dry_run": Param(False, type="boolean", title="Dry run", description="Only say what would be copied; write nothing."),
+}
+
+
+def tasks(flow: Flow) -> None:
+    """resolve → live → history → audit (→ announce) → summary; what fails for some partitions keeps the others from nothing."""
+    slices = {
+        "flow": flow.name,
+        "pool": flow.pool,
+        "max_active_tis_per_dag": 1,
+        # The copy's weight is that of three tasks, so it is always taken first.
+        "priority_weight": 1,
+        "weight_rule": "absolute",
+        "execution_timeout": copy_limit(flow),
+    }
+    chain(
+        resolve_times(flow.name),
+        FillOperator(task_id="live", part="live", **slices),
+        FillOperator(task_id="history", part="history", trigger_rule=TriggerRule.ALL_DONE, **slices),
+        IntervalAuditOperator(flow=flow.name, trigger_rule=TriggerRule.ALL_DONE, execution_timeout=audit_limit(flow)),
+        *([announce(flow.name)] if are_told(flow, HOURS, DAYS) else []),
+        summarize(flow.name),
+    )
+
+
+def timetable(flow: Flow) -> CronDataIntervalTimetable:
+    """Aligned data intervals, which Airflow's backfills need."""
+    return CronDataIntervalTimetable(flow.value("mirror.backfill.schedule"), timezone="UTC")
+
+
+# A backfill may take days, so its runs have no deadline.
+KIND = FlowDag("backfill", tasks, timetable=timetable, deadline=lambda _flow: [], doc=DOC, params=PARAMS)

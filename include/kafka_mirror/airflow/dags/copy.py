@@ -1,0 +1,50 @@
+"""`<flow>.copy`: mirrors the records of a flow's topics, exactly once."""
+
+from airflow.sdk import Param, chain
+
+from kafka_mirror.airflow.assets import outlets
+from kafka_mirror.airflow.copy import CopyOperator, plan, publish, verdict
+from kafka_mirror.airflow.dags.factory import FlowDag
+from kafka_mirror.airflow.time_limits import copy_limit
+from kafka_mirror.config import Flow
+
+DOC = """
+Mirrors the records of the flow's topics from source to target, **exactly once**, up to where the source was when the run planned.
+
+| task | does |
+|---|---|
+| `plan` | compares the ledger's watermarks with the source's offsets |
+| `copy` | runs a Spark job, one Spark task per lane that has work; without work it is skipped and starts no Spark |
+| `publish` | reads from the ledger what was reached, however the job ended; writes the offset syncs of what was copied |
+| `verdict` | the run's colour: green if each planned offset was reached, or lies in a later run's budget; red with all errors |
+
+**When not to use it.** To copy a past range again: use `backfill`. To stop one topic: add it to `topics.exclude`, or use `decide pause`.
+A run that is missed or cleared loses nothing and doubles nothing: the copy goes by the ledger on the target, never by the run's date.
+
+**When it is red**, read the log of `verdict`: each error names topic-partition@offset, the state that is left, and the next step.
+Partitions without an error were copied all the same. Airflow retries what is retriable (a broker is down, another attempt took a lane
+over). The rest waits for a person: a gap, a topic that was created anew, a refused record, a target with records that the ledger does not
+explain.
+
+With `mirror.follow.seconds` a run copies what is there, and then follows its partitions until the next one is due. So it is no sign of
+trouble that it takes the whole interval, or that `copy` is skipped only at its end.
+
+`dry_run` in the trigger form plans, writes nothing, and says what a copy would do.
+"""
+
+DRY_RUN = {"dry_run": Param(False, type="boolean", title="Dry run", description="Only say what would be copied; write nothing.")}
+
+
+def tasks(flow: Flow) -> None:
+    """plan → copy → publish → verdict."""
+    copy = CopyOperator(
+        task_id="copy",
+        flow=flow.name,
+        pool=flow.pool,
+        max_active_tis_per_dag=1,
+        execution_timeout=copy_limit(flow),
+    )
+    chain(plan(flow.name), copy, publish.override(outlets=outlets(flow))(flow.name), verdict(flow.name))
+
+
+KIND = FlowDag("copy", tasks, every="mirror.copy.interval.seconds", doc=DOC, params=DRY_RUN)

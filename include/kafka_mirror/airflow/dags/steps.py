@@ -1,0 +1,183 @@
+"""The DAGs whose runs are one step beside the copy: `<flow>.refresh-topics`, `<flow>.checkpoints` and the others."""
+
+from collections.abc import Mapping
+
+from airflow.sdk import Param
+
+from kafka_mirror.airflow.dags.factory import FlowDag
+from kafka_mirror.airflow.groups import GroupOperator
+from kafka_mirror.airflow.tasks import step_task
+from kafka_mirror.config import Flow
+
+
+def _dry_run(description: str) -> dict[str, Param]:
+    return {"dry_run": Param(False, type="boolean", title="Dry run", description=description)}
+
+
+def _step(name: str, every: str, enabled: str, doc: str, params: Mapping[str, Param]) -> FlowDag:
+    """A DAG whose task is the step of this name."""
+    return FlowDag(name, lambda flow: step_task(flow.name, name), every=every, enabled=enabled, doc=doc, params=params)
+
+
+def _group_step(name: str, every: str, enabled: str, doc: str, params: Mapping[str, Param]) -> FlowDag:
+    """A DAG whose task is a step that works on consumer groups, with a Spark job where there are many."""
+
+    def tasks(flow: Flow) -> None:
+        GroupOperator(flow=flow.name, step=name)
+
+    return FlowDag(name, tasks, every=every, enabled=enabled, doc=doc, params=params)
+
+
+REFRESH_TOPICS = """
+Finds the source's topics that the flow mirrors, creates missing remote topics, and adds partitions where the source has more. It reports
+topics that are gone from the source, and leaves them alone on the target.
+
+**When not to use it.** To copy records: use `copy`, which does not wait for this DAG on a fresh flow. With `refresh.topics.enabled=false`
+this DAG does not exist, and only topics that are mirrored already go on.
+
+**When it is red**, read its log: it names each topic that failed, with the reason (most often a missing authorization, or a
+`replication.factor` that the target's brokers cannot give). It refreshed all other topics; once the reason is gone, the next run does the
+rest.
+
+`dry_run` in the trigger form writes nothing and says what it would do.
+"""
+
+TOPIC_CONFIGS = """
+Gives each remote topic the configs of its source topic: it sets what is set there, and sets back to the target's default what is at its
+default there. It leaves the configs of `config.properties.exclude` alone; `config.property.filter.class` may select in another way, and
+with `use.defaults.from=source` it carries the source's defaults too. Its log lists each change with the old value and the new one.
+
+**When not to use it.** To keep configs of the target's own, such as a longer retention: add them to `config.properties.exclude`, behind the
+list that it has by default, or this DAG sets them back. With `sync.topic.configs.enabled=false` it does not exist, and remote topics keep
+the configs that they were created with.
+
+**When it is red**, read its log: it names each topic that failed, with the reason (a config that the target does not take, a
+`min.insync.replicas` above the number of its replicas, a missing authorization). It changed all other topics; once the reason is gone, the
+next run does the rest.
+
+`dry_run` in the trigger form writes nothing and says what it would change.
+"""
+
+TOPIC_ACLS = """
+Creates, for each ACL of a mirrored topic on the source, the same ACL on its remote topic: a principal that may read the one may read the
+other. It does not carry the right to write: it leaves ALLOW WRITE out and makes ALLOW READ of ALLOW ALL, so that only the mirror writes.
+As in MirrorMaker 2, it carries no ACLs of groups, and none with a prefix. It deletes no ACL: it reports what the source no longer has.
+
+**When not to use it.** Where principals have other names on the target, or where prefixes or another system manage access: set
+`sync.topic.acls.enabled=false`, and this DAG does not exist. On clusters without an authorizer it is green and says that it skipped them.
+
+**When it is red**, read its log. Most often a right is missing: DESCRIBE on the source's cluster, to see the ACLs, or ALTER on the target's
+cluster, to create them. Once somebody grants it, the next run does the rest.
+
+`dry_run` in the trigger form writes nothing and says what it would create.
+"""
+
+REFRESH_GROUPS = """
+Lists the source's consumer groups, of the classic and of the consumer protocol, and selects those that match `groups`, `groups.exclude` and
+`group.filter.class` and have committed offsets for a mirrored topic. `checkpoints` and `group-offsets` use the list. It writes nothing.
+
+**When not to use it.** To translate offsets: use `checkpoints`, which does not wait for this DAG on a fresh flow. With
+`refresh.groups.enabled=false` this DAG does not exist, and those two list the groups themselves in every run.
+
+**When it is red**, read its log: most often the right to DESCRIBE a group is missing. `checkpoints` and `group-offsets` do not use a list
+that is too old: until this DAG is green again they list the groups themselves.
+"""
+
+CHECKPOINTS = """
+Translates the offsets that the source's consumer groups have committed into offsets of the remote topics, and writes them as checkpoints
+to `<source>.checkpoints.internal` on the target, as MirrorMaker 2 does. It translates by the copy's ledger: exactly, or too early where the
+ledger has forgotten details, and never too late. A group that did not move costs nothing.
+
+**When not to use it.** To commit offsets on the target, so that consumers find their place by themselves: use `group-offsets`, which needs
+no checkpoints. With `emit.checkpoints.enabled=false` this DAG does not exist.
+
+**When it is red**, read its log: it names the groups and topics that failed. It wrote the checkpoints of all others. A position that it
+cannot translate is no failure: the log names the group and the reason, as `python -m kafka_mirror translate --group G` does.
+
+`dry_run` in the trigger form writes nothing and says what it would write.
+"""
+
+GROUP_OFFSETS = """
+Translates the offsets that the source's consumer groups have committed, and commits them for the groups of the same names on the target:
+consumers can start there and go on. It changes only groups without members, never moves them backwards, and never commits an offset that
+the remote partition does not have.
+
+**When not to use it.** Where consumers of the target use the same group names for other work: it would move their groups forward while they
+are idle. With `sync.group.offsets.enabled=false`, the default, this DAG does not exist.
+
+**When it is red**, read its log: it names each group that failed. It did all others. It leaves a group alone that is active on the target,
+or further on there; that is no failure, and the log says so for each.
+
+`dry_run` in the trigger form commits nothing and says what it would commit.
+
+`undo` in the trigger form takes back what a run committed: the groups get what they had on the target before it, where nobody else moved
+them since. The last line of that run's log has its name. **Pause this DAG first:** its next run commits again.
+"""
+
+SCHEMAS = """
+Registers on the target's schema registry what it lacks of the source's: subjects, versions and references, in the order in which they need
+each other, **with the same ids**, for these stand in the records. Then each subject gets the source's compatibility and mode. It compares
+both registries wholly each time, so a green run is an audit: both are equal.
+
+It deletes nothing. What was deleted on the source, and what only the target has, is named in the log.
+
+**When not to use it.** Where both clusters share one registry, or where Confluent's Schema Linking does it already.
+
+**When it is red**, read its log. A conflict means that the target has another schema under an id or a version of the source's: give the
+flow a context of its own (`mirror.schemas.contexts`). `IMPORT` in a message means that the registry, or this login, does not allow ids to
+be kept.
+
+`dry_run` in the trigger form writes nothing and says what is different.
+"""
+
+_UNDO = "Put back what the groups had on the target before this run, and commit nothing. The run's log has its name."
+
+STEPS: Mapping[str, FlowDag] = {
+    kind.what: kind
+    for kind in (
+        _step(
+            "refresh-topics",
+            every="refresh.topics.interval.seconds",
+            enabled="refresh.topics.enabled",
+            doc=REFRESH_TOPICS,
+            params=_dry_run("Only say what would be created; write nothing."),
+        ),
+        _step(
+            "topic-configs",
+            every="sync.topic.configs.interval.seconds",
+            enabled="sync.topic.configs.enabled",
+            doc=TOPIC_CONFIGS,
+            params=_dry_run("Only say what would be changed; write nothing."),
+        ),
+        _step(
+            "topic-acls",
+            every="sync.topic.acls.interval.seconds",
+            enabled="sync.topic.acls.enabled",
+            doc=TOPIC_ACLS,
+            params=_dry_run("Only say what would be created; write nothing."),
+        ),
+        _step("refresh-groups", every="refresh.groups.interval.seconds", enabled="refresh.groups.enabled", doc=REFRESH_GROUPS, params={}),
+        _group_step(
+            "checkpoints",
+            every="emit.checkpoints.interval.seconds",
+            enabled="emit.checkpoints.enabled",
+            doc=CHECKPOINTS,
+            params=_dry_run("Only say what would be written; write nothing."),
+        ),
+        _group_step(
+            "group-offsets",
+            every="sync.group.offsets.interval.seconds",
+            enabled="sync.group.offsets.enabled",
+            doc=GROUP_OFFSETS,
+            params=_dry_run("Only say what would be committed; commit nothing.")
+            | {"undo": Param(None, type=["null", "string"], title="Take back a run", description=_UNDO)},
+        ),
+        _step(
+            "schemas",
+            every="mirror.schemas.interval.seconds",
+            enabled="mirror.schemas.source.url",
+            doc=SCHEMAS,
+            params=_dry_run("Only compare both registries; write nothing."),
+        ),
+    )
+}

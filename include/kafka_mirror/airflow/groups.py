@@ -1,0 +1,108 @@
+"""The task that runs a step for the groups that `refresh-groups` found."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+
+from kafka_mirror.airflow.alert_store import store_of
+from kafka_mirror.airflow.flow_files import configured_flow
+from kafka_mirror.airflow.tasks import (
+    from_xcom,
+    is_dry_run,
+    newest_xcom,
+    push_return_value,
+    raise_errors,
+    run_name,
+    task_body,
+    to_xcom,
+    told_to_freshness,
+)
+from kafka_mirror.config.flow import FlowName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from airflow.sdk import Context
+
+    from kafka_mirror.config import Flow
+    from kafka_mirror.sync.groups.find import KnownGroups
+    from kafka_mirror.sync.step import StepResult
+
+REFRESH = "refresh-groups"
+REFRESH_TASK = "refresh_groups"
+_MAX_AGE_INTERVALS = 3
+"""A list of groups that is older than so many intervals of refresh-groups is not used."""
+
+
+class GroupOperator(BaseOperator):
+    """Runs `checkpoints` or `group-offsets` of a flow, and fails with what failed."""
+
+    template_fields: Sequence[str] = ()
+
+    def __init__(self, *, flow: str, step: str, **options: Any) -> None:
+        super().__init__(task_id=step.replace("-", "_"), inlets=[store_of(FlowName(*flow.split("->")))], **options)
+        self.flow = flow
+        self.step = step
+        self._end_job: Callable[[], None] | None = None
+
+    def execute(self, context: Context) -> Any:
+        """The whole task."""
+        from kafka_mirror.sync.groups.undo import undo_step
+
+        undo = context["params"].get("undo")
+        with task_body(), told_to_freshness(self.flow, self.step, is_told=not (undo or is_dry_run())):
+            flow = configured_flow(self.flow)
+            result = undo_step(flow, undo, is_dry_run()) if undo else self._run(flow)
+            for line in result.lines:
+                self.log.info("%s", line)
+            value = to_xcom(result.result, result.totals)
+            if result.errors:
+                push_return_value(value)
+            raise_errors(f"{self.flow}: {self.step} failed in part", result.errors)
+        return value
+
+    def on_kill(self) -> None:
+        """Ends the Spark job, if there is one. The next run does the rest."""
+        if self._end_job is not None:
+            self._end_job()
+
+    def _run(self, flow: Flow) -> StepResult:
+        from kafka_mirror.sync.groups.job import run_group_step
+
+        groups = self._fresh_groups(flow)
+        if groups is None:
+            self.log.info("There is no fresh list of groups from %s, so the source is asked.", flow.dag_id(REFRESH))
+        return run_group_step(self.step, flow, groups, is_dry_run(), self._run_on_spark, run=run_name())
+
+    def _run_on_spark(self, flow: Flow, step: str, names: Collection[str], dry_run: bool, run: str) -> StepResult:
+        from kafka_mirror.airflow.spark_hook import connect_master, job_hook
+        from kafka_mirror.sync.groups.job import group_job, read_result
+
+        master = connect_master(flow)
+        if master:
+            return self._run_in_session(flow, master, step, names, dry_run, run)
+        with group_job(flow, step, names, dry_run, run) as (files, job):
+            hook = job_hook(flow, files, job)
+            self._end_job = hook.on_kill
+            return read_result(files.result, hook.run(job))
+
+    def _run_in_session(self, flow: Flow, master: str, step: str, names: Collection[str], dry_run: bool, run: str) -> StepResult:
+        from kafka_mirror.spark.connect import flow_session
+        from kafka_mirror.spark.log import log_lines
+        from kafka_mirror.sync.groups.job import group_step_in_session
+
+        with flow_session(flow, step, "its DAG", master, log_lines) as session:
+            self._end_job = session.interrupt
+            return group_step_in_session(session, flow, step, names, dry_run, run)
+
+    def _fresh_groups(self, flow: Flow) -> KnownGroups | None:
+        """The newest list of groups; None if it is too old, or of another configuration."""
+        from kafka_mirror.sync.groups.find import known_groups
+
+        value = newest_xcom(flow.dag_id(REFRESH), REFRESH_TASK)
+        document = from_xcom(value) if value is not None else None
+        max_age_seconds = _MAX_AGE_INTERVALS * flow.value("refresh.groups.interval.seconds")
+        return known_groups(document, flow.config_hash, datetime.now(UTC), max_age_seconds) if document is not None else None

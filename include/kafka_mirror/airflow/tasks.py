@@ -1,0 +1,244 @@
+"""What all tasks share: the run that they belong to, values in XCom, errors that Airflow retries or not, and the task of a single step.
+
+XCom is neither masked nor encrypted, so no secret is ever in it.
+"""
+
+import base64
+import json
+import logging
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn
+
+from airflow.sdk import get_current_context, task
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, AirflowTaskTimeout
+
+from kafka_mirror.airflow import compat
+from kafka_mirror.airflow.alert_store import remember_step, store_of
+from kafka_mirror.airflow.flow_files import configuration_of
+from kafka_mirror.config.flow import FlowName
+from kafka_mirror.errors import ErrorReport, MirrorError, ReportedError
+from kafka_mirror.errors.unknown_failure import unexpected
+from kafka_mirror.watchdog.watch import watched
+
+log = logging.getLogger(__name__)
+
+PLAIN_BYTES = 48_000
+"""A document of at most this size goes into XCom as it is."""
+
+PACKED_BYTES = 1_000_000
+"""A packed document of at most this size goes into XCom. Of a larger one only totals do: readers read the ledger again."""
+
+_PACKED = "zlib+base64"
+
+ONE_VALUE: dict[str, Any] = {"multiple_outputs": False, "show_return_value_in_logs": False}
+"""Options of a task that returns a document: one row in XCom, and not one more for each of its keys, which nobody reads."""
+
+ENDING_SECONDS = 60
+"""Airflow's own limit is a signal, and Python takes it up when the Kafka client returns. For so long the watchdog leaves that to it."""
+
+MAX_LISTED_ERRORS = 20
+"""An exception lists so many errors; the log has all of them, in front of it."""
+
+
+def is_dry_run() -> bool:
+    """Whether the run was started with `dry_run`."""
+    return bool(get_current_context()["params"].get("dry_run"))
+
+
+def is_by_person() -> bool:
+    """Whether a person started the run (in Airflow's UI, by its API or its command line), and not the schedule."""
+    return bool(get_current_context()["dag_run"].run_type == "manual")
+
+
+def run_name() -> str:
+    """The run's name in the ledger, in logs and on the page: `<DAG id> / <run id>`. Scheduled runs of two DAGs may have the same run id."""
+    run: Any = get_current_context()["dag_run"]
+    return f"{run.dag_id} / {run.run_id}"
+
+
+def try_number() -> int:
+    """Which try of the task this is; 1 is the first."""
+    return int(get_current_context()["ti"].try_number)
+
+
+def tries_left() -> tuple[int, int] | None:
+    """Which try of the task this is, and how many there may be; None outside of a task."""
+    try:
+        instance: Any = get_current_context()["ti"]
+        return int(instance.try_number), int(instance.max_tries) + 1
+    except (RuntimeError, AttributeError, TypeError):
+        return None
+
+
+def pull(task_id: str) -> Any:
+    """What a task of this run returned; None if it returned nothing."""
+    return get_current_context()["ti"].xcom_pull(task_ids=task_id)
+
+
+def newest_xcom(dag_id: str, task_id: str) -> Any:
+    """What a task of another DAG returned in the newest run in which it succeeded; None if there is none.
+
+    Runs are ordered by logical date. A run without one, triggered by hand, does not count: PostgreSQL would sort it as the newest for ever.
+    """
+    run_id = compat.success_before(dag_id, task_id, datetime.now(UTC) + timedelta(days=1))
+    return None if run_id is None else get_current_context()["ti"].xcom_pull(dag_id=dag_id, task_ids=task_id, run_id=run_id)
+
+
+def skip(reason: str) -> NoReturn:
+    """Ends the task as skipped, and logs the reason, which Airflow's own line does not say. Raises AirflowSkipException."""
+    log.info("Skipped: %s", reason)
+    raise AirflowSkipException(reason)
+
+
+def push_return_value(value: Any) -> None:
+    """Pushes the return value of a task that is about to fail: others read what it did all the same."""
+    get_current_context()["ti"].xcom_push("return_value", value)
+
+
+def to_xcom(document: Mapping[str, Any], totals: Mapping[str, Any]) -> dict[str, Any]:
+    """The document as it is, packed, or left out, by its size (PLAIN_BYTES, PACKED_BYTES). A packed one has `totals` beside it."""
+    text = json.dumps(document, separators=(",", ":")).encode()
+    if len(text) <= PLAIN_BYTES:
+        return dict(document)
+    packed = base64.b64encode(zlib.compress(text)).decode("ascii")
+    return {"totals": dict(totals), _PACKED: packed} if len(packed) <= PACKED_BYTES else {"totals": dict(totals)}
+
+
+def from_xcom(value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The document of a value; None if it was too large, and only its totals are there."""
+    if _PACKED in value:
+        document: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(value[_PACKED])))
+        return document
+    return None if "totals" in value else dict(value)
+
+
+def is_plain(value: Mapping[str, Any]) -> bool:
+    """Whether a value is a document as it is, neither packed nor left out."""
+    return "totals" not in value
+
+
+@contextmanager
+def task_body() -> Iterator[None]:
+    """What each task that works with clusters does around its work: it ends if it hangs, and Airflow retries what is retriable."""
+    with watched_task(), as_airflow_errors():
+        yield
+
+
+@contextmanager
+def watched_task() -> Iterator[None]:
+    """Ends the task's process if it hangs in C code, which Airflow's own limit cannot, and says what follows if the task takes too long."""
+    limit = _limit_seconds()
+    then = _what_follows()
+    try:
+        with watched(_name_for_log(), then, None if limit is None else limit + ENDING_SECONDS):
+            yield
+    except AirflowTaskTimeout:
+        ends = "took longer than it may (execution_timeout, %s s), and is ended with what it started"
+        log.error(f"Too long: %s {ends}. %s", _name_for_log(), limit, then)  # noqa: TRY400 — Airflow logs the traceback
+        raise
+
+
+def _name_for_log() -> str:
+    try:
+        return f"the task {get_current_context()['ti'].task_id} of {run_name()}"
+    except (RuntimeError, AttributeError, KeyError):
+        return "a task"
+
+
+def _limit_seconds() -> float | None:
+    """The task's execution_timeout; None without one, or outside of a task."""
+    try:
+        limit: timedelta | None = get_current_context()["ti"].task.execution_timeout
+    except (RuntimeError, AttributeError, KeyError):
+        return None
+    return None if limit is None else limit.total_seconds()
+
+
+def _what_follows() -> str:
+    tries = tries_left()
+    again = f"Airflow starts try {tries[0] + 1} of {tries[1]}" if tries is not None and tries[0] < tries[1] else "The next run goes on"
+    return f"{again}; what was not committed is aborted then, and nothing is lost or doubled: the ledger says how far the copy is."
+
+
+@contextmanager
+def as_airflow_errors() -> Iterator[None]:
+    """Lets Airflow retry what is retriable: any other error of ours fails the task at once, as an AirflowFailException."""
+    try:
+        yield
+    except MirrorError as error:
+        if error.retriable:
+            _log_retry(error)
+            raise
+        raise AirflowFailException(str(error)) from None
+
+
+def _log_retry(error: MirrorError) -> None:
+    tries = tries_left()
+    if tries is not None and tries[0] < tries[1]:
+        log.warning(
+            "Try %d of %d failed, and Airflow tries again after a pause, longer each time: %s",
+            *tries,
+            str(error).splitlines()[0].rstrip(":"),
+        )
+
+
+def raise_errors(summary: str, errors: Sequence[ErrorReport]) -> None:
+    """Logs all errors and raises one ReportedError that lists them; it is retriable if one of them is. Without errors it does nothing."""
+    if not errors:
+        return
+    for error in errors:
+        log.error("%s", error)
+    listed = "".join(f"\n- {error}" for error in errors[:MAX_LISTED_ERRORS])
+    more = f"\n… and {len(errors) - MAX_LISTED_ERRORS} more, all of them in the log above." if len(errors) > MAX_LISTED_ERRORS else ""
+    whole = ErrorReport(errors[0].code, f"{summary}:{listed}{more}", retriable=any(error.retriable for error in errors))
+    raise ReportedError(whole, tuple(errors))
+
+
+@contextmanager
+def told_to_freshness(flow_name: str, step: str, *, is_told: bool = True) -> Iterator[None]:
+    """Keeps the errors with which a run of a step ends, or that it ended without any: they are alerts of the flow for as long."""
+
+    def tell(errors: Sequence[ErrorReport]) -> None:
+        if is_told:
+            remember_step(_name(flow_name), step, run_name(), errors)
+
+    try:
+        yield
+    except MirrorError as error:
+        tell(error.parts if isinstance(error, ReportedError) else (error.report(),))
+        raise
+    except AirflowException:
+        raise
+    except Exception as failure:
+        tell([replace(unexpected(f"{step} of {flow_name}", failure, "Look at the log of its newest run."), retriable=True)])
+        raise
+    tell(())
+
+
+def _name(flow: str) -> FlowName:
+    return FlowName(*flow.split("->"))
+
+
+def step_task(flow_name: str, step: str) -> Any:
+    """The task of a DAG that runs one step of a flow. It returns what the step did (`dry_run`: would do), and fails with what failed."""
+
+    @task(task_id=step.replace("-", "_"), inlets=[store_of(_name(flow_name))], **ONE_VALUE)
+    def run() -> dict[str, Any]:
+        """Runs the step and logs its lines. The result goes into XCom even if a part of the step failed."""
+        from kafka_mirror.sync.step import pairs_of, run_step
+
+        with task_body(), told_to_freshness(flow_name, step, is_told=not is_dry_run()):
+            result = run_step(step, pairs_of(step, configuration_of(flow_name)).flow(flow_name), is_dry_run())
+            for line in result.lines:
+                log.info("%s", line)
+            value = to_xcom(result.result, result.totals)
+            if result.errors:
+                push_return_value(value)
+            raise_errors(f"{flow_name}: {step} failed in part", result.errors)
+        return value
+
+    return run()

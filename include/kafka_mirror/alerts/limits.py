@@ -1,0 +1,63 @@
+"""What a flow's properties allow before somebody is told."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka_mirror.config.deadlines import BY_BEATS, BY_COPIES, LEAST_SECONDS, lag_seconds
+
+if TYPE_CHECKING:
+    from kafka_mirror.config import Flow
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds, but for `lag_records`, and `growth`, how many times as big an alert has to be to be told again; None: never."""
+
+    lag: float | None = LEAST_SECONDS
+    lag_records: int | None = None
+    progress: float | None = LEAST_SECONDS
+    copy: float | None = LEAST_SECONDS
+    heartbeats: float | None = LEAST_SECONDS
+    unreachable: float | None = 300
+    for_seconds: float = 30
+    repeat: float | None = None
+    growth: float | None = 4
+
+
+def limits_of(flow: "Flow") -> Limits:
+    """The limits of a flow, with defaults that follow its intervals."""
+    by_copies, by_beats = BY_COPIES.seconds(flow), BY_BEATS.seconds(flow)
+    return Limits(
+        lag=lag_seconds(flow),
+        lag_records=_limit(flow.value("mirror.deadline.lag.records")),
+        progress=_limit(flow.value("mirror.deadline.progress.seconds"), by_copies),
+        copy=_limit(flow.value("mirror.deadline.copy.seconds"), by_copies),
+        heartbeats=_limit(flow.value("mirror.deadline.heartbeats.seconds"), by_beats),
+        unreachable=_limit(flow.value("mirror.deadline.unreachable.seconds")),
+        for_seconds=flow.value("mirror.alert.lasting.seconds"),
+        repeat=_limit(flow.value("mirror.alert.repeat.seconds")),
+        growth=factor if (factor := flow.value("mirror.alert.growth.factor")) >= 2 else None,
+    )
+
+
+def run_seconds(flow: "Flow", what: str) -> int | None:
+    """How long a run of the flow's DAG `what` may take; None: as long as it takes, as one that beats until the next goes on."""
+    seconds: int | None = _limit(flow.value("mirror.deadline.run.seconds"))
+    if seconds is None or (what == "heartbeats" and flow.value("mirror.heartbeats.trigger")):
+        return None
+    return seconds + _copy_seconds(flow) if what == "copy" else seconds
+
+
+def _copy_seconds(flow: "Flow") -> int:
+    """For how long a run copies; where runs follow, one that a person starts waits besides for the run before it, which goes on until the
+    next is due."""
+    longest = int(flow.value("mirror.run.max.seconds"))
+    waits = min(longest, int(flow.value("mirror.copy.interval.seconds"))) if flow.value("mirror.follow.seconds") else 0
+    return longest + waits
+
+
+def _limit(value: int | None, default: int | None = None) -> int | None:
+    """-1 stands for no limit."""
+    if value is None:
+        return default
+    return None if value < 0 else value

@@ -1,0 +1,168 @@
+"""From the problems of each check to alerts: told once when one begins, once when it is over, whatever runs, retries and restarts happen;
+and in between only if it has become much bigger, or where that is wanted after some time.
+
+check        1        2        3        4        5        6
+problem      x        x        x        -        x        -  -
+alert     (waits)   begins     .     (waits)     .     (waits) over
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from kafka_mirror.alerts.model import Alert, key_of
+from kafka_mirror.alerts.problems import CheckResult, FlowProblem, Where
+from kafka_mirror.formats.documents import from_document, to_document
+from kafka_mirror.formats.fields import moment_text
+
+STILL, WORSE = "still", "worse"
+
+
+@dataclass(frozen=True)
+class TrackedProblem:
+    """A problem that was seen. `absent`: since when it is not seen any more. `notified`: to which connections its beginning was given, and
+    when that was last; `size`: how big it is, and was when it was told. `places`: where it was seen, and nobody has seen since that it is
+    not there any more."""
+
+    alert: Alert
+    is_open: bool = False
+    absent: datetime | None = None
+    notified: tuple[str, ...] = ()
+    notified_at: datetime | None = None
+    size: float = 1.0
+    notified_size: float = 1.0
+    places: frozenset[Where] = frozenset()
+
+    def as_document(self) -> dict[str, Any]:
+        """Plain JSON."""
+        times = {"absent": self.absent, "told_at": self.notified_at}
+        return {
+            "alert": to_document(self.alert),
+            "is_open": self.is_open,
+            "told": list(self.notified),
+            "size": self.size,
+            "told_size": self.notified_size,
+            "places": _by_topic(self.places),
+            **{name: moment_text(time) if time else None for name, time in times.items()},
+        }
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "TrackedProblem":
+        """What `as_document` gave. Raises KeyError, TypeError or ValueError for another document."""
+        absent, told_at = (datetime.fromisoformat(time) if (time := document[name]) else None for name in ("absent", "told_at"))
+        size, told_size = (float(document.get(name, 1.0)) for name in ("size", "told_size"))
+        alert = from_document(Alert, document["alert"])
+        places = frozenset((topic, number) for topic, numbers in document.get("places", {}).items() for number in numbers)
+        return cls(alert, bool(document["is_open"]), absent, tuple(document["told"]), told_at, size, told_size, places)
+
+
+@dataclass(frozen=True)
+class Notification:
+    """That a connection is to be told of an alert: that it begins (or still lasts), or that it is over."""
+
+    connection: str
+    alert: Alert
+    cleared: bool
+    again: str = ""
+    """Why it is told though it was told before: STILL, WORSE; empty: it was not."""
+
+    @property
+    def as_sent(self) -> Alert:
+        """Returns the alert as it is sent: a repeated one says so in front."""
+        return replace(self.alert, summary=f"{self.again}: {self.alert.summary}") if self.again else self.alert
+
+
+Tracking = Mapping[str, TrackedProblem]
+"""What is known of problems, by the keys of their alerts."""
+
+
+def track(
+    before: Tracking,
+    judgement: CheckResult,
+    *,
+    flow: str,
+    now: datetime,
+    quiet_seconds: float,
+    connections: Sequence[str] = (),
+    repeat: float | None = None,
+    growth: float | None = None,
+) -> tuple[dict[str, TrackedProblem], list[Notification]]:
+    """What is known after a check, and whom to tell what.
+
+    A problem is an alert when it has lasted for its `for_seconds`, and over when it is gone for `quiet_seconds`. What could not be judged
+    stays as it was, and so does what was seen in a place that is not seen now. A connection that came later is told of what is open. With
+    `repeat`, what is open is told again after so many seconds; with `growth`, when it is so many times as big as it was told.
+    """
+    present = {problem.key(flow): problem for problem in judgement.problems}
+    after: dict[str, TrackedProblem] = {}
+    telling: list[Notification] = []
+    for key, problem in present.items():
+        whole = before.get(key_of(flow, problem.kind)) if problem.shared else None
+        tracked = _tracked(before.get(key), problem, flow, now, opens=problem.opens and not (whole and whole.is_open))
+        if tracked is not None:
+            unseen_places = before[key].places & judgement.unseen if key in before else frozenset()
+            after[key] = replace(tracked, places=problem.places | unseen_places)
+    for key, problem_before in before.items():
+        if key in present:
+            continue
+        if not judgement.judged(problem_before.alert.kind) or problem_before.places & judgement.unseen:
+            after[key] = replace(problem_before, absent=None)
+        elif problem_before.is_open:
+            gone = problem_before.absent or now
+            if now - gone >= timedelta(seconds=quiet_seconds):
+                telling += [
+                    Notification(connection, problem_before.alert, True)
+                    for connection in problem_before.notified
+                    if connection in connections
+                ]
+            else:
+                after[key] = replace(problem_before, absent=gone)
+    for key, tracked in after.items():
+        after[key], more = _notified(tracked, connections, now, repeat, growth)
+        telling += more
+    return after, telling
+
+
+def open_alerts(tracking: Iterable[TrackedProblem]) -> list[Alert]:
+    """The alerts that are open, the oldest first."""
+    return sorted((tracked.alert for tracked in tracking if tracked.is_open), key=lambda alert: (alert.since, alert.key))
+
+
+def _tracked(before: TrackedProblem | None, problem: FlowProblem, flow: str, now: datetime, *, opens: bool) -> TrackedProblem | None:
+    """A problem that is there now; None if it is no matter of its own."""
+    if before is not None and before.is_open:
+        return replace(before, alert=problem.alert(flow, before.alert.since), absent=None, size=problem.size)
+    if not opens:
+        return None
+    since = before.alert.since if before is not None else now
+    is_open = now - since >= timedelta(seconds=problem.for_seconds)
+    return TrackedProblem(problem.alert(flow, since), is_open, size=problem.size)
+
+
+def _notified(
+    tracked: TrackedProblem, connections: Sequence[str], now: datetime, repeat: float | None, growth: float | None
+) -> tuple[TrackedProblem, list[Notification]]:
+    if not tracked.is_open or tracked.absent is not None:
+        return tracked, []
+    grown = growth is not None and tracked.size >= growth * tracked.notified_size
+    again = WORSE if grown else STILL if repeat is not None and _is_past(tracked.notified_at, repeat, now) else ""
+    due = [connection for connection in connections if again or connection not in tracked.notified]
+    if not due:
+        return tracked, []
+    size = tracked.size if again or not tracked.notified else tracked.notified_size
+    notified = tuple(dict.fromkeys((*(name for name in tracked.notified if name in connections), *due)))
+    telling = [Notification(name, tracked.alert, False, again if name in tracked.notified else "") for name in due]
+    return replace(tracked, notified=notified, notified_at=now, notified_size=size), telling
+
+
+def _by_topic(places: Iterable[Where]) -> dict[str, list[int | None]]:
+    """Plain JSON, as short as it gets: there may be thousands."""
+    document: dict[str, list[int | None]] = {}
+    for topic, number in places:
+        document.setdefault(topic, []).append(number)
+    return document
+
+
+def _is_past(told_at: datetime | None, seconds: float, now: datetime) -> bool:
+    return told_at is not None and now - told_at >= timedelta(seconds=seconds)

@@ -1,0 +1,184 @@
+"""Fetches closed batches of both sides of many ranges and has them paired, a few ranges at a time.
+
+A partition is asked for more only when little of it waits, so a side that is faster than the other one makes nothing pile up.
+"""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from kafka_mirror.audit.batch_comparison import BatchComparison, NotComparable
+from kafka_mirror.audit.context import AuditContext
+from kafka_mirror.audit.range import AuditRange
+from kafka_mirror.audit.reader import ReadListener
+from kafka_mirror.errors import DeadlineExceeded, MirrorError
+from kafka_mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for, has_moved
+from kafka_mirror.kafka.broker_connection import OF_SOURCE
+from kafka_mirror.kafka.broker_pool import BrokerPool, Leader, receive
+from kafka_mirror.kafka.connection_errors import name_of
+from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
+from kafka_mirror.kafka.polling import throttle_seconds
+from kafka_mirror.offsets.partition import TopicPartition
+
+RANGES_AT_ONCE = 32
+_FETCH_BYTES = 4 * 1024 * 1024
+_LEAST_BYTES = 128 * 1024
+_MOST_SECONDS = 10.0
+"""For how long nothing may come. It is less than an audit's patience: records can still be read one by one, and then that is waited for."""
+_POLL_SECONDS = 0.1
+
+log = logging.getLogger(__name__)
+
+
+class BatchFetcher:
+    """The batches of one cluster's partitions. Its methods raise errors of ours."""
+
+    def __init__(self, alias: str, settings: Mapping[str, Any], committed: bool, seconds: float) -> None:
+        self.pool = BrokerPool(alias, settings, seconds, OF_SOURCE, carries_batches=True)
+        self.refused: dict[TopicPartition, str] = {}
+        """Why nothing more can be had of a partition."""
+        self.heard_at = time.monotonic()
+        """When a partition was last read further; while the cluster holds us back, until when."""
+        self._limits = FetchLimits.of(settings, _FETCH_BYTES, committed)
+
+    def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Leader]:
+        """Who leads these partitions."""
+        return self.pool.leaders(partitions)
+
+    def fetch(self, wanted: Mapping[TopicPartition, FetchedPartition]) -> None:
+        """Asks for what follows of partitions of which little waits, at each leader that is not asked already."""
+        by_node: dict[int, list[TopicPartition]] = {}
+        for tp, fetched in wanted.items():
+            by_node.setdefault(fetched.leader.node, []).append(tp)
+        for node, partitions in by_node.items():
+            connection = self.pool.guarded("connecting", partial(self.pool.to, node))
+            share = max(self._limits.max_bytes // len(partitions), _LEAST_BYTES)
+            questions = {tp: wanted[tp] for tp in sorted(partitions, key=lambda tp: wanted[tp].bytes) if wanted[tp].bytes < share // 2}
+            if questions and not connection.in_flight:
+                limits = self._limits._replace(partition_bytes=min(self._limits.partition_bytes, share))
+                self.pool.guarded("fetching", partial(ask_for, connection, questions, limits, partial(self._answered, questions)))
+
+    def _answered(self, questions: Mapping[TopicPartition, FetchedPartition], answer: FetchResponse) -> None:
+        if answer.error_code:
+            raise self.pool.refused(answer.error_code, "fetching")
+        if answer.throttle_time_ms:
+            self.heard_at = max(self.heard_at, time.monotonic() + throttle_seconds(answer.throttle_time_ms))
+        for data in answer.partitions:
+            tp = TopicPartition(data.topic, data.partition)
+            self._take(tp, questions[tp], data)
+
+    def _take(self, tp: TopicPartition, fetched: FetchedPartition, data: PartitionData) -> None:
+        code = data.error_code
+        if has_moved(code):
+            raise self.pool.refused(code, f"reading {tp}@{fetched.position}")
+        if code or data.diverged_at is not None:
+            self.refused[tp] = name_of(code) if code else "the log was cut off while it was read"
+            return
+        before = fetched.position
+        try:
+            fetched.add(data)
+        except ValueError as failure:
+            self.refused[tp] = str(failure)
+        if fetched.position > before:
+            self.heard_at = max(self.heard_at, time.monotonic())
+
+
+class PairedReading:
+    """One reading of ranges of both sides. `on_read` is told how many more offsets of either side were paired."""
+
+    def __init__(self, context: AuditContext, stretches: Sequence[AuditRange], on_read: ReadListener) -> None:
+        """No partition is in two of the ranges."""
+        clients, self._seconds = context.clients, min(context.seconds, _MOST_SECONDS)
+        self._source = BatchFetcher(context.source, clients.source_consumer, context.read_committed, self._seconds)
+        self._target = BatchFetcher(context.target, clients.target_consumer, True, self._seconds)
+        self._waiting = deque(stretches)
+        self._open: list[BatchComparison] = []
+        self._done: list[BatchComparison] = []
+        self._on_read = on_read
+
+    def run(self) -> list[BatchComparison]:
+        """The ranges that were gone through to their end. What keeps others from it is logged, and they are for another way to read."""
+        moved_at = 0.0
+        try:
+            while self._open or self._waiting:
+                try:
+                    self._begin_more()
+                    self._step()
+                except MirrorError as failure:
+                    # A connection broke, or another broker leads now. It goes on where it was, as long as it gets further in between.
+                    if self._heard_at <= moved_at or isinstance(failure, DeadlineExceeded):
+                        raise
+                    moved_at = self._heard_at
+                    log.info("The audit connects again: %s", failure)
+                    self._connect_again()
+        except (MirrorError, NotComparable) as failure:
+            unread = len(self._open) + len(self._waiting)
+            log.info("Batches of %d ranges could not be compared closed, so their records are read: %s", unread, failure)
+            self._on_read(-sum(pairing.offsets for pairing in self._open))
+        finally:
+            self._source.pool.close()
+            self._target.pool.close()
+        return self._done
+
+    @property
+    def _heard_at(self) -> float:
+        return max(self._source.heard_at, self._target.heard_at)
+
+    def _begin_more(self) -> None:
+        room = RANGES_AT_ONCE - len(self._open)
+        if not self._waiting or room < RANGES_AT_ONCE // 2:
+            return
+        begun = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
+        try:
+            sources = self._source.leaders(stretch.source for stretch in begun)
+            targets = self._target.leaders(stretch.remote for stretch in begun)
+        except BaseException:
+            self._waiting.extendleft(reversed(begun))
+            raise
+        for stretch in begun:
+            source = FetchedPartition(stretch.start, None, sources[stretch.source])
+            target = FetchedPartition(stretch.target_start, None, targets[stretch.remote])
+            self._open.append(BatchComparison(stretch, source, target))
+
+    def _step(self) -> None:
+        self._source.fetch({pairing.stretch.source: pairing.source.fetched for pairing in self._open if not pairing.source.has_ended})
+        self._target.fetch({pairing.stretch.remote: pairing.target.fetched for pairing in self._open if not pairing.target.has_ended})
+        pools = (self._source.pool, self._target.pool)
+        if any(connection.in_flight for pool in pools for connection in pool.connections):
+            receive(pools, _POLL_SECONDS)
+        self._open = [pairing for pairing in self._open if self._goes_on(pairing)]
+        if self._open and time.monotonic() > self._heard_at + self._seconds:
+            raise DeadlineExceeded(f"nothing came for {self._seconds:g} s.")
+
+    def _goes_on(self, pairing: BatchComparison) -> bool:
+        """Pairs what is there of a range; whether more of it is needed."""
+        before, stretch = pairing.offsets, pairing.stretch
+        try:
+            if refused := self._source.refused.get(stretch.source) or self._target.refused.get(stretch.remote):
+                raise NotComparable(refused)
+            pairing.pair()
+        except NotComparable as why:
+            log.info("Batches of %s could not be compared closed, so its records are read: %s.", stretch.source, why)
+            self._on_read(-before)
+            return False
+        self._on_read(pairing.offsets - before)
+        if (at := pairing.jumps_to) is not None:
+            pairing.go_on(
+                FetchedPartition(at.source, None, pairing.source.fetched.leader),
+                FetchedPartition(at.target, None, pairing.target.fetched.leader),
+            )
+        if pairing.is_done:
+            self._done.append(pairing)
+        return not pairing.is_done
+
+    def _connect_again(self) -> None:
+        self._source.pool.close()
+        self._target.pool.close()
+        sources = self._source.leaders(pairing.stretch.source for pairing in self._open)
+        targets = self._target.leaders(pairing.stretch.remote for pairing in self._open)
+        for pairing in self._open:
+            pairing.source.fetched.leader = sources[pairing.stretch.source]
+            pairing.target.fetched.leader = targets[pairing.stretch.remote]

@@ -1,0 +1,215 @@
+"""What there is to compare of what the copy wrote: which source offsets became which target offsets, as far as both sides still hold them.
+
+The ledger's offset map ties pairs of offsets together (`Pair`). A stretch begins and ends at such pairs, so an interval that was asked for
+may be widened to the next ones. Where a log now starts between two pairs, nobody knows which record of the other side is the first that
+both have. Such a head is counted back from the pair behind it:
+
+    source          log start ├─── n records ───┤ pair            n < m: the first m − n records of the target
+    target   pair ├──────────── m records ──────┤ pair            are copies of what the source no longer has
+
+Pairs of offsets that the ledger's offset map ties together: a source offset, and where the target went on then.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from kafka_mirror.audit.history_ranges import SOURCE_GONE, TARGET_GONE, subtract_intervals, without_skipped
+from kafka_mirror.audit.model import LeftOut
+from kafka_mirror.audit.range import AuditRange, LogBounds
+from kafka_mirror.formats.control import RETURNED
+from kafka_mirror.formats.ledger import MAX_INTERVALS, LedgerRecord
+from kafka_mirror.offsets.intervals import Interval, merged, within
+from kafka_mirror.offsets.map import Run
+from kafka_mirror.offsets.partition import TopicPartition
+
+SOURCE_LOST = "the source's log ends at {} now"
+PASSED_OVER = "passed over and not copied: {}"
+NOT_COPIED = "not copied yet: the watermark is {}"
+NEVER_COPIED = "never copied: neither the copy nor a backfill covers them"
+BEFORE_LEDGER = "copied by MirrorMaker 2, so the ledger does not vouch for them"
+BEFORE_RETURN = "on both sides before a cutover turned the direction, so this ledger does not vouch for them"
+FORGOTTEN = "copied so long ago, with so many gaps since, that the ledger no longer lists it"
+
+
+class OffsetPair(NamedTuple):
+    """A source offset and a target offset: what lies in front of one was written in front of the other."""
+
+    source: int
+    target: int
+
+
+def _vouched_by(record: LedgerRecord) -> str:
+    """Who brought what stands in front of the ledger's own copies: the opposite flow where a cutover turned it, or MirrorMaker 2."""
+    is_way_back = record.decided is not None and record.decided.decision == RETURNED
+    return BEFORE_RETURN if is_way_back else BEFORE_LEDGER
+
+
+def pair_at(runs: Sequence[Run], source: int) -> OffsetPair | None:
+    """The pair of a source offset; None where the map is too coarse to know it."""
+    index = bisect_right(runs, source, key=lambda run: run.source) - 1
+    if index < 0:
+        return OffsetPair(source, runs[0].target) if runs and not runs[0].thinned else None
+    run = runs[index]
+    if source <= run.source + run.length:
+        return OffsetPair(source, run.target + source - run.source)
+    if index + 1 < len(runs) and runs[index + 1].thinned:
+        return None
+    return OffsetPair(source, run.target + run.length)
+
+
+def pair_before(runs: Sequence[Run], source: int) -> OffsetPair | None:
+    """The last known pair at or in front of a source offset."""
+    pair = pair_at(runs, source)
+    index = bisect_right(runs, source, key=lambda run: run.source) - 1
+    if pair is not None or index < 0:
+        return pair
+    return OffsetPair(runs[index].source + runs[index].length, runs[index].target + runs[index].length)
+
+
+def pair_at_or_after(runs: Sequence[Run], source: int) -> OffsetPair | None:
+    """The first known pair at or behind a source offset; None behind the last run."""
+    pair = pair_at(runs, source)
+    if pair is not None:
+        return pair
+    index = bisect_right(runs, source, key=lambda run: run.source)
+    return OffsetPair(runs[index].source, runs[index].target) if index < len(runs) else None
+
+
+def live_ranges(
+    tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: LogBounds
+) -> tuple[list[AuditRange], list[LeftOut]]:
+    """What the live copy wrote: at most a head and the rest. `wanted` None: all of it."""
+    return _Live(tp, record, wanted, held).run()
+
+
+def empty_range_at_end(tp: TopicPartition, record: LedgerRecord, held: LogBounds) -> AuditRange:
+    """An empty stretch at the end of the copy: for a partition of which there is nothing to compare but what may stand behind it."""
+    ends = (record.watermark, record.watermark, record.target_next, record.target_next, held.source_end, held.target_end)
+    return AuditRange(tp, TopicPartition(record.target_topic, tp.partition), *ends, watermark=record.watermark)
+
+
+class _Live:
+    def __init__(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None, held: LogBounds) -> None:
+        self._tp = tp
+        self._record = record
+        self._held = held
+        self._runs = record.offset_map.runs
+        self._by_target = [Run(run.target, run.source, run.length, run.thinned) for run in self._runs]
+        self._remote = TopicPartition(record.target_topic, tp.partition)
+        self._wanted = wanted or (0, record.watermark)
+        self._explicit = wanted is not None
+        self._left_out: list[LeftOut] = []
+
+    def run(self) -> tuple[list[AuditRange], list[LeftOut]]:
+        """Cuts step by step: to the ledger's intervals, to the source's log, to the target's."""
+        covered = within(self._record.covered, *self._wanted)
+        self._note_uncovered()
+        covered = self._within_source(covered)
+        if not covered:
+            return [], self._left_out
+        first, end = covered[0][0], self._end(covered[-1][1])
+        begin = pair_at(self._runs, first) or self._widened(first)
+        stretches: list[AuditRange] = []
+        if begin is None:
+            before_pair, ahead = pair_before(self._runs, first), pair_at_or_after(self._runs, first)
+            begin = ahead or end
+            target = max(before_pair.target if before_pair else 0, self._held.target_start)
+            cut_off = target > (before_pair.target if before_pair else 0)
+            stretches += self._head(OffsetPair(first, target), begin, source_ahead=cut_off, target_ahead=True)
+        if begin.target < self._held.target_start:
+            begin, stretches = self._behind_target_start(first, begin, end)
+        if begin.source < end.source:
+            stretches.append(self._stretch(begin, end))
+        return stretches, self._left_out
+
+    # ------------------------------------------------------------ the steps
+
+    def _note_uncovered(self) -> None:
+        record, (start, end) = self._record, self._wanted
+        for skipped in record.skipped:
+            for part in within([(skipped.start, skipped.end)], start, end):
+                self._left_out.append(LeftOut(*part, PASSED_OVER.format(skipped.reason)))
+        if end > record.watermark:
+            self._leave_out(max(start, record.watermark), end, NOT_COPIED.format(record.watermark))
+        first = record.covered[0][0] if record.covered else record.watermark
+        mapped = min(self._runs[0].source, first) if self._runs else first
+        before, reason = (record.live_start, FORGOTTEN) if len(record.covered) >= MAX_INTERVALS else (mapped, _vouched_by(record))
+        self._left_out += [LeftOut(*part, reason) for part in within([(before, first)], start, end)]
+        if self._explicit:
+            noted = [*record.covered, *((skip.start, skip.end) for skip in record.skipped), (before, first), *record.history]
+            noted += [interval for topic in record.history_topics for interval in topic.intervals]
+            self._left_out += [
+                LeftOut(*interval, NEVER_COPIED) for interval in subtract_intervals([(start, min(end, record.watermark))], noted)
+            ]
+
+    def _within_source(self, covered: tuple[Interval, ...]) -> tuple[Interval, ...]:
+        held = self._held
+        for start, end in within(covered, 0, held.source_start):
+            self._left_out.append(LeftOut(start, end, SOURCE_GONE.format(held.source_start)))
+        for start, end in within(covered, held.source_end, self._record.watermark):
+            self._left_out.append(LeftOut(start, end, SOURCE_LOST.format(held.source_end)))
+        return within(covered, held.source_start, held.source_end)
+
+    def _end(self, end: int) -> OffsetPair:
+        """The pair behind the last offset. A source that was cut off ends in front of it, at a known pair."""
+        record = self._record
+        if self._held.source_end < record.watermark:
+            pair = pair_at(self._runs, end) or pair_before(self._runs, end) or OffsetPair(0, 0)
+            self._leave_out(max(pair.source, self._wanted[0]), end, SOURCE_LOST.format(self._held.source_end))
+            return pair
+        last = OffsetPair(record.watermark, record.target_next)
+        return last if end == record.watermark else pair_at_or_after(self._runs, end) or last
+
+    def _widened(self, first: int) -> OffsetPair | None:
+        """A known pair in front of the first offset that was asked for, if it may be read from there."""
+        before = pair_before(self._runs, first)
+        covered = next((start for start, end in self._record.covered if start <= first < end), first)
+        return before if before is not None and before.source >= max(covered, self._held.source_start) else None
+
+    def _head(self, begin: OffsetPair, end: OffsetPair, *, source_ahead: bool, target_ahead: bool) -> list[AuditRange]:
+        if begin.source >= end.source:
+            return []
+        return [replace(self._stretch(begin, end), source_ahead=source_ahead, target_ahead=target_ahead)]
+
+    def _behind_target_start(self, requested: int, begin: OffsetPair, end: OffsetPair) -> tuple[OffsetPair, list[AuditRange]]:
+        """The first pair that the target still has, and the head in front of it."""
+        first = self._held.target_start
+        gone = TARGET_GONE.format(self._remote, first)
+        if first >= end.target:
+            self._leave_out(requested, end.source, gone)
+            return end, []
+        exact = pair_at(self._by_target, first)
+        if exact is not None:
+            begin_pair = OffsetPair(min(max(exact.target, begin.source), end.source), first)
+            self._leave_out(requested, begin_pair.source, gone)
+            return begin_pair, []
+        before_pair, ahead = pair_before(self._by_target, first), pair_at_or_after(self._by_target, first)
+        source = max(begin.source, before_pair.target if before_pair else 0)
+        self._leave_out(requested, source, gone)
+        following = min(OffsetPair(ahead.target, ahead.source) if ahead is not None else end, end)
+        return following, self._head(OffsetPair(source, first), following, source_ahead=True, target_ahead=False)
+
+    def _leave_out(self, start: int, end: int, reason: str) -> None:
+        if start < end:
+            self._left_out.append(LeftOut(start, end, reason))
+
+    def _stretch(self, begin: OffsetPair, end: OffsetPair) -> AuditRange:
+        record = self._record
+        history = [(place.target_start, place.target_end) for place in record.places_of_history if place.topic == record.target_topic]
+        stretch = AuditRange(
+            self._tp,
+            self._remote,
+            begin.source,
+            end.source,
+            begin.target,
+            end.target,
+            self._held.source_end,
+            self._held.target_end,
+            source_left=subtract_intervals([(begin.source, end.source)], record.covered),
+            target_left=within(merged(history), begin.target, end.target),
+            watermark=record.watermark,
+            runs=tuple(run for run in self._runs if run.source < end.source and run.source + run.length > begin.source),
+        )
+        return without_skipped(stretch, record)

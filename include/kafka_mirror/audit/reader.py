@@ -1,0 +1,101 @@
+"""One side of an audit: the digests of many partitions in one reading, and the records of one partition where they have to be seen."""
+
+import math
+from collections.abc import Callable, Generator, Mapping, MutableMapping
+from contextlib import closing
+from typing import Any
+
+from kafka_mirror.audit.digest import Digest, Digester, Piece
+from kafka_mirror.errors import MirrorError, RecordUnreadable
+from kafka_mirror.formats.record import Record, UnreadableHeaders, record_of
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.reader import Part, PartReader
+from kafka_mirror.offsets.partition import TopicPartition
+
+ReadListener = Callable[[int], None]
+"""Is told how many more offsets were read; it must not raise."""
+
+
+def no_listener(_offsets: int) -> None:
+    """Nobody wants to know."""
+
+
+class Side(PartReader):
+    """A cluster whose partitions are audited. `on_read` is told how far the digests are."""
+
+    def __init__(
+        self,
+        alias: str,
+        settings: Mapping[str, Any],
+        committed: bool,
+        seconds: float,
+        admin: Mapping[str, Any],
+        ends_at: float = math.inf,
+        on_read: ReadListener = no_listener,
+    ) -> None:
+        super().__init__(alias, settings, committed, seconds, ends_at)
+        self._committed = committed
+        self._seconds = seconds
+        self._admin = admin
+        self._on_read = on_read
+
+    def digests(
+        self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]
+    ) -> dict[TopicPartition, Digest]:
+        """The digest of each partition; one that cannot be read is in `errors`. Raises what concerns the cluster."""
+        digesters = {tp: Digester(timed=part.timed, skip=part.skip) for tp, part in parts.items()}
+        positions = {tp: part.start for tp, part in parts.items()}
+        for tp, messages in self.batches(parts, errors):
+            position = messages[-1].offset() + 1
+            self._on_read(position - positions[tp])
+            positions[tp] = position
+            if tp not in errors:
+                try:
+                    digesters[tp].take(messages)
+                except UnreadableHeaders as unreadable:
+                    errors[tp] = RecordUnreadable(self.alias, *tp, unreadable.offset)
+        return {tp: digester.digest() for tp, digester in digesters.items() if tp not in errors}
+
+    def piece(self, tp: TopicPartition, part: Part, piece: Piece) -> Digest:
+        """The blocks of a piece of what begins with `part`; reads no further than it has to. Raises what keeps it from being read."""
+        errors: dict[TopicPartition, MirrorError] = {}
+        digester = Digester(timed=part.timed, piece=piece)
+        with closing(self.batches({tp: part}, errors)) as batches:
+            for _, messages in batches:
+                try:
+                    digester.take(messages)
+                except UnreadableHeaders as unreadable:
+                    raise RecordUnreadable(self.alias, *tp, unreadable.offset) from None
+                if digester.is_done:
+                    break
+        if errors:
+            raise errors[tp]
+        return digester.digest()
+
+    def counts(
+        self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]
+    ) -> dict[TopicPartition, int]:
+        """How many records each partition has; as `digests` in the rest."""
+        counted = dict.fromkeys(parts, 0)
+        for tp, messages in self.batches(parts, errors):
+            counted[tp] += len(messages)
+        return {tp: number for tp, number in counted.items() if tp not in errors}
+
+    def records(self, tp: TopicPartition, part: Part) -> Generator[Record, None, None]:
+        """The records of one partition. Raises what keeps it from being read."""
+        errors: dict[TopicPartition, MirrorError] = {}
+        skip = part.skip
+        with closing(self.batches({tp: part}, errors)) as batches:
+            for _, messages in batches:
+                try:
+                    yield from (record_of(message) for message in messages[skip:])
+                except UnreadableHeaders as unreadable:
+                    raise RecordUnreadable(self.alias, *tp, unreadable.offset) from None
+                skip -= min(skip, len(messages))
+        if errors:
+            raise errors[tp]
+
+    def end(self, tp: TopicPartition) -> int:
+        """How far a partition can be read now; 0 if no leader says it."""
+        with Cluster(self.alias, self._admin, self._seconds) as cluster:
+            return cluster.offsets([tp], "latest", committed=self._committed).get(tp, 0)

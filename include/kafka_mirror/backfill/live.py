@@ -1,0 +1,127 @@
+"""The live part of an interval: the copy, run until the watermarks have passed it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from kafka_mirror.backfill.intervals import OffsetInterval, cut
+from kafka_mirror.backfill.model import BackfillPart, Resolution
+from kafka_mirror.backfill.pending_ledger import PendingLedger, pending_ledger_of
+from kafka_mirror.backfill.unavailable import errors_concerning, partition_of, paused_partitions, why_absent
+from kafka_mirror.config import Flow
+from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.publish import publish
+from kafka_mirror.copy.verdict import other_runs_text, verdict
+from kafka_mirror.errors import NothingMoved, SourceRecreated, SourceTruncated, named_with
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.offsets.intervals import Interval
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Plan
+from kafka_mirror.plan.run import PlanContext, survey
+from kafka_mirror.sync.flow_clusters import clusters
+
+Copy = Callable[[Plan], Sequence[LaneResult]]
+"""Copies what a plan says, through Spark or in this process, within a run's budget."""
+
+Wanted = Mapping[TopicPartition, OffsetInterval]
+
+_OTHER_LOG = (SourceRecreated, SourceTruncated)
+
+
+def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = False, run: str | None = None) -> BackfillPart:
+    """One run of the copy for the partitions that have not passed the interval; none if all have. What is left is in `owed`.
+
+    Partitions that the copy begins, for the first time or anew, are begun as it begins them: until then nothing says what is live. What was
+    paused since the times were resolved is in `not_had`. `run` is the run's name in the ledger: what another one copied is not its own.
+    Raises what concerns the whole flow.
+    """
+    with named_with(flow.name), clusters(flow) as (source, target):
+        context = survey(flow, source, target, dry_run)
+    ledger = pending_ledger_of(context)
+    watermarks = _watermarks(context.plan, ledger)
+    wanted, not_had = _not_paused(resolution.by_partition(), context, ledger, watermarks)
+    planned = _behind(context, wanted, ledger, watermarks)
+    parts = _live_parts(wanted, ledger)
+    before = BackfillPart(
+        offsets=sum(end - start for start, end in parts.values()),
+        owed=_owed(parts, watermarks),
+        errors=planned.errors,
+        notices=planned.notices,
+        not_had=(*not_had, *_passed_over(parts, ledger.records)),
+    )
+    if dry_run:
+        return before
+    if not planned.ranges:
+        return _not_stuck(before, flow.name)
+    results = list(copy(planned))
+    published = publish(flow, planned, results, run=run)
+    judged = verdict(planned, results, published)
+    marks = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
+    return replace(
+        before,
+        records=judged.records,
+        bytes=judged.bytes,
+        owed=_owed(parts, {**watermarks, **marks}),
+        errors=judged.errors,
+        notices=(*judged.notices, *other_runs_text(judged.copied_elsewhere)),
+    )
+
+
+def _not_stuck(part: BackfillPart, flow: str) -> BackfillPart:
+    """The part; with an error where something is left that no run of the copy would do, so that nobody waits for it for ever."""
+    if not part.owed or part.errors:
+        return part
+    error = NothingMoved.behind_the_log(part.owed)
+    return replace(part, errors=(error.report().of_flow(flow),))
+
+
+def _watermarks(plan: Plan, ledger: PendingLedger) -> dict[TopicPartition, int]:
+    """How far the copy is, of the partitions where that counts the offsets of the log as it is now: not where the topic was created anew or
+    truncated. There, a watermark past the interval says nothing about it."""
+    other_log = {partition_of(error) for error in plan.errors if error.kind in _OTHER_LOG}
+    return {tp: record.watermark for tp, record in ledger.records.items() if tp not in other_log and tp not in ledger.begun}
+
+
+def _not_paused(
+    wanted: Wanted, context: PlanContext, ledger: PendingLedger, watermarks: Mapping[TopicPartition, int]
+) -> tuple[dict[TopicPartition, OffsetInterval], list[str]]:
+    """The intervals of what nobody paused, and what is said of the others as far as they are not copied."""
+    left_out = paused_partitions(context, wanted)
+    parts = _live_parts({tp: interval for tp, interval in wanted.items() if tp in left_out}, ledger)
+    not_had = [left_out[tp] for tp, part in parts.items() if _owed({tp: part}, watermarks)]
+    return {tp: interval for tp, interval in wanted.items() if tp not in left_out}, not_had
+
+
+def _live_parts(wanted: Wanted, ledger: PendingLedger) -> dict[TopicPartition, Interval]:
+    """The live part of each interval; all of it where nothing says yet where the copy of the partition begins."""
+    starts = ledger.starts
+    return {tp: part for tp, interval in wanted.items() if (part := cut(interval, starts.get(tp, interval.start)).live)[0] < part[1]}
+
+
+def _behind(context: PlanContext, wanted: Wanted, ledger: PendingLedger, watermarks: Mapping[TopicPartition, int]) -> Plan:
+    """The plan of the partitions that have not passed their interval, and the errors that concern them. One that the plan says nothing of
+    has an error too."""
+    owing = {tp for tp, interval in wanted.items() if tp not in watermarks or watermarks[tp] < interval.end}
+    # Nothing of these times is in them, so the copy may begin them when it comes to them.
+    unbegun = {tp for tp in owing if tp not in ledger.records and not wanted[tp].offsets}
+    absent = sorted(tp for tp in owing if tp not in context.source or tp not in ledger.starts)
+    errors = [*errors_concerning(context.plan, owing), *(error for tp in absent for error in why_absent(context, tp))]
+    return replace(
+        context.plan,
+        ranges=tuple(planned for planned in context.plan.ranges if planned.topic_partition in owing - unbegun),
+        errors=tuple(dict.fromkeys(errors)),
+    )
+
+
+def _owed(parts: Mapping[TopicPartition, Interval], watermarks: Mapping[TopicPartition, int]) -> int:
+    return sum(max(0, end - max(start, watermarks.get(tp, start))) for tp, (start, end) in parts.items())
+
+
+def _passed_over(parts: Mapping[TopicPartition, Interval], records: Mapping[TopicPartition, LedgerRecord]) -> list[str]:
+    """What of the live part the copy passed over for good: a gap, a record that the target refused."""
+    return [
+        f"{tp}: of the offsets [{skip.start}, {skip.end}) {skip.offsets} were passed over: {skip.reason}"
+        for tp, (start, end) in parts.items()
+        if tp in records
+        for skip in records[tp].skipped
+        if skip.start < end and skip.end > start
+    ]

@@ -1,0 +1,77 @@
+"""Partitions that a survey has no offsets of: whether a person paused them, and if not, the errors that say why."""
+
+from collections.abc import Collection, Iterable
+
+from kafka_mirror.errors import ErrorReport, SourceUnreadable
+from kafka_mirror.errors.next_step import the_plan
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Plan
+from kafka_mirror.plan.run import PlanContext
+from kafka_mirror.policy.replication import is_ledger_or_control_topic
+
+NOT_LED = "no leader on the source answers for it"
+
+
+def errors_concerning(plan: Plan, partitions: Collection[TopicPartition]) -> list[ErrorReport]:
+    """The plan's errors of these partitions, of their topics, and of the flow or its ledger; none if there are no partitions."""
+    topics = {tp.topic for tp in partitions}
+    return [
+        error
+        for error in plan.errors
+        if (partition_of(error) in partitions or (error.partition is None and error.topic in topics) or (partitions and of_flow(error)))
+    ]
+
+
+def of_flow(error: ErrorReport) -> bool:
+    """Whether an error concerns no topic of the source, but the flow, or a lane of its ledger."""
+    return error.topic is None or is_ledger_or_control_topic(error.topic)
+
+
+def partition_of(error: ErrorReport) -> TopicPartition | None:
+    """The partition that an error names, if it names one."""
+    return None if error.topic is None or error.partition is None else TopicPartition(error.topic, error.partition)
+
+
+def paused_partitions(context: PlanContext, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, str]:
+    """Those of the partitions that the survey left out because somebody paused them, with the sentence that says who and why."""
+    pauses = {tp: context.decisions.pause(tp) for tp in partitions if tp not in context.source}
+    return {tp: f"{tp} is left out: {pause}" for tp, pause in pauses.items() if pause is not None}
+
+
+def why_absent(context: PlanContext, tp: TopicPartition) -> list[ErrorReport]:
+    """Why a partition that nobody paused cannot be filled just now: what the plan says of it, else SourceUnreadable."""
+    return told_of(context, tp) or [unreadable(tp, _reason(context, tp)).report().of_flow(context.plan.flow)]
+
+
+def told_of(context: PlanContext, tp: TopicPartition) -> list[ErrorReport]:
+    """The plan's errors of a partition or its topic; of one that the ledger does not show else those of the ledger, for of a lane that
+    cannot be read no partition is known."""
+    of_topic = [error for error in context.plan.errors if error.topic == tp.topic and error.partition in (None, tp.partition)]
+    if of_topic or tp in context.ledger.records:
+        return of_topic
+    return [error for error in context.plan.errors if of_flow(error)]
+
+
+def unreadable(tp: TopicPartition, reason: str) -> SourceUnreadable:
+    """The error of a partition whose interval is not filled for this reason."""
+    return SourceUnreadable(
+        f"{tp}: {reason}, so its interval was not filled.",
+        topic=tp.topic,
+        partition=tp.partition,
+        next=("The next run asks again; if it stays, look at the brokers, and at what the plan says: ", *the_plan(), "."),
+    )
+
+
+def waits_for_remote(context: PlanContext, tp: TopicPartition) -> bool:
+    """Whether a partition that has a leader has no remote partition yet; refresh-topics creates it."""
+    topic, remote = context.topics.get(tp.topic), context.remotes.get(tp.topic)
+    led = topic is not None and any(partition.number == tp.partition and partition.leader is not None for partition in topic.partitions)
+    return led and (remote is None or tp.partition >= len(remote.partitions))
+
+
+def _reason(context: PlanContext, tp: TopicPartition) -> str:
+    if tp.topic not in context.topics:
+        return "the source has no such topic any more, or shows it no more"
+    if tp not in context.source and waits_for_remote(context, tp):
+        return "its remote partition does not exist"
+    return NOT_LED

@@ -1,0 +1,59 @@
+"""What a command answers for one flow, and the tables in which it shows rows to people."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.errors.display import visible
+
+DONE, FAILED, UNUSABLE, NOTHING_TO_DO, WAITING = "done", "failed", "unusable", "nothing to do", "waiting"
+"""States beside those of the verdict. `unusable`: the configuration or the command line has to be corrected first. `waiting`: for people or
+for the clusters, after which the same command goes on."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a head. As text its columns are as wide as their widest cell; `kafka_mirror.cli.terminal` fits it into a terminal."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def lines(self) -> Iterator[str]:
+        """The head and the rows as lines of text."""
+        lines = (self.head, *self.rows)
+        widths = [max(len(line[column]) for line in lines) for column in range(len(self.head))]
+        return ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+Piece = str | Table
+"""What people read is made of: a line, and rows."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The state, what `--json` gives as the result, the errors, and the text for people."""
+
+    state: str
+    result: Any = None
+    errors: tuple[ErrorReport, ...] = ()
+    text: str | Sequence[Piece] = ()
+    known: frozenset[str] = frozenset()
+    """Of what the command was asked for by name, what this flow knows."""
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The text, piece by piece."""
+        return ((self.text,) if self.text else ()) if isinstance(self.text, str) else tuple(self.text)
+
+    def document(self, flow: str | None) -> dict[str, Any]:
+        """One entry of `flows` in what `--json` prints; `flow` is None for an answer that concerns no single flow."""
+        return {"flow": flow, "state": self.state, "result": self.result, "errors": [error.as_dict() for error in self.errors]}
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[Piece]:
+    """The rows under a head as one piece of an answer; nothing if there are none."""
+    return [Table(tuple(head), tuple(tuple(visible(str(cell), keep="") for cell in row) for row in rows))] if rows else []

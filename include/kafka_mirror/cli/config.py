@@ -1,0 +1,106 @@
+"""`config`: what a flow's configuration amounts to, before any broker is asked."""
+
+import argparse
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kafka_mirror.cli.answer import DONE, UNUSABLE, Answer, Piece, table
+from kafka_mirror.config import Flow
+from kafka_mirror.config.catalogue import CATALOGUE, CONNECTORS, connectors_reading
+from kafka_mirror.config.effective import EffectiveValue, shown_client, shown_properties
+from kafka_mirror.config.flow import CLIENTS
+from kafka_mirror.config.unknown_keys import nearest
+from kafka_mirror.config.validate import unreadable
+from kafka_mirror.errors import MirrorError, UsageError
+from kafka_mirror.errors.next_step import of_the_flow
+
+Values = dict[str, EffectiveValue]
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument(
+        "pattern",
+        metavar="PATTERN",
+        nargs="*",
+        help="only what has this in its name or in the key it is from, such as deadline or 'mirror.*'",
+    )
+    command.add_argument("--changed", action="store_true", help="only what differs from the defaults")
+
+
+def run(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Every property with its value, the key that it came from and which of MirrorMaker 2's connectors reads it, and the settings of every
+    client, or those that are asked for; secrets are hidden.
+
+    What a reference leads to is looked at, so that an unreadable secret shows here, but never printed. All keys are those of one file, for
+    a flow may stand in one alone. Raises UsageError for a pattern that nothing matches.
+    """
+    everything = {
+        "": shown_properties(flow),
+        **{f"{side} {role}": shown_client(flow, side, role) for side, role in CLIENTS},
+    }
+    found = {part: _matching(values, options.pattern) for part, values in everything.items()}
+    if options.pattern and not any(found.values()):
+        raise _unknown(flow, options.pattern)
+    if options.changed:
+        found = {part: {name: each for name, each in values.items() if each.is_changed} for part, values in found.items()}
+    properties, clients = found.pop(""), found
+    problems = unreadable(flow)
+    errors = (flow.unusable(problems).report(),) if problems else ()
+    result = {
+        "file": flow.file,
+        "properties": {name: {**_document(value), "read_by": list(connectors_reading(name))} for name, value in properties.items()},
+        "clients": {client: {name: _document(value) for name, value in settings.items()} for client, settings in clients.items()},
+    }
+    if not options.pattern:
+        properties = {name: each for name, each in properties.items() if each.is_set or not CATALOGUE[name].effect}
+    return Answer(UNUSABLE if errors else DONE, result, errors, _text(flow, properties, clients, options))
+
+
+def _matching(values: Values, patterns: list[str]) -> Values:
+    """The values that one of the patterns is for; all of them without a pattern."""
+    if not patterns:
+        return values
+    wanted = [pattern.lower() if set(pattern) & set("*?[") else f"*{pattern.lower()}*" for pattern in patterns]
+    return {
+        name: each
+        for name, each in values.items()
+        if any(fnmatchcase(text.lower(), pattern) for text in (name, each.origin if each.is_set else name) for pattern in wanted)
+    }
+
+
+def _unknown(flow: Flow, patterns: list[str]) -> MirrorError:
+    near = next(filter(None, (nearest(pattern, CATALOGUE) for pattern in patterns)), None)
+    hint = f"Did you mean '{near}'? " if near else ""
+    return UsageError(
+        f"No property or client setting of {flow.name} matches {' or '.join(map(repr, patterns))}.",
+        next=(hint, "All of them: ", of_the_flow("config"), "."),
+    ).of_flow(flow.name)
+
+
+def _document(shown: EffectiveValue) -> dict[str, Any]:
+    return {"value": shown.value, "from": shown.origin}
+
+
+def _text(flow: Flow, properties: Values, clients: Mapping[str, Values], options: argparse.Namespace) -> list[Piece]:
+    head = ("property", "connectors", "from", "value")
+    rows = [(name, _readers(name), each.origin, _word(each.value)) for name, each in properties.items()]
+    tables = [table(head, rows)]
+    for client, settings in clients.items():
+        rows_of_client = [(name, each.origin, _word(each.value)) for name, each in settings.items()]
+        tables.append(table((f"{client} client", "from", "value"), rows_of_client))
+    pieces: list[Piece] = [piece for each in tables if each for piece in ("", *each)]
+    nothing = f"Nothing{' that matches' if options.pattern else ''} differs from the defaults."
+    return [f"file: {flow.file}", *(pieces or [nothing])]
+
+
+def _readers(name: str) -> str:
+    readers = connectors_reading(name)
+    return "all" if readers == CONNECTORS else ", ".join(readers)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(value) if isinstance(value, tuple) else str(value).replace("\n", "\\n")

@@ -1,0 +1,195 @@
+"""`copy`: plans, copies through a Spark job (or in this process), publishes, and judges by the ledger."""
+
+import argparse
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from kafka_mirror.cli import plan as plan_command
+from kafka_mirror.cli.answer import Answer, Piece, table
+from kafka_mirror.cli.progress import progress
+from kafka_mirror.config import Flow
+from kafka_mirror.copy.batch_text import batches_text
+from kafka_mirror.copy.follow import Copy, Following
+from kafka_mirror.copy.job import watermarks_to_columns
+from kafka_mirror.copy.ledger_progress import positions
+from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.publish import Published, publish
+from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.copy.verdict import Verdict, other_runs_text, verdict
+from kafka_mirror.plan.model import Plan
+from kafka_mirror.plan.run import plan
+from kafka_mirror.spark.connect_url import is_connect
+from kafka_mirror.status.formatting import duration
+from kafka_mirror.sync.step import run_by_hand
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_LOOK_SECONDS = 2.0
+"""How often the ledger is asked how far the copy is."""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes beside the place where it copies."""
+    command.add_argument(
+        "--follow",
+        metavar="SECONDS",
+        type=_seconds,
+        help="copy what is there and then what arrives, for so long in all (also 10m or 2h); Ctrl-C ends it sooner",
+    )
+
+
+def _seconds(text: str) -> float:
+    match = re.fullmatch(r"(\d+)([smh]?)", text)
+    if match is None or not int(match[1]):
+        raise argparse.ArgumentTypeError(f"{text} is no time: say 90, 90s, 10m or 2h")
+    return float(int(match[1]) * _UNITS[match[2]])
+
+
+def run(flow: Flow, options: argparse.Namespace) -> Answer:
+    """One run of the copy; with `--dry-run` what `plan` says."""
+    if options.dry_run:
+        return plan_command.run(flow, options)
+    planned = plan(flow, by_person=True, follow_for=options.follow or 0.0)
+    run_name = run_by_hand("copy")
+    done = _follow(flow, options, planned, run_name) if options.follow else _copy_once(flow, options, planned, run_name)
+    published = publish(flow, done.plan, done.results, run=run_name) if done.plan.has_work else Published()
+    judged = verdict(done.whole_plan, done.results, published)
+    result = {
+        "records": judged.records,
+        "bytes": judged.bytes,
+        "owed": judged.owed,
+        "watermarks": watermarks_to_columns(published.watermarks),
+        "offset_syncs": published.syncs.pairs,
+        "notices": list(judged.notices),
+        "batches": [asdict(share) for share in judged.batches],
+        "rewritten": [asdict(why) for why in judged.rewritten],
+    }
+    return Answer(judged.state, result, judged.errors, _text(judged, published))
+
+
+def _copy_once(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: str) -> RunResult:
+    return RunResult(planned).copied(planned, copier(flow, options, run_name)(planned) if planned.has_work else ())
+
+
+def _follow(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: str) -> RunResult:
+    """Copies and follows until the time is over: in this process, in a session of a Spark server, or in a Spark job."""
+    due, master = time.monotonic() + options.follow, None if options.without_spark else _master(flow, options)
+    if master is not None and not is_connect(master):
+        from kafka_mirror.copy.job import follow_with_spark
+
+        with _progress(flow, planned, run_name):
+            return follow_with_spark(flow, planned, run_name, master, due)
+    with _stopped_by_interrupt(in_threads=master is None) as stop, _copying(run_name, master, stop) as copy:
+
+        def copy_visibly(now: Flow, newest: Plan, max_bytes: int) -> Sequence[LaneResult]:
+            """Copies by one plan, and shows how far it is."""
+            with _progress(now, newest, run_name):
+                return copy(now, newest, max_bytes)
+
+        following = Following(flow, RunResult(planned), run_name, due, lambda seconds: not stop.wait(seconds), plan=planned)
+        return following.run(copy_visibly)
+
+
+@contextmanager
+def _copying(run_name: str, master: str | None, stop: threading.Event) -> Iterator[Copy]:
+    """The copy by one plan after the other: in threads of this process, or in one session of a Spark server. There Ctrl-C ends it at once,
+    and the ledger says what was copied."""
+    if master is None:
+        from kafka_mirror.copy.run import copy_in_process
+
+        yield lambda flow, planned, max_bytes: copy_in_process(flow, planned, run_name, max_bytes, stop)
+        return
+    from kafka_mirror.copy.connect import following_in_session
+
+    with following_in_session(master, run_name) as copy:
+
+        def copy_until_interrupt(flow: Flow, planned: Plan, max_bytes: int) -> Sequence[LaneResult]:
+            """Copies by one plan."""
+            try:
+                return copy(flow, planned, max_bytes)
+            except KeyboardInterrupt:
+                stop.set()
+                return []
+
+        yield copy_until_interrupt
+
+
+def copier(flow: Flow, options: argparse.Namespace, run_name: str) -> Callable[[Plan], list[LaneResult]]:
+    """Returns the copy to use: a Spark job, or this process with `--without-spark`."""
+
+    def copy(planned: Plan) -> list[LaneResult]:
+        """Copies what was planned, and shows how far it is."""
+        with _progress(flow, planned, run_name):
+            if options.without_spark:
+                from kafka_mirror.copy.run import copy_in_process
+
+                return copy_in_process(flow, planned, run_name)
+            return _on_spark(flow, planned, run_name, _master(flow, options))
+
+    return copy
+
+
+@contextmanager
+def _stopped_by_interrupt(in_threads: bool) -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets. Lanes `in_threads` of this process end by it after their open transactions, and a second Ctrl-C
+    interrupts them; what Spark copies is ended by the first."""
+    stop = threading.Event()
+    if not in_threads or threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def on_interrupt(_number: int, _frame: Any) -> None:
+        signal.signal(signal.SIGINT, before)
+        stop.set()
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _progress(flow: Flow, planned: Plan, run_name: str) -> AbstractContextManager[None]:
+    """Shows how far the copy by a plan is."""
+    offsets = sum(part.offsets for part in planned.ranges)
+    return progress(
+        _begins(planned, offsets), offsets, lambda: positions(flow, planned, run_name), _LOOK_SECONDS, planned.follow_for or None
+    )
+
+
+def _begins(planned: Plan, offsets: int) -> str:
+    if planned.follow_for:
+        return f"{planned.flow}: copying and following {len(planned.ranges):,} partitions for {duration(planned.follow_for)}."
+    history = " of history" if planned.into else ""
+    return f"{planned.flow}: copying up to {offsets:,} records{history} of {len(planned.ranges):,} partitions."
+
+
+def _master(flow: Flow, options: argparse.Namespace) -> str:
+    from kafka_mirror.spark.start import master_by_hand
+
+    return master_by_hand(options.master, flow.value("mirror.spark.connection"))
+
+
+def _on_spark(flow: Flow, planned: Plan, run_name: str, master: str) -> list[LaneResult]:
+    if is_connect(master):
+        from kafka_mirror.copy.connect import copy_in_session, copy_session
+
+        with copy_session(flow, planned, master) as session:
+            return copy_in_session(session, flow, planned, run_name)
+    from kafka_mirror.copy.job import copy_with_spark
+
+    return copy_with_spark(flow, planned, run_name, master)
+
+
+def _text(judged: Verdict, published: Published) -> list[Piece]:
+    rows = sorted((m.topic, m.partition, m.source_offset, m.target_offset, m.records) for m in published.watermarks if m.records)
+    owed = f"; {judged.owed} offsets are left for the next run" if judged.owed else ""
+    copied = table(("topic", "partition", "watermark", "target", "records"), rows)
+    summary = f"{judged.records} records ({judged.bytes} bytes) copied{owed}"
+    ways = batches_text(judged.batches, judged.rewritten)
+    return [*copied, *judged.notices, *other_runs_text(judged.copied_elsewhere), *ways, summary]

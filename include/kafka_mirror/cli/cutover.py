@@ -1,0 +1,162 @@
+"""`cutover`: moving applications to the target, wave by wave. A command of its own for each part: plan, run, status, rollback, report."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kafka_mirror.cli import cutover_compare, cutover_plan, cutover_wave
+from kafka_mirror.cli.answer import Answer
+from kafka_mirror.cli.options import FLOW, Parser, typed
+from kafka_mirror.config import Flow
+from kafka_mirror.cutover.steps import BY_HAND, FENCES, MODES, PLANNED, STEPS
+from kafka_mirror.cutover.wave import patterns
+from kafka_mirror.cutover.wave_record import read_name
+from kafka_mirror.errors import UsageError, named_with
+from kafka_mirror.errors.next_step import own
+
+AddCommon = Callable[[Parser, bool], None]
+
+PLAN, RUN, STATUS, ROLLBACK, REPORT = "plan", "run", "status", "rollback", "report"
+_PARTS: Mapping[str, str] = {
+    PLAN: "say everything that would stop a wave of topics and groups from moving to the target; writes nothing",
+    RUN: "move a wave: run its steps from the first that is not done; with --dry-run say what each would do",
+    STATUS: "list the waves of a flow with their steps, times and what to do next; writes nothing",
+    ROLLBACK: "take back what the steps of a wave did, until it is open",
+    REPORT: "say who moved a wave and when, how long it paused, and every position, as Markdown; writes nothing",
+}
+_RUNS: Mapping[str, Callable[[Flow, argparse.Namespace], Answer]] = {
+    PLAN: cutover_plan.run,
+    RUN: cutover_wave.run,
+    STATUS: cutover_wave.status,
+    ROLLBACK: cutover_wave.rollback,
+    REPORT: cutover_wave.report,
+}
+
+
+def add_arguments(step: Parser, add_common: AddCommon) -> None:
+    """A command of its own for each part of a cutover. `add_common` adds the options of every command, for one that writes or not."""
+    parts = step.add_subparsers(dest="part", metavar="part", title="parts")
+    step.set_defaults(check=check, prog=step.prog)
+    unset = dict.fromkeys(("topics", "groups", "wave", "max_lag", "mode", "until", "step", "by", "reason", "who", "output"))
+    for name, add in ((PLAN, _add_plan), (RUN, _add_run), (STATUS, _add_status), (ROLLBACK, _add_rollback), (REPORT, _add_report)):
+        text = _PARTS[name]
+        # What stands in front of the part holds, unless it is said again behind it.
+        part: Parser = parts.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", argument_default=argparse.SUPPRESS)
+        part.set_defaults(**unset)
+        add(part)
+        add_common(part, name in (RUN, ROLLBACK))
+        part.set_defaults(looks=name not in (RUN, ROLLBACK))
+        part.need(*_NEEDED.get(name, ()))
+    cutover_compare.add_parts(parts, add_common)
+
+
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    PLAN: (FLOW, "--topics"),
+    RUN: (FLOW,),
+    STATUS: (),
+    ROLLBACK: (FLOW, "--wave"),
+    REPORT: (FLOW, "--wave"),
+}
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raises UsageError if no part is named, or a run names no wave."""
+    if options.part is None:
+        said = "The command line cannot be used: cutover needs to know what to do."
+        raise UsageError(said, next=(f"Possible are: {', '.join((*_PARTS, *cutover_compare.PARTS))}. See ", own("cutover --help"), "."))
+    if options.part == RUN and options.topics is None and options.wave is None:
+        said = "The command line cannot be used: cutover run needs --topics, or --wave for one that was begun."
+        raise UsageError(said, next=("See ", own("cutover run --help"), "."))
+    if options.part == RUN and options.mode != PLANNED and options.mode is not None and not (options.reason or options.wave):
+        said = f"The command line cannot be used: --mode {options.mode} needs --reason, for a person declares that the source is lost."
+        raise UsageError(said, next=("See ", own("cutover run --help"), "."))
+
+
+def run(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Runs the part that is named."""
+    with named_with(flow.name):
+        return _RUNS[options.part](flow, options)
+
+
+def _add_wave(part: Parser) -> None:
+    part.add_argument("--topics", metavar="PATTERNS", type=typed(patterns), help="the wave's topics: Java patterns between commas")
+    groups = "the wave's consumer groups, likewise (default: all with a position in one of its topics)"
+    part.add_argument("--groups", metavar="PATTERNS", type=typed(patterns), help=groups)
+
+
+def _add_name(part: Parser) -> None:
+    text = "the wave's name, as `cutover status` lists it (default of a new one: made of flow, topics and groups)"
+    part.add_argument("--wave", metavar="NAME", type=typed(read_name), help=text)
+
+
+def _add_lag(part: Parser, **default: Any) -> None:
+    late = "how many records a partition may be behind before producers are held off (default: 1000; plan only says the lag)"
+    part.add_argument("--max-lag", metavar="N", type=typed(_count), help=late, **default)
+
+
+def _add_output(part: Parser) -> None:
+    part.add_argument("--output", metavar="FILE", help="write the report into this file; as JSON if its name ends in .json")
+
+
+def _add_plan(part: Parser) -> None:
+    _add_wave(part)
+    _add_lag(part)
+
+
+def _add_run(part: Parser) -> None:
+    _add_wave(part)
+    _add_name(part)
+    part.add_argument("--mode", choices=MODES, help=f"failover: the source is lost, or you declare it lost (default: {PLANNED})")
+    steps = part.add_mutually_exclusive_group()
+    steps.add_argument("--until", metavar="STEP", choices=STEPS, help="end behind this step")
+    steps.add_argument("--step", metavar="STEP", choices=STEPS, help="run this step alone; those in front of it have to be done")
+    _add_lag(part, default=1000)
+    fence = f"who keeps producers off: you, a DENY of WRITE that the mirror sets, or nobody and it looks only once (default: {BY_HAND})"
+    part.add_argument("--by", choices=FENCES, help=fence)
+    quiet = "how long the ends have to stand still behind the fence (default: 5)"
+    part.add_argument("--quiet-seconds", metavar="N", type=typed(_seconds), default=5.0, help=quiet)
+    part.add_argument("--full-audit", action="store_true", default=False, help="audit the wave whole, not only since its last good audit")
+    _add_wait(part)
+    _add_person(part)
+    _add_output(part)
+
+
+def _add_status(part: Parser) -> None:
+    _add_name(part)
+
+
+def _add_rollback(part: Parser) -> None:
+    _add_name(part)
+    _add_wait(part)
+    _add_person(part)
+
+
+def _add_report(part: Parser) -> None:
+    _add_name(part)
+    _add_output(part)
+
+
+def _add_wait(part: Parser) -> None:
+    wait = "how long a step waits for people and clusters before the command ends as waiting, with exit code 3 (default: 600)"
+    part.add_argument("--wait", metavar="SECONDS", type=typed(_seconds), default=600.0, help=wait)
+
+
+def _add_person(part: Parser) -> None:
+    part.add_argument("--reason", metavar="WHY", help="why; it is kept with the wave")
+    part.add_argument("--who", metavar="NAME", help="who moves it (default: user@host)")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"{text!r} is no number of records")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(f"{text!r} is no number of seconds")
+    return seconds

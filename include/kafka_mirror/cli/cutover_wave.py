@@ -1,0 +1,235 @@
+"""`cutover run`, `status`, `rollback` and `report`: what a person sees of a wave's steps."""
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_mirror.cli.answer import DONE, FAILED, WAITING, Answer, Piece, table
+from kafka_mirror.cli.decide import user_at_host
+from kafka_mirror.config import Flow
+from kafka_mirror.cutover import steps as words
+from kafka_mirror.cutover.report import WaveReport, step_document, time_text
+from kafka_mirror.cutover.steps import StepOptions, StepOutcome
+from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, TAKING_BACK, WaveRecord, wave_name
+from kafka_mirror.errors import UsageError
+from kafka_mirror.errors.display import visible
+from kafka_mirror.errors.next_step import own
+
+if TYPE_CHECKING:
+    from kafka_mirror.cutover.run import WaveRun
+    from kafka_mirror.cutover.stored_waves import StoredWaves
+
+_STATES = {words.DONE: DONE, words.WAITING: WAITING, words.STOPPED: FAILED}
+_WAVES_HEAD = ("wave", "state", "mode", "next step", "began", "ended", "who")
+_STEPS_HEAD = ("step", "state", "began", "seconds", "who")
+_NO_REASON = "no reason was given"
+
+
+def run(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Runs a wave's steps; with `--dry-run` says what each would do. Waits are said on standard error."""
+    from kafka_mirror.cutover.run import run_wave, stored_waves
+
+    stored = stored_waves(flow)
+    wave, steps = _asked(flow, options, stored)
+    result = run_wave(flow, wave, steps, options.until, options.step)
+    name = result.record.name
+    report = _report_of(flow, stored_waves(flow), name) if result.record.state == OPENED and not options.dry_run else None
+    if report is not None and options.output is not None:
+        _write(report, options.output)
+    document = {**_run_document(flow, result), "report": None if report is None else report.as_document()}
+    pieces = _outcomes(result.outcomes, options.dry_run)
+    if report is not None:
+        pieces += [report.markdown()]
+    elif not options.dry_run:
+        pieces += [_next_text(flow, result.record)]
+    return Answer(_STATES[result.state], document, (), pieces)
+
+
+def rollback(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Takes a wave back; with `--dry-run` says what it would take back."""
+    from kafka_mirror.cutover.run import roll_back
+
+    result = roll_back(flow, _step_options(options, options.wave, options.reason or _NO_REASON))
+    if not result.outcomes and result.record.state == ROLLED_BACK:
+        pieces: list[Piece] = [f"The wave {result.record.name} is rolled back."]
+    else:
+        pieces = [*_outcomes(result.outcomes, options.dry_run), *([] if options.dry_run else [_next_text(flow, result.record)])]
+    return Answer(_STATES[result.state], _run_document(flow, result), (), pieces)
+
+
+def status(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Lists the flow's waves, or says of one how each step ended."""
+    from kafka_mirror.cutover.after_open import written_since_open
+    from kafka_mirror.cutover.run import stored_wave, stored_waves
+
+    stored = stored_waves(flow)
+    waves = [stored_wave(stored, options.wave)] if options.wave is not None else [*stored.waves.values()]
+    waves.sort(key=lambda record: record.began)
+    documents = [_wave_document(flow, record) for record in waves]
+    written = written_since_open(flow, stored, options.wave)
+    if not waves:
+        return Answer(DONE, {"waves": []}, (), "No wave was begun.")
+    pieces: list[Piece] = [*table(_WAVES_HEAD, [_wave_row(record) for record in waves])]
+    for record in waves:
+        if options.wave is not None or record.state not in (OPENED, ROLLED_BACK):
+            pieces += _wave_pieces(flow, record)
+    return Answer(FAILED if written else DONE, {"waves": documents}, written, pieces)
+
+
+def report(flow: Flow, options: argparse.Namespace) -> Answer:
+    """The report of a wave; with `--output` into a file."""
+    from kafka_mirror.cutover.run import stored_waves
+
+    made = _report_of(flow, stored_waves(flow), options.wave)
+    if options.output is None:
+        return Answer(DONE, made.as_document(), (), made.markdown().rstrip("\n"))
+    _write(made, options.output)
+    return Answer(DONE, made.as_document(), (), f"The report is in {options.output}.")
+
+
+def _asked(flow: Flow, options: argparse.Namespace, stored: "StoredWaves") -> tuple[Wave, StepOptions]:
+    """The wave that is meant and how its steps run: what a person does not say is as it was noted when the wave began."""
+    from kafka_mirror.cutover.run import stored_wave
+
+    if options.topics is None:
+        record: WaveRecord | None = stored_wave(stored, options.wave)
+        assert record is not None
+        wave = Wave(record.topics, options.groups or record.groups)
+        name = record.name
+    else:
+        wave = Wave(options.topics, options.groups or ())
+        name = options.wave or wave_name(flow.name, wave, options.mode or words.PLANNED)
+        record = stored.waves.get(name)
+    mode = options.mode or (record.mode if record else words.PLANNED)
+    fence = options.by or (_noted_fence(record) if record else None) or words.BY_HAND
+    reason = options.reason or (record.why if record else _NO_REASON)
+    return wave, _step_options(options, name, reason, mode=mode, by=fence)
+
+
+def _step_options(options: argparse.Namespace, name: str, reason: str, **more: Any) -> StepOptions:
+    given = {key: getattr(options, key) for key in ("max_lag", "quiet_seconds", "full_audit") if hasattr(options, key)}
+    who = (options.who or "").strip() or user_at_host()
+    return StepOptions(name, who, reason, dry_run=options.dry_run, timeout=options.wait, progress=_say, **given, **more)
+
+
+def _noted_fence(record: WaveRecord) -> str | None:
+    note = record.steps.get(words.FENCE)
+    by = note.facts.get("by") if note else None
+    return by if by in words.FENCES else None
+
+
+def _say(line: str) -> None:
+    """One line of progress on standard error, with the time: a pause is on, and somebody waits."""
+    sys.stderr.write(f"{datetime.now(UTC):%H:%M:%S} {visible(line, keep='')}\n")
+    sys.stderr.flush()
+
+
+# ---------------------------------------------------------------- as text
+
+
+def _outcomes(outcomes: Sequence[StepOutcome], dry_run: bool) -> list[Piece]:
+    pieces: list[Piece] = []
+    for outcome in outcomes:
+        pieces.append(f"{outcome.step}: {words.state_text(outcome.state, dry_run)}")
+        pieces += [f"  {line}" for line in (*outcome.lines, *outcome.findings)]
+    return pieces
+
+
+def _wave_row(record: WaveRecord) -> tuple[object, ...]:
+    step = record.next_step if record.state not in (OPENED, ROLLED_BACK, TAKING_BACK) else None
+    return (record.name, record.state, record.mode, step or "", time_text(record.began), time_text(record.ended) or "", record.who)
+
+
+def _wave_pieces(flow: Flow, record: WaveRecord) -> list[Piece]:
+    rows = []
+    for step in record.order:
+        note = record.steps.get(step)
+        seconds = "" if note is None or note.ended is None else f"{(note.ended - note.began) / 1000:,.1f}"
+        rows.append(
+            (step, "" if note is None else note.state, "" if note is None else time_text(note.began), seconds, note.who if note else "")
+        )
+    groups = f", groups {', '.join(record.groups)}" if record.groups else ""
+    head = f"{record.name}: topics {', '.join(record.topics)}{groups}."
+    lines = [f"{step}: {line}" for step, note in record.steps.items() if note.state != words.DONE for line in note.lines]
+    return [head, *table(_STEPS_HEAD, rows), *lines, _next_text(flow, record)]
+
+
+def _next_text(flow: Flow, record: WaveRecord) -> str:
+    return f"Next: {'; or '.join(_next_commands(flow, record))}"
+
+
+def _next_commands(flow: Flow, record: WaveRecord) -> list[str]:
+    wave = f"--flow '{flow.name}' --wave {shlex.quote(record.name)}"
+    go_on, take_back, tell = (str(own(f"cutover {part} {wave}")) for part in ("run", "rollback", "report"))
+    if record.state == OPENED:
+        return [tell]
+    if record.state == TAKING_BACK:
+        return [take_back]
+    return [go_on] if record.state == ROLLED_BACK else [go_on, take_back]
+
+
+# ---------------------------------------------------------------- as documents
+
+
+def _wave_document(flow: Flow, record: WaveRecord) -> dict[str, Any]:
+    return {
+        "wave": record.name,
+        "topics": list(record.topics),
+        "groups": list(record.groups),
+        "mode": record.mode,
+        "state": record.state,
+        "who": record.who,
+        "why": record.why,
+        "began": time_text(record.began),
+        "ended": time_text(record.ended),
+        "attempt": record.attempt,
+        "next_step": record.next_step,
+        "steps": [step_document(step, record.steps[step]) for step in record.order if step in record.steps],
+        "commands": _next_commands(flow, record),
+    }
+
+
+def _run_document(flow: Flow, result: "WaveRun") -> dict[str, Any]:
+    outcomes = [
+        {
+            "step": outcome.step,
+            "state": outcome.state,
+            "lines": list(outcome.lines),
+            "findings": [finding.as_document() for finding in outcome.findings],
+            "facts": dict(outcome.facts),
+        }
+        for outcome in result.outcomes
+    ]
+    return {"outcomes": outcomes, "wave": _wave_document(flow, result.record)}
+
+
+# ---------------------------------------------------------------- the report
+
+
+def _report_of(flow: Flow, stored: "StoredWaves", name: str) -> WaveReport:
+    from kafka_mirror.cutover.after_open import written_since_open
+    from kafka_mirror.cutover.run import stored_wave
+
+    record = stored_wave(stored, name)
+    return WaveReport(flow.name, record, _groups(stored, name), written_since_open(flow, stored, name))
+
+
+def _groups(stored: "StoredWaves", name: str) -> dict[str, Any]:
+    attempt = stored.waves[name].attempt
+    return {group: note.facts for group, note in stored.groups.get(name, {}).items() if note.attempt == attempt}
+
+
+def _write(made: WaveReport, file: str) -> None:
+    """Raises UsageError for a file that cannot be written."""
+    text = json.dumps(made.as_document(), indent=2) + "\n" if file.endswith(".json") else made.markdown()
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as failure:
+        said = f"The report cannot be written to {file}: {failure.strerror}. The wave is as it was."
+        raise UsageError(said, next="Name a file in a directory that is there.") from failure

@@ -1,0 +1,79 @@
+"""`freshness`: what the freshness DAG judges, by hand and at this moment."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from kafka_mirror.cli.answer import DONE, FAILED, Answer, Piece, table
+from kafka_mirror.config import Flow
+from kafka_mirror.errors import MirrorError, UsageError
+from kafka_mirror.formats.documents import to_document
+from kafka_mirror.status.formatting import duration
+
+if TYPE_CHECKING:
+    from kafka_mirror.alerts.lag import LatePartition
+
+_HEAD = ("topic", "partition", "records", "waiting")
+_SHOWN = 10
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    command.add_argument(
+        "--test-alert",
+        action="store_true",
+        help="send a test, and that it is over, by each of mirror.alert.connections and mirror.alert.notifiers",
+    )
+
+
+def run(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Fails when something is over its limit. It remembers nothing: for how long something lasts is judged by records' timestamps and by
+    the ledger alone, what only a step can see by dry runs of the steps that are cheap, and nothing is sent."""
+    from kafka_mirror.alerts.check import evaluate, observe_for_alerts
+    from kafka_mirror.alerts.limits import limits_of
+    from kafka_mirror.alerts.step_errors import add_step_errors, ask_dry_runs
+
+    if options.test_alert:
+        return _tested(flow)
+    seen = observe_for_alerts(flow)
+    if seen.comparable:
+        seen = add_step_errors(seen, ask_dry_runs(flow))
+    late, judgement = evaluate(seen, None, limits_of(flow))
+    found = [problem.alert(flow.name, seen.status.time) for problem in judgement.problems if problem.opens]
+    lines: list[Piece] = [f"{alert.kind}: {alert.summary}" + (f"\n  {_indented(alert.detail)}" if alert.detail else "") for alert in found]
+    lines += [f"Next: {next}" for next in dict.fromkeys(alert.next for alert in found)]
+    if not found:
+        lines = ["Nothing is over its limit."]
+    if late and not found:
+        lines += table(_HEAD, [_row(each) for each in late[:_SHOWN]])
+    result = {
+        "over": to_document(found),
+        "behind": [dict(zip(_HEAD, _row(each), strict=True)) for each in late[:_SHOWN]],
+    }
+    return Answer(FAILED if found else DONE, result, (), lines)
+
+
+def _tested(flow: Flow) -> Answer:
+    from kafka_mirror.alerts.channels import connections_of, send_by
+    from kafka_mirror.alerts.check import test_alert
+
+    connections = connections_of(flow)
+    if not connections:
+        raise UsageError(
+            f"{flow.name} sends alerts to nobody.",
+            next="Set mirror.alert.connections or mirror.alert.notifiers.",
+        )
+    alert = test_alert(flow.name)
+    failed: dict[str, MirrorError] = send_by(connections, alert)
+    failed |= send_by([connection for connection in connections if connection not in failed], alert, cleared=True)
+    took = [connection for connection in connections if connection not in failed]
+    lines = [f"{each} took the test and its end" for each in took]
+    errors = tuple(error.report() for error in failed.values())
+    return Answer(FAILED if failed else DONE, {"sent": took}, errors, "\n".join(lines))
+
+
+def _row(each: "LatePartition") -> tuple[object, ...]:
+    return (each.status.topic, each.status.partition, each.records, duration(each.seconds))
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n  ")

@@ -1,0 +1,146 @@
+"""How a command line is read: a wrong one is an error like any other, which says all that is missing, and what was meant."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import takewhile
+from typing import Any, NoReturn
+
+from kafka_mirror.config import Configuration, load
+from kafka_mirror.config.load import paths_of
+from kafka_mirror.config.unknown_keys import nearest
+from kafka_mirror.config.validate import with_unreadable
+from kafka_mirror.decide.request import listed
+from kafka_mirror.errors import ConfigurationError, UsageError
+from kafka_mirror.errors.next_step import Command, own, program
+
+FLOW = "--flow"
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises UsageError instead of leaving the program.
+
+    What a command needs is not checked while the words are read, but by `check`, for everything that is missing is told at once.
+    """
+
+    _needed: tuple[argparse.Action, ...] = ()
+
+    def need(self, *options: str) -> None:
+        """Declares options without which the command does nothing."""
+        self._needed = tuple(action for option in options for action in self._actions if option in action.option_strings)
+        for action in self._needed:
+            action.help = (action.help or "").partition(" (default: ")[0]
+        needs = tuple((action.dest, action.option_strings[-1]) for action in self._needed)
+        self.set_defaults(needs=needs, prog=self.prog)
+
+    def format_help(self) -> str:
+        """As argparse's, with what is needed shown as such."""
+        with self._shown_as_needed():
+            return super().format_help()
+
+    def format_usage(self) -> str:
+        """Likewise."""
+        with self._shown_as_needed():
+            return super().format_usage()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse's, but what a command does not know is told by that command, which knows its options."""
+        words = sys.argv[1:] if args is None else list(args)
+        # In front of a command argparse would take the value of an option that it does not know for the command.
+        self._refuse_unknown([word for word in takewhile(lambda word: word.startswith("--"), words) if not self._knows(word)])
+        found, unknown = super().parse_known_args(words, namespace)
+        self._refuse_unknown(unknown)
+        return found, unknown
+
+    def _knows(self, word: str) -> bool:
+        option = word.partition("=")[0]
+        return any(name.startswith(option) for action in self._actions for name in action.option_strings)
+
+    def _refuse_unknown(self, unknown: Sequence[str]) -> None:
+        if not unknown:
+            return
+        options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
+        known = [name for action in self._actions for name in action.option_strings if action.help != argparse.SUPPRESS]
+        what = f"option {options[0]}" if options else f"argument {unknown[0]!r}"
+        words = _command(self.prog)
+        self._refuse(f"{words} has no {what}" if words else f"there is no {what}", options[0] if options else "", known)
+
+    def error(self, message: str) -> NoReturn:
+        """What argparse calls for everything else that it does not understand."""
+        self._refuse(message.removeprefix("argument "))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(choice) for choice in action.choices]
+        if isinstance(action, argparse._SubParsersAction):
+            what = f"there is no {action.dest} {value!r}"
+        else:
+            what = f"{'/'.join(action.option_strings) or action.dest} cannot be {value!r}"
+        self._refuse(what, str(value), choices, f"Possible are: {', '.join(choices)}. ")
+
+    def _refuse(self, what: str, meant: str = "", known: Iterable[str] = (), possible: str = "") -> NoReturn:
+        near = nearest(meant, known)
+        hint = f"Did you mean {near}? " if near else possible
+        raise UsageError(f"The command line cannot be used: {what}.", next=(hint, "See ", Command(f"{self.prog} --help"), "."))
+
+    @contextmanager
+    def _shown_as_needed(self) -> Iterator[None]:
+        for action in self._needed:
+            action.required = True
+        try:
+            yield
+        finally:
+            for action in self._needed:
+                action.required = False
+
+
+def _command(prog: str) -> str:
+    """The words of the command; none for the program alone."""
+    return prog.removeprefix(program()).strip()
+
+
+def typed(reader: Callable[[str], Any]) -> Callable[[str], Any]:
+    """The reader for argparse, which tells the reader's own sentence when it raises ValueError."""
+
+    def read(text: str) -> Any:
+        try:
+            return reader(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raises UsageError with every option that is missing. Only to name the flows it looks into the configuration."""
+    if options.command is None:
+        raise UsageError("The command line cannot be used: it names no command.", next=("See ", own("--help"), "."))
+    missing = [option for dest, option in getattr(options, "needs", ()) if getattr(options, dest, None) is None]
+    if missing:
+        raise needs(options.prog, missing, flow_names(options) if FLOW in missing else ())
+    if getattr(options, "check", None) is not None:
+        options.check(options)
+
+
+def needs(prog: str, missing: Sequence[str], flows: Sequence[str] = ()) -> UsageError:
+    """The error that a command lacks these options; `flows` are those that there are."""
+    hint = f"The flows are: {', '.join(flows)}. " if flows else ""
+    return UsageError(
+        f"The command line cannot be used: {_command(prog)} needs {listed(missing)}.", next=(hint, "See ", Command(f"{prog} --help"), ".")
+    )
+
+
+def configured(options: argparse.Namespace) -> Configuration:
+    """The configuration that the command line asks for. Raises ConfigurationError."""
+    return with_unreadable(load(paths_of(options.config) if options.config else None))
+
+
+def flow_names(options: argparse.Namespace) -> list[str]:
+    """The enabled flows; none if the configuration cannot be read, which is not what is wrong first."""
+    try:
+        configuration = load(paths_of(options.config) if options.config else None)
+    except ConfigurationError:
+        return []
+    return [flow.name for flow in (*configuration.flows, *configuration.invalid)]

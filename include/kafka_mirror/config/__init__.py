@@ -1,0 +1,13 @@
+"""Reads `mm2.properties` into typed, validated flows. Knows no Airflow and no cluster.
+
+`load` is the way in, `flow` what comes out; `inheritance` follows MirrorMaker 2's prefixes; `catalogue` has the properties; `clients`
+makes librdkafka's settings of Java's.
+
+`kafka`, `spark` and every room above them may import it.
+"""
+
+from kafka_mirror.config.catalogue.per_topic import StartPosition
+from kafka_mirror.config.flow import Configuration, Flow, InvalidFlow
+from kafka_mirror.config.load import load, load_again, together
+
+__all__ = ["Configuration", "Flow", "InvalidFlow", "StartPosition", "load", "load_again", "together"]

@@ -1,0 +1,145 @@
+"""The properties of the Connect framework: read and checked, so that a file of MirrorMaker 2 stays valid; most mean nothing in batch."""
+
+from kafka_mirror.config.catalogue.property import Property
+from kafka_mirror.config.catalogue.values import Type, Valid, any_case, between, one_of, some_of
+
+GROUP = "Kafka Connect"
+_BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
+_ALWAYS_EXACTLY_ONCE = "the copy is exactly-once always"
+_NO_WORKER = "there is no Connect worker"
+_NO_CONNECTORS = "no Connect connectors are made"
+_NO_TASKS = "there are no Connect tasks; the work is spread over mirror.lanes"
+_NO_ERRORS_TOLERATED = "a record that the target refuses stops its partition and is reported"
+_NO_PLUGINS = "no Connect plugins are loaded"
+
+
+def _refused(name: str, type_: Type, default: object, doc: str, why: str) -> Property:
+    return Property(name, type_, default, doc, GROUP, refused=why)
+
+
+def _ignored(name: str, type_: Type, default: object, doc: str, why: str, valid: Valid | None = None, top_level: bool = True) -> Property:
+    return Property(name, type_, default, doc, GROUP, valid, top_level=top_level, effect=why)
+
+
+CONNECT = (
+    *(
+        _refused(
+            f"{part}.converter",
+            "CLASS",
+            _BYTE_ARRAY,
+            f"The converter of the {part}s.",
+            "only the ByteArrayConverter is possible: records are mirrored byte for byte",
+        )
+        for part in ("key", "value", "header")
+    ),
+    *(
+        _refused(
+            name,
+            "LIST",
+            (),
+            "Changes of records on their way.",
+            "records are mirrored byte for byte, so nothing can change or drop them on the way; remove it",
+        )
+        for name in ("transforms", "predicates")
+    ),
+    _refused(
+        "forwarding.admin.class",
+        "CLASS",
+        "org.apache.kafka.clients.admin.ForwardingAdmin",
+        "The class through which administrative calls go (KIP-787).",
+        "a Java class cannot be loaded here",
+    ),
+    _ignored("name", "STRING", None, "The connector's name; by default that of its class.", _NO_CONNECTORS),
+    _ignored("connector.class", "STRING", None, "The connector's class.", _NO_CONNECTORS),
+    _ignored("tasks.max", "INT", 1, "The number of Connect tasks.", _NO_TASKS, between(1)),
+    _ignored("tasks.max.enforce", "BOOLEAN", True, "Whether tasks.max is a limit.", _NO_TASKS),
+    _ignored("consumer.poll.timeout.ms", "LONG", 1000, "How long a poll waits.", "a run reads bounded ranges and then ends", between(0)),
+    _ignored(
+        "metric.reporters",
+        "LIST",
+        ("org.apache.kafka.common.metrics.JmxReporter",),
+        "Java classes that report metrics.",
+        "no Java metrics exist",
+    ),
+    Property(
+        "metric.names.formats",
+        "LIST",
+        ("legacy",),
+        "Under which names the status page's metrics have those of MirrorMaker 2 (KIP-1280): legacy, new, or both.",
+        GROUP,
+        some_of("legacy", "new"),
+    ),
+    *(
+        _ignored(name, "STRING", None, "The version of a Connect plugin.", _NO_PLUGINS)
+        for name in (
+            "connector.plugin.version",
+            "key.converter.plugin.version",
+            "value.converter.plugin.version",
+            "header.converter.plugin.version",
+        )
+    ),
+    _ignored(
+        "config.action.reload",
+        "STRING",
+        "restart",
+        "What Connect does when a secret expires.",
+        "references are resolved in every run",
+        one_of("none", "restart"),
+    ),
+    _ignored("errors.retry.timeout", "LONG", 0, "For how long Connect retries.", _NO_ERRORS_TOLERATED),
+    _ignored("errors.retry.delay.max.ms", "LONG", 60000, "The longest time between two retries.", _NO_ERRORS_TOLERATED),
+    Property(
+        "errors.tolerance",
+        "STRING",
+        "none",
+        "With all, a record that the target refuses, or that cannot be carried, is passed over and recorded in the ledger (KIP-779); "
+        "with none its partition stops there.",
+        GROUP,
+        one_of("none", "all"),
+    ),
+    _ignored("errors.log.enable", "BOOLEAN", False, "Whether Connect logs what fails.", _NO_ERRORS_TOLERATED),
+    _ignored("errors.log.include.messages", "BOOLEAN", False, "Whether it logs the records too.", _NO_ERRORS_TOLERATED),
+    _ignored("task.assigned.partitions", "LIST", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),
+    _ignored("task.assigned.groups", "LIST", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),
+    _ignored("task.index", "INT", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),
+    _ignored(
+        "exactly.once.support",
+        "STRING",
+        "requested",
+        "Whether a connector insists on exactly-once.",
+        _ALWAYS_EXACTLY_ONCE,
+        any_case("requested", "required"),
+        False,
+    ),
+    _ignored(
+        "transaction.boundary",
+        "STRING",
+        "poll",
+        "Where Connect ends a transaction.",
+        _ALWAYS_EXACTLY_ONCE,
+        any_case("poll", "interval", "connector"),
+        False,
+    ),
+    _ignored("transaction.boundary.interval.ms", "LONG", None, "Or after how long.", _ALWAYS_EXACTLY_ONCE, between(0), False),
+    _ignored(
+        "offsets.storage.topic", "STRING", None, "The connector's own offsets topic.", "the ledger holds the offsets", top_level=False
+    ),
+    _ignored("topic.creation.groups", "LIST", (), "Rules for the topics that Connect creates.", _NO_WORKER, top_level=False),
+)
+
+# Worker properties: they stand under the target's alias (or, for some, at the top level) and mean nothing without a worker.
+WORKER_NAMES = frozenset(
+    (
+        "group.id client.id offset.flush.interval.ms offset.flush.timeout.ms exactly.once.source.support "
+        "scheduled.rebalance.max.delay.ms rebalance.timeout.ms session.timeout.ms heartbeat.interval.ms task.shutdown.graceful.timeout.ms "
+        "worker.sync.timeout.ms worker.unsync.backoff.ms connect.protocol connector.client.config.override.policy plugin.path "
+        "plugin.discovery topic.creation.enable topic.tracking.enable topic.tracking.allow.reset inter.worker.key.generation.algorithm "
+        "inter.worker.key.size inter.worker.key.ttl.ms inter.worker.signature.algorithm inter.worker.verification.algorithms "
+        "offset.storage.topic offset.storage.partitions offset.storage.replication.factor config.storage.topic "
+        "config.storage.replication.factor status.storage.topic status.storage.partitions status.storage.replication.factor "
+        "listeners admin.listeners rest.advertised.host.name rest.advertised.port rest.advertised.listener "
+        "rest.extension.classes access.control.allow.origin access.control.allow.methods response.http.headers.config ssl.client.auth "
+        "header.converter key.converter value.converter header.converter.plugin.version key.converter.plugin.version "
+        "value.converter.plugin.version"
+    ).split()
+)

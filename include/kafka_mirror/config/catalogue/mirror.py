@@ -1,0 +1,279 @@
+"""Our own properties. Their names begin with `mirror.`; an unknown one is an error.
+
+Our own properties about how a flow runs beside its copy: how fast it may be, and what is shown of it.
+"""
+
+from kafka_mirror.config.catalogue.per_topic import on_gap_words, on_unexplained_target_words, start_words
+from kafka_mirror.config.catalogue.property import Property
+from kafka_mirror.config.catalogue.values import Valid, between, factor, one_of, regexes, rename_rules, some_of
+
+GROUP = "mirror"
+
+MIRROR = (
+    Property("mirror.copy.interval.seconds", "LONG", 60, "The time between two copy runs.", GROUP, between(10)),
+    Property(
+        "mirror.lanes",
+        "INT",
+        16,
+        "The number of lanes of the flow: as many transactions can be written at once. It is fixed once the flow has a ledger.",
+        GROUP,
+        between(1, 256),
+    ),
+    Property(
+        "mirror.ledger.replication.factor",
+        "SHORT",
+        None,
+        "The replication factor of the ledger topic and the control topic on the target.",
+        GROUP,
+        factor(),
+        default_from="offset-syncs.topic.replication.factor",
+    ),
+    Property(
+        "mirror.start",
+        "PER-TOPIC",
+        (),
+        "Where a partition begins that is first seen; by default as the source consumer's auto.offset.reset says, else earliest. "
+        "One that is added to a mirrored topic begins at its earliest record.",
+        GROUP,
+        start_words(),
+    ),
+    Property(
+        "mirror.on.gap",
+        "PER-TOPIC",
+        (".*-repartition=skip-and-record", "fail"),
+        "What to do when the source lost records before they were copied; fail where no rule matches.",
+        GROUP,
+        on_gap_words(),
+    ),
+    Property(
+        "mirror.on.unexplained.target",
+        "PER-TOPIC",
+        ("fail",),
+        "What to do when a remote partition holds records that the ledger does not account for.",
+        GROUP,
+        on_unexplained_target_words(),
+    ),
+    Property(
+        "mirror.rename",
+        "LIST",
+        (),
+        "Rules that give topics another name on the target, such as shop.(.+) -> store.$1. The first that is for a topic counts. "
+        "Outside of groups a pattern is plain text. MirrorMaker 2 has nothing like it.",
+        GROUP,
+        rename_rules(),
+    ),
+    Property(
+        "mirror.engine",
+        "STRING",
+        "auto",
+        "What becomes of the source's record batches. auto and batches mean the same: they are forwarded closed, small ones are joined, "
+        "and what cannot be forwarded is rewritten. records rewrites every batch.",
+        GROUP,
+        one_of("records", "batches", "auto"),
+    ),
+    Property("mirror.run.max.seconds", "LONG", 300, "How long one run copies; what is left is the next run's.", GROUP, between(1)),
+    Property(
+        "mirror.follow.seconds",
+        "LONG",
+        0,
+        "How often a run that has copied what was there asks the source for more, and copies it, until the next run is due. "
+        "0: a run ends with its plan; `copy --follow` asks every second.",
+        GROUP,
+        between(0),
+    ),
+    Property(
+        "mirror.follow.discovery.seconds",
+        "LONG",
+        30,
+        "How often a copy that follows asks the source for new topics and partitions. 0: never; the next run finds them.",
+        GROUP,
+        between(0),
+    ),
+    Property("mirror.run.max.bytes", "LONG", -1, "How many bytes one run copies; -1: no limit.", GROUP, between(-1)),
+    Property(
+        "mirror.transaction.max.bytes",
+        "LONG",
+        33554432,
+        "About how many bytes one transaction holds at most; smaller ones come first, and while the target is slow.",
+        GROUP,
+        between(1),
+    ),
+    Property(
+        "mirror.unpacked.batch.max.bytes",
+        "LONG",
+        67108864,
+        "How many bytes the records of a compressed batch may have, unpacked, when it must be opened; a larger one stops its partition.",
+        GROUP,
+        between(1_048_576, 1_073_741_824),
+    ),
+    Property(
+        "mirror.transaction.timeout.ms",
+        "INT",
+        60000,
+        "After how long the target ends an open transaction; at most its transaction.max.timeout.ms.",
+        GROUP,
+        between(1000),
+    ),
+    Property(
+        "mirror.installation",
+        "STRING",
+        "",
+        "The name of this installation. Set, it keeps a second one from writing the same flow.",
+        GROUP,
+    ),
+    Property(
+        "mirror.open.transaction.max.seconds",
+        "LONG",
+        900,
+        "For how long an open transaction on the source may hold back its partition before the run turns red.",
+        GROUP,
+        between(1),
+    ),
+    Property(
+        "mirror.heartbeats.trigger",
+        "BOOLEAN",
+        False,
+        "Whether heartbeats come at the exact interval, from Airflow's triggerer, instead of one with each run.",
+        GROUP,
+    ),
+    Property(
+        "mirror.way.back",
+        "BOOLEAN",
+        False,
+        "Whether the flow is the way back of the opposite one: it copies the topics alone that a cutover moved to its source. With it two "
+        "flows of opposite directions may keep topic names, and their records do not go round.",
+        GROUP,
+    ),
+    Property(
+        "mirror.one.cluster",
+        "BOOLEAN",
+        False,
+        "Whether source and target may be one cluster; without it a flow stops where they have the same id. A topic that is the remote "
+        "topic of another one by its name is then never mirrored itself.",
+        GROUP,
+    ),
+    Property("mirror.strict", "BOOLEAN", False, "Whether a property that nobody knows is an error instead of a notice.", GROUP),
+    Property(
+        "mirror.spark.connection",
+        "STRING",
+        "",
+        "The Airflow connection of the Spark cluster: type spark or spark_connect; empty: local[*,4], without a connection.",
+        GROUP,
+    ),
+    Property(
+        "mirror.checkpoints.spark.threshold",
+        "INT",
+        20000,
+        "With more group-partitions than these, group offsets are translated by a Spark job instead of in the task.",
+        GROUP,
+        between(0),
+    ),
+    Property(
+        "mirror.translation.count.max.bytes",
+        "LONG",
+        268435456,
+        "How many bytes one step may read, on both clusters together, to count the places of groups that the offset map no longer knows "
+        "exactly. 0: it counts none.",
+        GROUP,
+        between(0),
+    ),
+    Property(
+        "mirror.translation.count.max.seconds",
+        "LONG",
+        20,
+        "For how many seconds one step may count such places.",
+        GROUP,
+        between(1),
+    ),
+    Property(
+        "mirror.audit.spark.threshold",
+        "LONG",
+        2000000,
+        "An audit that has more offsets than these to read on the source is a Spark job instead of running in the task.",
+        GROUP,
+        between(0),
+    ),
+    Property(
+        "mirror.audit.max.seconds",
+        "LONG",
+        86400,
+        "How long an audit may take before Airflow ends it and tries again.",
+        GROUP,
+        between(60),
+    ),
+    Property(
+        "mirror.task.max.seconds",
+        "LONG",
+        1800,
+        "How long a task may take before Airflow ends it and tries again. A copy and a backfill's slice have mirror.run.max.seconds and "
+        "ten minutes instead, an audit mirror.audit.max.seconds. So have a cutover's copies and its audit gate.",
+        GROUP,
+        between(60),
+    ),
+    Property("mirror.spark.properties.file", "STRING", "", "A spark-defaults file for the copy's job.", GROUP),
+)
+
+_GROUP = "mirror"
+
+
+def _rate() -> Valid:
+    return Valid("-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "has to be -1 (no limit) or at least 1")
+
+
+RUNNING = (
+    Property(
+        "mirror.max.bytes.per.second",
+        "LONG",
+        -1,
+        "How many bytes of keys, values and headers a second the flow copies at most; -1: no limit. `decide throttle` overrides it.",
+        _GROUP,
+        _rate(),
+    ),
+    Property(
+        "mirror.assets.topics",
+        "LIST",
+        (),
+        "The source topics whose remote topics are assets of Airflow, with the events of mirror.assets.events.",
+        _GROUP,
+        regexes("topic"),
+    ),
+    Property(
+        "mirror.assets.events",
+        "LIST",
+        ("copies",),
+        "When an asset gets an event. copies: records came. hours, days: an hour or a day (UTC) is complete and audited; "
+        "its event has it as the partition key.",
+        _GROUP,
+        some_of("copies", "hours", "days"),
+    ),
+    Property(
+        "mirror.assets.late.events",
+        "BOOLEAN",
+        False,
+        "Whether an hour or day that got records after its event gets another event, with the reason.",
+        _GROUP,
+    ),
+    Property(
+        "mirror.status.refresh.seconds",
+        "LONG",
+        15,
+        "How often the status page and the metrics look at the clusters at most, while somebody asks for them.",
+        _GROUP,
+        between(5, 240),
+    ),
+    Property(
+        "mirror.metrics.token",
+        "PASSWORD",
+        "",
+        "The token with which Prometheus may read the flow's metrics; best a reference. MIRROR_METRICS_TOKEN opens those of all flows.",
+        _GROUP,
+    ),
+    Property(
+        "mirror.metrics.series.max",
+        "INT",
+        1000,
+        "Of how many partitions, topics and groups each there are metrics of their own; with more of a kind, that kind is left out.",
+        _GROUP,
+        between(0),
+    ),
+)

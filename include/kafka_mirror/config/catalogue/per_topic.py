@@ -1,0 +1,160 @@
+"""Properties that may differ by topic: a comma-separated list of `[<topic regex>=]<word>`, of which the first that matches wins."""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pendulum
+
+from kafka_mirror.config.catalogue.values import Valid
+from kafka_mirror.config.patterns import compile_pattern, matches_nothing
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].+)?")
+_DURATION = re.compile(r"P(?:([0-9]+)D)?(?:T(?=.)(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]{0,9})?)S)?)?")
+
+ON_GAP = ("fail", "skip-and-record")
+ON_UNEXPLAINED_TARGET = ("fail", "append")
+ON_WILD_TIMESTAMP = ("fail", "accept")
+
+
+@dataclass(frozen=True)
+class StartPosition:
+    """Where a partition begins that is seen for the first time: `value` is milliseconds since the epoch, an offset, or None."""
+
+    kind: Literal["earliest", "latest", "timestamp", "offset"]
+    value: int | None = None
+    from_now: bool = False
+    """Whether a timestamp was counted back from now."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is the same place whenever it is asked for."""
+        return self.kind != "latest" and not self.from_now
+
+
+EARLIEST = StartPosition("earliest")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One member of the list; a pattern that is None matches every topic."""
+
+    pattern: str | None
+    word: str
+
+    def matches(self, topic: str) -> bool:
+        """Whether the rule is for this topic: the expression has to match the whole name."""
+        return self.pattern is None or compile_pattern(self.pattern).matches(topic)
+
+
+def rule(member: str) -> Rule:
+    """A member of the list, taken apart at its last `=` (no word holds one)."""
+    pattern, found, word = member.rpartition("=")
+    return Rule(pattern.rstrip() if found else None, word.strip())
+
+
+def word_for(members: Sequence[str], topic: str) -> str | None:
+    """The word of the first rule that matches the topic; None if none does."""
+    return next((each.word for each in map(rule, members) if each.matches(topic)), None)
+
+
+def start_position(word: str) -> StartPosition:
+    """What a word of `mirror.start` means. Raises ValueError that says what is allowed."""
+    if word in ("earliest", "latest"):
+        return StartPosition("earliest" if word == "earliest" else "latest")
+    kind, _, value = word.partition(":")
+    if kind == "timestamp":
+        return StartPosition("timestamp", milliseconds(value))
+    if kind == "offset" and re.fullmatch("[0-9]{1,19}", value) and int(value) < 2**63:
+        return StartPosition("offset", int(value))
+    raise ValueError(f"'{word}' is no start; it has to be earliest, latest, timestamp:<ISO 8601> or offset:<number>")
+
+
+def reset_position(text: str, now_ms: int | None = None) -> StartPosition:
+    """What `auto.offset.reset` of the source consumer means; `by_duration:` (KIP-1106) counts back from now. Raises ValueError."""
+    word = text.strip().lower()
+    if word in ("earliest", "latest"):
+        return start_position(word)
+    if word == "none":
+        raise ValueError("with none every new partition would be an error; say where to begin: earliest, latest or by_duration:<ISO 8601>")
+    kind, _, duration = word.partition(":")
+    if kind != "by_duration":
+        raise ValueError("has to be earliest, latest or by_duration:<ISO 8601 duration>")
+    now = int(time.time() * 1000) if now_ms is None else now_ms
+    return StartPosition("timestamp", max(0, now - _duration_milliseconds(duration.upper())), from_now=True)
+
+
+def start_words() -> Valid:
+    """The rules of `mirror.start`."""
+    return _words("earliest, latest, timestamp:<ISO 8601, UTC unless it says otherwise>, offset:<n>", start_position)
+
+
+def on_gap_words() -> Valid:
+    """The rules of `mirror.on.gap`."""
+    return _words(", ".join(ON_GAP), _known(ON_GAP))
+
+
+def on_unexplained_target_words() -> Valid:
+    """The rules of `mirror.on.unexplained.target`."""
+    return _words(", ".join(ON_UNEXPLAINED_TARGET), _known(ON_UNEXPLAINED_TARGET))
+
+
+def on_wild_timestamp_words() -> Valid:
+    """The rules of `mirror.backfill.on.wild.timestamp`."""
+    return _words(", ".join(ON_WILD_TIMESTAMP), _known(ON_WILD_TIMESTAMP))
+
+
+def _known(words: tuple[str, ...]) -> Callable[[str], None]:
+    def check(word: str) -> None:
+        """Raises ValueError with the words that are known."""
+        if word not in words:
+            raise ValueError(f"'{word}' is unknown; it has to be {' or '.join(words)}")
+
+    return check
+
+
+def _words(text: str, parse_word: Callable[[str], object]) -> Valid:
+    def check(members: Any) -> str | None:
+        """What is wrong with the first rule that cannot be used; None: nothing."""
+        rules = [rule(member) for member in members]
+        try:
+            for each in rules:
+                parse_word(each.word)
+                if each.pattern is not None:
+                    compile_pattern(each.pattern)
+                    if complaint := matches_nothing(each.pattern, "topic"):
+                        return complaint
+        except ValueError as error:
+            return str(error)
+        everything = next((position for position, each in enumerate(rules) if each.pattern is None), None)
+        if everything is not None and everything < len(rules) - 1:
+            return f"'{members[everything]}' is for every topic, so nothing behind it is ever used; put it last"
+        return None
+
+    return Valid(f"list of [<topic regex>=]<word>, the first match wins; words: {text}", check)
+
+
+def _duration_milliseconds(text: str) -> int:
+    """An ISO 8601 duration as `java.time.Duration` takes it: days, hours, minutes and seconds, no months and no years."""
+    match = _DURATION.fullmatch(text)
+    if match is None or not any(match.groups()):
+        raise ValueError("the duration has to be of days, hours, minutes and seconds in ISO 8601, such as P1D or PT12H")
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return int(pendulum.duration(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds() * 1000)
+
+
+def milliseconds(text: str) -> int:
+    """Milliseconds since the epoch of an ISO 8601 date or time, in UTC unless it says otherwise."""
+    try:
+        found = pendulum.parse(text) if _DATE.fullmatch(text) else None
+    except (ValueError, TypeError):
+        found = None
+    if not isinstance(found, pendulum.DateTime):
+        raise ValueError(f"'{text}' is no time in ISO 8601, such as 2026-01-31T12:00:00Z")
+    # Rounded up: the first record at or after a time is never one before it.
+    milliseconds = found.int_timestamp * 1000 + -(-found.microsecond // 1000)
+    if milliseconds < 0:
+        raise ValueError(f"'{text}' lies before 1970, and no record does")
+    return milliseconds

@@ -1,0 +1,179 @@
+"""Kafka's types of configuration values and how it parses them (`ConfigDef.parseType`), and what a value may be."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kafka_mirror.config.patterns import Names, compile_pattern, matches_nothing
+from kafka_mirror.errors import ConfigurationError
+
+Type = Literal["BOOLEAN", "SHORT", "INT", "LONG", "DOUBLE", "STRING", "PASSWORD", "CLASS", "LIST", "PER-TOPIC"]
+
+_BITS = {"SHORT": 16, "INT": 32, "LONG": 64}
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+_COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
+_JAVA_TRIM = "".join(map(chr, range(33)))
+
+
+@dataclass(frozen=True)
+class Valid:
+    """What a value may be: the words for the documentation, and a check that gives the complaint or None."""
+
+    text: str
+    check: Callable[[Any], str | None]
+
+
+def parse_value(type: Type, text: str) -> Any:
+    """The typed value: bool, int, float, str or a tuple of str. Raises ValueError that says what is allowed."""
+    trimmed = text.strip(_JAVA_TRIM)
+    if type == "BOOLEAN":
+        return _boolean(trimmed)
+    if type in _BITS:
+        return _integer(trimmed, _BITS[type])
+    if type == "DOUBLE":
+        return _double(trimmed)
+    if type in ("LIST", "PER-TOPIC"):
+        return parse_list(trimmed)
+    return trimmed
+
+
+def parse_list(text: str) -> tuple[str, ...]:
+    """The members of a LIST: duplicates dropped, the first kept (KIP-1161). Raises ValueError for an empty member."""
+    trimmed = text.strip(_JAVA_TRIM)
+    members = _COMMA.split(trimmed) if trimmed else []
+    if "" in members:
+        raise ValueError("has an empty member; take out the comma too many")
+    return tuple(dict.fromkeys(members))
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("has to be true or false")
+    return text.lower() == "true"
+
+
+def _integer(text: str, bits: int) -> int:
+    limit = 2 ** (bits - 1)
+    if not _NUMBER.fullmatch(text) or not -limit <= int(text) < limit:
+        raise ValueError(f"has to be a whole number of {bits} bits")
+    return int(text)
+
+
+def _double(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("has to be a number") from None
+
+
+def between(least: int, most: int | None = None) -> Valid:
+    """A number from `least` to `most`, both included."""
+    text = f"at least {least}" if most is None else f"{least} to {most}"
+    return Valid(text, lambda value: None if least <= value and (most is None or value <= most) else f"has to be {text}")
+
+
+def one_of(*words: str) -> Valid:
+    """One of these words, exactly; for a list: each member."""
+    text = " or ".join(words)
+
+    def check(value: Any) -> str | None:
+        """What the value has to be, if it is not."""
+        wrong = [word for word in (value if isinstance(value, tuple) else (value,)) if word not in words]
+        return f"has to be {text}" if wrong else None
+
+    return Valid(text, check)
+
+
+def some_of(*words: str) -> Valid:
+    """A list of these words, exactly; at least one."""
+    each = one_of(*words)
+    text = f"{each.text}, or several"
+    return Valid(text, lambda value: each.check(value) if value else f"must not be empty; it has to be {text}")
+
+
+def any_case(*words: str) -> Valid:
+    """One of these words, in any case."""
+    text = " or ".join(words)
+    return Valid(text, lambda value: None if value.strip().lower() in words else f"has to be {text}")
+
+
+def factor() -> Valid:
+    """A replication factor: -1 for the broker's default, or at least 1."""
+    return Valid(
+        "-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "has to be -1 (the broker's default) or at least 1"
+    )
+
+
+def policy_class(name: str) -> Valid:
+    """One of MirrorMaker 2's own policies or filters, or a Python class that can be imported; `name` is the property's."""
+
+    def check(value: Any) -> str | None:
+        """Why the class cannot be used, if it cannot."""
+        # The policies import the configuration, so it imports theirs only when it has a class to look at.
+        from kafka_mirror.config.policies import check_class
+
+        try:
+            check_class(name, value)
+        except ConfigurationError as error:
+            return error.problems[0].message
+        return None
+
+    return Valid("a class of MirrorMaker 2, or a Python class", check)
+
+
+def rename_rules() -> Valid:
+    """A list of rules `pattern -> replacement` that can be read backwards."""
+
+    def check(value: Any) -> str | None:
+        """What is wrong with the first rule that cannot be used."""
+        from kafka_mirror.policy.rename_rule import Renames  # the policies import the configuration
+
+        try:
+            Renames.parse(value)
+        except ValueError as error:
+            return f"{error}"
+        return None
+
+    return Valid("rules: pattern -> replacement", check)
+
+
+def context_rules() -> Valid:
+    """A list of rules `.context -> .context`."""
+
+    def check(value: Any) -> str | None:
+        """What is wrong with the first rule that cannot be used."""
+        from kafka_mirror.policy.schema_contexts import parse_contexts  # as the policies, which import the configuration
+
+        try:
+            parse_contexts(value)
+        except ValueError as error:
+            return f"{error}"
+        return None
+
+    return Valid("rules: .context -> .context", check)
+
+
+def regexes(of: Names) -> Valid:
+    """A list of Java regular expressions for names of this kind, each of which some name could match.
+
+    MM2 compiles them joined by `|` alone, so that `(a,b)` is valid, and so does the check.
+    """
+
+    def complaint(pattern: str) -> str | None:
+        try:
+            compile_pattern(pattern)
+        except ValueError as error:
+            return f"the regular expression '{pattern}' cannot be used: {error}"
+        return None
+
+    def check(value: Any) -> str | None:
+        """What Java would say of the expressions as they are joined, of the one that is wrong if it is wrong alone; or which matches no
+        name."""
+        wrong, whole = [complaint(each) for each in value], complaint("|".join(value))
+        if whole:
+            return next(filter(None, wrong), whole)
+        alone = ["|".join(value)] if any(wrong) else value
+        return next(filter(None, (matches_nothing(each, of) for each in alone)), None)
+
+    return Valid("regular expressions of Java", check)

@@ -1,0 +1,205 @@
+"""The settings of Java's clients, and what each becomes for librdkafka: a setting, a refusal, or nothing.
+
+Complete for Kafka 4.3.1. Security settings (`security.protocol`, `ssl.*`, `sasl.*`) are in `catalogue_security.py`: they depend on each
+other.
+
+The names that clusters inherit from the top level of the file: CLIENT_KEYS of MM2's `MirrorClientConfig` (Kafka 4.3.1).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kafka_mirror.config.catalogue.values import Valid, parse_value
+
+ALL = frozenset({"admin", "consumer", "producer"})
+CONSUMER = frozenset({"consumer"})
+PRODUCER = frozenset({"producer"})
+ADMIN = frozenset({"admin"})
+_INT_MAX = 2**31 - 1
+
+
+_ONCE = "every record is written exactly once, which needs this left out"
+_BYTES = "records are mirrored byte for byte"
+_NO_JAVA = "a Java class cannot be loaded here"
+_GROUPLESS = "no consumer group is joined; the ledger holds the offsets"
+_NO_JAVA_METRICS = "no Java metrics exist"
+_BOUNDED = "retries and waiting are bounded by the transaction (mirror.transaction.timeout.ms) and the run"
+_DESERIALIZER = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
+_SERIALIZER = "org.apache.kafka.common.serialization.ByteArraySerializer"
+
+SSL_KEYS = tuple(
+    "ssl." + name
+    for name in (
+        "protocol provider cipher.suites enabled.protocols keystore.type keystore.location keystore.password key.password keystore.key "
+        "keystore.certificate.chain truststore.certificates truststore.type truststore.location truststore.password keymanager.algorithm "
+        "trustmanager.algorithm endpoint.identification.algorithm secure.random.implementation engine.factory.class"
+    ).split()
+)
+
+SASL_KEYS = tuple(
+    "sasl." + name
+    for name in (
+        "mechanism jaas.config client.callback.handler.class login.callback.handler.class login.class login.connect.timeout.ms "
+        "login.read.timeout.ms login.retry.backoff.ms login.retry.backoff.max.ms login.refresh.window.factor login.refresh.window.jitter "
+        "login.refresh.min.period.seconds login.refresh.buffer.seconds kerberos.service.name kerberos.kinit.cmd "
+        "kerberos.ticket.renew.window.factor kerberos.ticket.renew.jitter kerberos.min.time.before.relogin oauthbearer.scope.claim.name "
+        "oauthbearer.sub.claim.name oauthbearer.token.endpoint.url oauthbearer.jwks.endpoint.url oauthbearer.jwks.endpoint.refresh.ms "
+        "oauthbearer.jwks.endpoint.retry.backoff.ms oauthbearer.jwks.endpoint.retry.backoff.max.ms oauthbearer.clock.skew.seconds "
+        "oauthbearer.expected.audience oauthbearer.expected.issuer oauthbearer.header.urlencode oauthbearer.scope "
+        "oauthbearer.client.credentials.client.id oauthbearer.client.credentials.client.secret oauthbearer.jwt.retriever.class "
+        "oauthbearer.jwt.validator.class oauthbearer.assertion.algorithm oauthbearer.assertion.file oauthbearer.assertion.template.file "
+        "oauthbearer.assertion.private.key.file oauthbearer.assertion.private.key.passphrase oauthbearer.assertion.claim.aud "
+        "oauthbearer.assertion.claim.iss oauthbearer.assertion.claim.sub oauthbearer.assertion.claim.exp.seconds "
+        "oauthbearer.assertion.claim.nbf.seconds oauthbearer.assertion.claim.jti.include"
+    ).split()
+)
+
+SECURITY_KEYS = ("security.protocol", *SSL_KEYS, *SASL_KEYS)
+CLIENT_KEYS = ("bootstrap.servers", *SECURITY_KEYS)
+ROLES = ("producer", "consumer", "admin")
+
+
+@dataclass(frozen=True)
+class ClientProperty:
+    """One Java client setting. Exactly one of `librdkafka` (its name there), `refuse` or `effect` says what becomes of it."""
+
+    name: str
+    roles: frozenset[str]
+    librdkafka: str = ""
+    convert: Callable[[str], Any] = str.strip
+    """The value for librdkafka. Raises ValueError that says what is allowed."""
+    refuse: Valid | None = None
+    """The values that say what holds anyway; any other cannot be honoured."""
+    effect: str = ""
+    """Why the setting has no meaning in a batch mirror."""
+    told: bool = True
+    """Whether a setting without effect is worth a notice."""
+
+    @property
+    def becomes(self) -> Literal["mapped", "refused", "without effect"]:
+        """Which of the three lists the setting is in."""
+        return "mapped" if self.librdkafka else "refused" if self.refuse else "without effect"
+
+
+def number(least: int, most: int = _INT_MAX, divide: int = 1) -> Callable[[str], int]:
+    """A whole number, brought into the range that librdkafka takes (Java's -1 for 'the system's default' is its 0)."""
+
+    def convert(text: str) -> int:
+        value: int = parse_value("LONG", text)
+        return min(max(value // divide, least), most)
+
+    return convert
+
+
+def boolean(text: str) -> bool:
+    """true or false as Kafka parses it."""
+    return bool(parse_value("BOOLEAN", text))
+
+
+def word(*allowed: str) -> Callable[[str], str]:
+    """One of these words, in lower case."""
+
+    def convert(text: str) -> str:
+        found = text.strip().lower()
+        if found not in allowed:
+            raise ValueError(f"has to be {' or '.join(allowed)}")
+        return found
+
+    return convert
+
+
+def only(allowed: str, complaint: str) -> Valid:
+    """Nothing but these words (in any case, divided by `|`)."""
+    words = tuple(word.lower() for word in allowed.split("|"))
+    return Valid(allowed.replace("|", " or "), lambda text: None if text.strip().lower() in words else complaint)
+
+
+_MAPPED = (
+    ClientProperty("client.id", ALL, "client.id"),
+    ClientProperty("client.dns.lookup", ALL, "client.dns.lookup", word("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
+    ClientProperty("client.rack", CONSUMER, "client.rack"),
+    ClientProperty("metadata.max.age.ms", ALL, "topic.metadata.refresh.interval.ms", number(1, 3_600_000)),
+    ClientProperty("metadata.recovery.strategy", ALL, "metadata.recovery.strategy", word("none", "rebootstrap")),
+    ClientProperty("metadata.recovery.rebootstrap.trigger.ms", ALL, "metadata.recovery.rebootstrap.trigger.ms", number(0)),
+    ClientProperty("send.buffer.bytes", ALL, "socket.send.buffer.bytes", number(0, 100_000_000)),
+    ClientProperty("receive.buffer.bytes", ALL, "socket.receive.buffer.bytes", number(0, 100_000_000)),
+    ClientProperty("request.timeout.ms", ALL, "socket.timeout.ms", number(10, 300_000)),
+    ClientProperty("socket.connection.setup.timeout.ms", ALL, "socket.connection.setup.timeout.ms", number(1000)),
+    ClientProperty("connections.max.idle.ms", ALL, "connections.max.idle.ms", number(0)),
+    ClientProperty("reconnect.backoff.ms", ALL, "reconnect.backoff.ms", number(0, 3_600_000)),
+    ClientProperty("reconnect.backoff.max.ms", ALL, "reconnect.backoff.max.ms", number(0, 3_600_000)),
+    ClientProperty("retry.backoff.ms", ALL, "retry.backoff.ms", number(1, 300_000)),
+    ClientProperty("retry.backoff.max.ms", ALL, "retry.backoff.max.ms", number(1, 300_000)),
+    ClientProperty("enable.metrics.push", ALL, "enable.metrics.push", boolean),
+    ClientProperty("fetch.min.bytes", CONSUMER, "fetch.min.bytes", number(1, 100_000_000)),
+    ClientProperty("fetch.max.bytes", CONSUMER, "fetch.max.bytes", number(1000, 2_147_483_135)),
+    ClientProperty("max.partition.fetch.bytes", CONSUMER, "max.partition.fetch.bytes", number(1, 1_000_000_000)),
+    ClientProperty("fetch.max.wait.ms", CONSUMER, "fetch.wait.max.ms", number(0, 290_000)),
+    ClientProperty("check.crcs", CONSUMER, "check.crcs", boolean),
+    ClientProperty("isolation.level", CONSUMER, "isolation.level", word("read_committed", "read_uncommitted")),
+    ClientProperty("compression.type", PRODUCER, "compression.type", word("none", "gzip", "snappy", "lz4", "zstd")),
+    ClientProperty("compression.gzip.level", PRODUCER, "compression.level", number(-1, 9)),
+    ClientProperty("compression.lz4.level", PRODUCER, "compression.level", number(-1, 12)),
+    ClientProperty("compression.zstd.level", PRODUCER, "compression.level", number(-1, 12)),
+    ClientProperty("linger.ms", PRODUCER, "linger.ms", number(0, 900_000)),
+    ClientProperty("batch.size", PRODUCER, "batch.size", number(1)),
+    ClientProperty("buffer.memory", PRODUCER, "queue.buffering.max.kbytes", number(1, divide=1024)),
+    ClientProperty("max.request.size", PRODUCER, "message.max.bytes", number(1000, 1_000_000_000)),
+    # More than five are not idempotent, for Java's producer as for librdkafka's.
+    ClientProperty("max.in.flight.requests.per.connection", PRODUCER, "max.in.flight.requests.per.connection", number(1, 5)),
+)
+
+_REFUSED = (
+    ClientProperty("interceptor.classes", CONSUMER | PRODUCER, refuse=only("", f"{_NO_JAVA}, and {_BYTES}; remove it")),
+    ClientProperty("security.providers", ALL, refuse=only("", f"{_NO_JAVA}; remove it")),
+    ClientProperty("acks", PRODUCER, refuse=only("all|-1", "has to be all: a record counts as copied when every in-sync replica has it")),
+    ClientProperty("enable.idempotence", PRODUCER, refuse=only("true", "has to be true: a retry must not double a record")),
+    ClientProperty("transactional.id", PRODUCER, refuse=Valid("", lambda _: f"{_ONCE}: each lane has its own transactional.id")),
+    ClientProperty("transaction.two.phase.commit.enable", PRODUCER, refuse=only("false", f"{_ONCE}: nobody would end the transactions")),
+    ClientProperty("key.serializer", PRODUCER, refuse=only(_SERIALIZER, f"{_BYTES}, so only the ByteArraySerializer is possible")),
+    ClientProperty("value.serializer", PRODUCER, refuse=only(_SERIALIZER, f"{_BYTES}, so only the ByteArraySerializer is possible")),
+    ClientProperty("key.deserializer", CONSUMER, refuse=only(_DESERIALIZER, f"{_BYTES}, so only the ByteArrayDeserializer is possible")),
+    ClientProperty("value.deserializer", CONSUMER, refuse=only(_DESERIALIZER, f"{_BYTES}, so only the ByteArrayDeserializer is possible")),
+)
+
+
+def _without_effect(names: str, roles: frozenset[str], why: str, told: bool = True) -> tuple[ClientProperty, ...]:
+    return tuple(ClientProperty(name, roles, effect=why, told=told) for name in names.split())
+
+
+_IGNORED = (
+    *_without_effect(
+        "metric.reporters metrics.sample.window.ms metrics.num.samples metrics.recording.level",
+        ALL,
+        _NO_JAVA_METRICS,
+    ),
+    *_without_effect("retries", ADMIN | PRODUCER, _BOUNDED),
+    *_without_effect("default.api.timeout.ms", ADMIN | CONSUMER, _BOUNDED),
+    *_without_effect("socket.connection.setup.timeout.max.ms", ALL, "librdkafka has one time for setting up a connection", told=False),
+    *_without_effect("config.providers", ALL, "references are resolved before a client sees them", told=False),
+    *_without_effect("bootstrap.controllers", ADMIN, "brokers are asked, not controllers"),
+    *_without_effect("max.poll.records", CONSUMER, "how much is read at a time follows mirror.transaction.max.bytes"),
+    *_without_effect(
+        "group.id group.instance.id group.protocol group.remote.assignor max.poll.interval.ms session.timeout.ms heartbeat.interval.ms "
+        "enable.auto.commit auto.commit.interval.ms partition.assignment.strategy exclude.internal.topics",
+        CONSUMER,
+        _GROUPLESS,
+    ),
+    *_without_effect(
+        "share.acquire.mode share.acknowledgement.mode internal.throw.on.fetch.stable.offset.unsupported", CONSUMER, _GROUPLESS
+    ),
+    *_without_effect("allow.auto.create.topics", CONSUMER, "reading never creates a topic"),
+    # Flow.per_topic reads it.
+    *_without_effect("auto.offset.reset", CONSUMER, "not the client reads it: it is the default of mirror.start", told=False),
+    *_without_effect("delivery.timeout.ms max.block.ms", PRODUCER, _BOUNDED),
+    *_without_effect("transaction.timeout.ms", PRODUCER, "the copy's transactions follow mirror.transaction.timeout.ms"),
+    *_without_effect("metadata.max.idle.ms", PRODUCER, "a run is short"),
+    *_without_effect(
+        "partitioner.class partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.ignore.keys",
+        PRODUCER,
+        "a record keeps the number of its source partition",
+    ),
+)
+
+CLIENT_PROPERTIES: Mapping[str, ClientProperty] = {prop.name: prop for prop in (*_MAPPED, *_REFUSED, *_IGNORED)}

@@ -1,0 +1,159 @@
+"""From the settings of a Java client to those of librdkafka.
+
+`security.protocol` and what hangs on it: with PLAINTEXT Java ignores `ssl.*` and `sasl.*`, and so do we.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_mirror.config.catalogue.values import parse_list
+from kafka_mirror.config.clients.airflow_connection import CONNECTION, ConnectionSettings, refuse_both, tune
+from kafka_mirror.config.clients.catalogue import CLIENT_KEYS, CLIENT_PROPERTIES, ClientProperty
+from kafka_mirror.config.clients.client_settings import MappedSettings
+from kafka_mirror.config.clients.sasl import sasl_settings
+from kafka_mirror.config.clients.security_catalogue import SECURITY_PROPERTIES
+from kafka_mirror.config.clients.tls import tls_settings
+from kafka_mirror.config.setting import Setting
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+# `admin.timeout.ms`, `consumer.poll.timeout.ms` and `<role>.override.*` belong to connectors; MM2 hands them to its clients all the same.
+_CONNECTORS_OWN = ("timeout.ms", "poll.timeout.ms")
+
+DEFAULT_CODEC = "lz4"
+"""Unless set: MM2 writes uncompressed by default, which would inflate a compressed source."""
+
+
+def security_settings(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str) -> None:
+    """Map `security.protocol`, `ssl.*` and `sasl.*` of a client of the cluster `alias`."""
+    setting = settings.get("security.protocol")
+    if setting is None:
+        return
+    if setting.unresolved:
+        return
+    protocol = setting.text.strip().upper()
+    if protocol not in PROTOCOLS:
+        mapped.refuse(setting, f"has to be one of {', '.join(PROTOCOLS)}")
+        return
+    mapped.put("security.protocol", protocol.lower(), setting)
+    tls, sasl = protocol.endswith("SSL"), protocol.startswith("SASL_")
+    if tls:
+        tls_settings(mapped, settings, alias)
+    if sasl:
+        sasl_settings(mapped, settings, alias)
+    for name, each in settings.items():
+        known = SECURITY_PROPERTIES.get(name)
+        if known and known.effect and ((tls and name.startswith("ssl.")) or (sasl and name.startswith("sasl."))):
+            mapped.without_effect[each.origin] = known.effect
+
+
+@dataclass(frozen=True)
+class Client:
+    """Which client of a flow it is. `files`: whether files that the settings name may be opened."""
+
+    flow: str
+    alias: str
+    side: str
+    role: str
+    transaction_timeout_ms: int = 60_000
+    files: bool = False
+
+
+def client_settings(settings: Mapping[str, Setting], client: Client, connection: ConnectionSettings | None = None) -> MappedSettings:
+    """librdkafka's settings for a client, by the Java settings that MM2 would give it. Never raises: problems are in the result.
+
+    `connection`: what the cluster's Airflow connection says, where the settings name one and it was asked for."""
+    mapped = MappedSettings(client.files)
+    if CONNECTION in settings:
+        refuse_both(mapped, settings)
+    if connection is not None:
+        settings = {**settings, **connection.java}
+        mapped.problems += connection.problems
+    if CONNECTION not in settings or connection is not None:
+        _bootstrap(mapped, settings.get("bootstrap.servers"), client.alias)
+    security_settings(mapped, settings, client.alias)
+    codec = settings["compression.type"].text.strip().lower() if "compression.type" in settings else DEFAULT_CODEC
+    for name, setting in settings.items():
+        known = CLIENT_PROPERTIES.get(name)
+        # Java has a level for each codec, librdkafka one for the codec in use.
+        other_codec = name.startswith("compression.") and name.endswith(".level") and name != f"compression.{codec}.level"
+        if known and client.role in known.roles and not other_codec:
+            _one(mapped, known, setting)
+    if connection is not None:
+        tune(mapped, connection, client.role)
+    _agree(mapped.settings, client)
+    _defaults(mapped.settings, client)
+    return mapped
+
+
+def is_known(name: str, role: str) -> bool:
+    """Whether Java's client of this role has a setting of this name (or MM2 hands it one that is not meant for it)."""
+    known = CLIENT_PROPERTIES.get(name)
+    return name in CLIENT_KEYS or name in _CONNECTORS_OWN or (known is not None and role in known.roles)
+
+
+def _one(mapped: MappedSettings, known: ClientProperty, setting: Setting) -> None:
+    if known.librdkafka:
+        mapped.take(known.librdkafka, setting, known.convert)
+    elif known.refuse and not setting.unresolved:
+        complaint = known.refuse.check(setting.text)
+        if complaint:
+            mapped.refuse(setting, complaint)
+    elif known.effect and known.told:
+        mapped.without_effect[setting.origin] = known.effect
+
+
+def _bootstrap(mapped: MappedSettings, setting: Setting | None, alias: str) -> None:
+    if setting is None:
+        mapped.refuse(f"{alias}.bootstrap.servers", "is missing; it has to say where the brokers of this cluster are: host:port, …")
+        return
+    mapped.take("bootstrap.servers", setting, _addresses)
+
+
+def _addresses(text: str) -> str:
+    addresses = parse_list(text)
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise ValueError("has to be a list of host:port")
+    if not addresses:
+        raise ValueError("is empty; it has to be a list of host:port")
+    return ",".join(addresses)
+
+
+def _agree(found: dict[str, Any], client: Client) -> None:
+    """Settings that librdkafka wants to agree with each other, where Java's client does not mind or adapts them itself."""
+    for least, most in (("reconnect.backoff.ms", "reconnect.backoff.max.ms"), ("retry.backoff.ms", "retry.backoff.max.ms")):
+        if most in found:
+            found.setdefault(least, min(100, found[most]))
+        if least in found:
+            found[most] = max(found.get(most, 0), found[least])
+    if "fetch.wait.max.ms" in found:
+        found["socket.timeout.ms"] = max(found.get("socket.timeout.ms", 60_000), found["fetch.wait.max.ms"] + 1_000)
+    if "fetch.max.bytes" in found:
+        # A limit of librdkafka's producers, which its consumers compare all the same.
+        found["message.max.bytes"] = min(found["fetch.max.bytes"], 1_000_000)
+    if client.role == "producer":
+        # No waiting may outlast the transaction that waits.
+        for name, longest in (("socket.timeout.ms", client.transaction_timeout_ms), ("linger.ms", client.transaction_timeout_ms // 4)):
+            if name in found:
+                found[name] = min(found[name], longest)
+
+
+def _defaults(found: dict[str, Any], client: Client) -> None:
+    # As in MM2: a connector's clients put theirs behind the configured one, the producer of the records takes it as it is, so that quotas
+    # can be set for it; not configured, each lane names its own.
+    if (client.side, client.role) != ("target", "producer"):
+        own = f"{client.flow}|mirror|{client.side}-{client.role}"
+        found["client.id"] = f"{found['client.id']}|{own}" if "client.id" in found else own
+    if client.role == "consumer":
+        # librdkafka's Python client insists on a group, but none is joined and no offset is committed to it.
+        found |= {"group.id": "mirror", "enable.auto.commit": False, "enable.auto.offset.store": False, "allow.auto.create.topics": False}
+        found.setdefault("isolation.level", "read_committed")
+        found.setdefault("check.crcs", True)
+    if client.role == "producer":
+        found |= {"acks": "all", "enable.idempotence": True}
+        found.setdefault("compression.type", DEFAULT_CODEC)
+        # How large a record may be is for the target's topic to say, not for this client.
+        found.setdefault("message.max.bytes", 100_000_000)

@@ -1,0 +1,56 @@
+"""What a flow's limits are where nobody set them.
+
+They follow its intervals: a mirror that copies once a day is not late after 15 minutes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from kafka_mirror.config.flow import Flow
+from kafka_mirror.config.heartbeats import seconds_between_beats
+
+LEAST_SECONDS = 900
+INTERVALS = 3
+"""How many missed intervals are no coincidence any more."""
+
+
+@dataclass(frozen=True)
+class DefaultLimit:
+    """A limit made from other properties: which ones, and the seconds between two of what is limited."""
+
+    made_from: tuple[str, ...]
+    interval: Callable[[Flow], float]
+
+    def seconds(self, flow: Flow) -> int:
+        """Returns the limit. Raises ConfigurationError if a property cannot be read."""
+        return max(LEAST_SECONDS, int(INTERVALS * self.interval(flow)))
+
+
+def _between_copies(flow: Flow) -> float:
+    return float(flow.value("mirror.copy.interval.seconds"))
+
+
+def _between_copies_or_beats(flow: Flow) -> float:
+    return max(_between_copies(flow), seconds_between_beats(flow))
+
+
+BY_COPIES = DefaultLimit(("mirror.copy.interval.seconds",), _between_copies)
+BY_BEATS = DefaultLimit(
+    ("mirror.copy.interval.seconds", "emit.heartbeats.interval.seconds", "mirror.heartbeats.trigger"), _between_copies_or_beats
+)
+
+DEFAULT_LIMITS: Mapping[str, DefaultLimit] = {
+    "mirror.deadline.lag.seconds": BY_COPIES,
+    "mirror.deadline.progress.seconds": BY_COPIES,
+    "mirror.deadline.copy.seconds": BY_COPIES,
+    "mirror.deadline.heartbeats.seconds": BY_BEATS,
+}
+"""By property; the other limits have defaults of their own in the catalogue."""
+
+
+def lag_seconds(flow: Flow) -> int | None:
+    """For how long a record may wait on the source before people are told; None: for ever."""
+    allowed: int | None = flow.value("mirror.deadline.lag.seconds")
+    if allowed is None:
+        return BY_COPIES.seconds(flow)
+    return None if allowed < 0 else allowed

@@ -1,0 +1,99 @@
+"""The handbook's tables of properties and client settings, made from the catalogue so that they cannot differ from it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from kafka_mirror.config.catalogue import CATALOGUE, OF_THE_FILE
+from kafka_mirror.config.catalogue.connect import WORKER_NAMES
+from kafka_mirror.config.catalogue.property import Property
+from kafka_mirror.config.clients.catalogue import ALL, CLIENT_PROPERTIES, ClientProperty
+from kafka_mirror.config.clients.security_catalogue import SECURITY_PROPERTIES
+
+_TITLES = {"mirror": "The mirror's own (`mirror.*`)"}
+
+
+def markdown_table() -> str:
+    """What becomes of each property, each in one place: honoured, one table a group, our own first, in the order of the catalogue; refused;
+    without effect."""
+    parts = []
+    known = (*CATALOGUE.values(), *OF_THE_FILE.values())
+    for group in dict.fromkeys(prop.group for prop in known):
+        members = [prop for prop in known if prop.group == group and not prop.effect and not prop.refused]
+        parts.append("\n".join(_group(_TITLES.get(group, group[0].upper() + group[1:]), members)))
+    lines = [
+        "### Refused, unless it says what is done anyway",
+        "",
+        "| property | type | possible | meaning | because |",
+        "|---|---|---|---|---|",
+    ]
+    refused = [prop for prop in known if prop.refused]
+    lines += [
+        f"| {_anchored(prop.name)} | {prop.type} | {_default(prop) or 'empty'} | {_cell(prop.doc)} | {_cell(prop.refused)} |"
+        for prop in refused
+    ]
+    lines += ["", "### Accepted, without effect in batch (with a notice)", "", "| properties | because |", "|---|---|"]
+    worker = dict.fromkeys(sorted(WORKER_NAMES - set(OF_THE_FILE) - set(CATALOGUE)), "there is no Connect worker")
+    reasons = {prop.name: prop.effect for prop in known if prop.effect} | worker
+    lines += _by_reason(reasons, _anchored)
+    return "\n\n".join([*parts, "\n".join(lines)]) + "\n"
+
+
+def markdown_client_table() -> str:
+    """What becomes of each setting of a Java client: three lists, each setting in one of them."""
+    known = (*CLIENT_PROPERTIES.values(), *SECURITY_PROPERTIES.values())
+    mapped, refused, ignored = ([prop for prop in known if prop.becomes == list_] for list_ in ("mapped", "refused", "without effect"))
+    lines = ["## Mapped to librdkafka (and `bootstrap.servers`)", "", "| Java client setting | clients | librdkafka |", "|---|---|---|"]
+    lines += [f"| `{prop.name}` | {_roles(prop)} | {_code(prop.librdkafka)} |" for prop in mapped]
+    lines += ["", "## Refused, because bytes or guarantees would change", ""]
+    lines += ["| Java client setting | clients | possible values |", "|---|---|---|"]
+    lines += [f"| `{prop.name}` | {_roles(prop)} | {_cell(prop.refuse.text) or 'none'} |" for prop in refused if prop.refuse]
+    lines += ["", "## Accepted, without effect in batch", "", "| Java client settings | because |", "|---|---|"]
+    lines += _by_reason({prop.name: prop.effect for prop in ignored})
+    return "\n".join(lines) + "\n"
+
+
+def _anchored(name: str) -> str:
+    """The name of a property, with an anchor that is called as it is: `configuration.md#mirror.lanes`."""
+    return f'<a id="{name}"></a>`{name}`'
+
+
+def _by_reason(reasons: Mapping[str, str], written: Callable[[str], str] = "`{}`".format) -> list[str]:
+    """A row for each reason, with the names that have it."""
+    return [
+        f"| {', '.join(written(name) for name, why in reasons.items() if why == reason)} | {_cell(reason)} |"
+        for reason in dict.fromkeys(reasons.values())
+    ]
+
+
+def _roles(known: ClientProperty) -> str:
+    return "all" if known.roles == ALL else ", ".join(sorted(known.roles))
+
+
+def _code(names: str) -> str:
+    return ", ".join(f"`{name}`" for name in names.split(", "))
+
+
+def _group(title: str, members: Iterable[Property]) -> Iterator[str]:
+    yield f"### {title}"
+    yield ""
+    yield "| property | type | default | allowed | meaning |"
+    yield "|---|---|---|---|---|"
+    for prop in members:
+        allowed = _cell(prop.valid.text if prop.valid else "")
+        yield f"| {_anchored(prop.name)} | {prop.type} | {_default(prop)} | {allowed} | {_cell(prop.doc)} |"
+
+
+def _default(definition: Property) -> str:
+    if definition.default_from:
+        return f"that of `{definition.default_from}`"
+    value: Any = definition.default
+    if value is None or value in ("", ()):
+        return ""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{_cell(', '.join(value) if isinstance(value, tuple) else str(value))}`"
+
+
+def _cell(text: str) -> str:
+    # A bare < would begin an HTML tag, which vanishes from the page.
+    return text.replace("|", "\\|").replace("<", "&lt;")

@@ -1,0 +1,115 @@
+"""A flow's configuration as a person may see it: with the key that each value came from, and without any secret."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_mirror.config.catalogue import CATALOGUE
+from kafka_mirror.config.catalogue.per_topic import EARLIEST
+from kafka_mirror.config.clients.mapping import client_settings
+from kafka_mirror.config.deadlines import DEFAULT_LIMITS, INTERVALS, LEAST_SECONDS, DefaultLimit
+from kafka_mirror.config.flow import Flow, Role, Side
+from kafka_mirror.config.references import has_reference
+from kafka_mirror.config.setting import DEFAULT, Setting, is_secret
+from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.logins.source import PROPERTIES
+
+HIDDEN = "(hidden)"
+_DEFAULT = "default"
+_START = "mirror.start"
+_SECRETS = ("ssl.key.pem", "sasl.username", "sasl.password", "sasl.oauthbearer.client.secret", PROPERTIES)
+
+
+@dataclass(frozen=True)
+class EffectiveValue:
+    """A value, typed (a reference stands as it was written), and where it is from: the user's key, or `default`."""
+
+    value: Any
+    origin: str
+    default: Any = field(default=None, compare=False)
+    """What the value is where nobody sets it, as far as that is known."""
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the user set it."""
+        return not self.origin.startswith(_DEFAULT)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the user set it to something else than the default."""
+        return self.is_set and self.value != self.default
+
+
+def shown_properties(flow: Flow) -> dict[str, EffectiveValue]:
+    """Every property of the catalogue, our own first. Left out are those of Kafka Connect that have no value and no effect either."""
+    shown = {name: _shown(flow, name) for name in CATALOGUE}
+    return {name: value for name, value in shown.items() if value.value is not None}
+
+
+def shown_client(flow: Flow, side: Side, role: Role) -> dict[str, EffectiveValue]:
+    """The settings that a librdkafka client of the flow gets.
+
+    Shown is what comes out of settings that hold neither secrets nor references; of the rest the name is given (and a reference as it was
+    written), as far as it is known without a readable secret. Of certificates only their number is given.
+    """
+    settings = flow.java_settings(side, role)
+    try:
+        mapped = flow.mapped_client(side, role)
+    except ConfigurationError:
+        without_references = {name: each for name, each in settings.items() if not has_reference(each.text)}
+        mapped = client_settings(without_references, flow.as_client(side, role, files=True))
+    written = {setting.origin: setting.text for setting in settings.values()}
+    return {name: _of_client(name, value, mapped.origins.get(name, ()), written) for name, value in sorted(mapped.settings.items())}
+
+
+def _of_client(name: str, value: Any, made_from: tuple[Setting, ...], written: Mapping[str, str]) -> EffectiveValue:
+    origin = ", ".join(each.origin for each in made_from) or _DEFAULT
+    if name in _SECRETS or any(is_secret(each.origin) for each in made_from):
+        return EffectiveValue(HIDDEN, origin)
+    if any(each.hidden and each.origin not in written for each in made_from):  # out of an Airflow connection, which stands for the cluster
+        return EffectiveValue(HIDDEN, origin)
+    if any(has_reference(written.get(each.origin, "")) for each in made_from):
+        return EffectiveValue(written[made_from[0].origin] if len(made_from) == 1 else HIDDEN, origin)
+    if name.endswith(".pem"):
+        return EffectiveValue(f"({str(value).count('-----BEGIN CERTIFICATE-----')} certificates)", origin)
+    return EffectiveValue(value, origin)
+
+
+def _shown(flow: Flow, name: str) -> EffectiveValue:
+    definition, setting = CATALOGUE[name], flow.connector.get(name)
+    without = _default(flow, name)
+    if setting is None:
+        return without
+    origin = _DEFAULT if setting.origin == DEFAULT else setting.origin
+    if is_secret(name) or is_secret(setting.origin):
+        return EffectiveValue(HIDDEN, origin)
+    value = setting.text if has_reference(setting.text) else definition.parse(setting.text)
+    return EffectiveValue(value, origin, without.value)
+
+
+def _default(flow: Flow, name: str) -> EffectiveValue:
+    """What holds where nobody sets the property: it may follow from others."""
+    definition = CATALOGUE[name]
+    if name == _START:
+        return _start(flow)
+    if name in DEFAULT_LIMITS:
+        return _limit(flow, DEFAULT_LIMITS[name])
+    if definition.default_from:
+        return EffectiveValue(_shown(flow, definition.default_from).value, f"{_DEFAULT}: {definition.default_from}")
+    return EffectiveValue(definition.default, _DEFAULT)
+
+
+def _start(flow: Flow) -> EffectiveValue:
+    """Where a partition begins that is first seen: as the source consumer's `auto.offset.reset` says."""
+    setting = flow.java_settings("source", "consumer").get("auto.offset.reset")
+    if setting is None:
+        return EffectiveValue((EARLIEST.kind,), _DEFAULT)
+    return EffectiveValue((setting.text,), f"{_DEFAULT}: {setting.origin}")
+
+
+def _limit(flow: Flow, default: DefaultLimit) -> EffectiveValue:
+    """The limit in seconds; where a reference has to be resolved for it, how it is made."""
+    origin = f"{_DEFAULT}: {default.made_from[0]}"
+    if any(has_reference(flow.connector[name].text) for name in default.made_from if name in flow.connector):
+        return EffectiveValue(f"{INTERVALS} intervals, at least {LEAST_SECONDS}", origin)
+    return EffectiveValue(default.seconds(flow), origin)

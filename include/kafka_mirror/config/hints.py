@@ -1,0 +1,115 @@
+"""What a flow may say and hardly means: taken as MirrorMaker 2 takes it, and told."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+from kafka_mirror.config.catalogue import CATALOGUE
+from kafka_mirror.config.exposure import exposures
+from kafka_mirror.config.flow import CLIENTS, Flow
+from kafka_mirror.config.patterns import compile_pattern
+from kafka_mirror.config.references import has_reference
+from kafka_mirror.config.setting import is_secret
+from kafka_mirror.errors import Problem
+
+_LITERAL = re.compile(r"(?:[A-Za-z0-9._-]|\\[.-])+")
+_ODD_IN_NAMES = re.compile(r"[\"'\x00-\x1f]")
+_OF_ANY_TEXT = ("groups", "groups.exclude", "mirror.schemas.subjects")
+
+
+_REMARK = re.compile(r"[ \t][#!]( |\w)")
+_BARE_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_HEARTBEATS = "heartbeats"
+
+
+def with_likely_cause(problem: Problem) -> Problem:
+    """The same, with what is likely behind it: a remark behind a value, or a reference without a provider."""
+    value = problem.value or ""
+    if bare := _BARE_REFERENCE.search(value):
+        return replace(problem, message=f"{problem.message}. A reference to the environment is ${{env:{bare[1]}}}")
+    if _REMARK.search(value):
+        return replace(problem, message=f"{problem.message}. A remark stands on a line of its own: behind a value, '#' belongs to it")
+    return problem
+
+
+def hints(flow: Flow) -> Iterator[str]:
+    """Sentences without file and line, about properties that are valid by themselves."""
+    yield from _bare_references(flow)
+    yield from _decided_by_the_policy(flow)
+    yield from _odd_patterns(flow)
+    yield from _lost_defaults(flow)
+    yield from exposures(flow)
+
+
+def _bare_references(flow: Flow) -> Iterator[str]:
+    """`${NAME}` is no reference, in a password as little as in an address."""
+    clients = [setting for side, role in CLIENTS for setting in flow.java_settings(side, role).values()]
+    settings = {setting.origin: setting for setting in (*flow.connector.values(), *clients)}
+    for origin, setting in settings.items():
+        if bare := _BARE_REFERENCE.search(setting.text):
+            written, meant = ("${…}", "${env:…}") if is_secret(origin) else (bare[0], f"${{env:{bare[1]}}}")
+            yield f"{origin}: {written} is taken as it stands, in MirrorMaker 2 too; a reference to the environment is {meant}."
+
+
+def _decided_by_the_policy(flow: Flow) -> Iterator[str]:
+    """Topics that the lists spell out, and about which the lists do not decide: internal ones, and heartbeats."""
+    for topic in _spelled_out(flow, "topics"):
+        if topic.startswith(("__", ".")) or (topic.startswith("mm2") and topic.endswith("internal")):
+            yield f"topics names '{topic}', which is never mirrored, by MirrorMaker 2 neither: it counts as internal by its name."
+    if flow.properties.get("heartbeats.replication.enabled", "true").strip().lower() != "true":
+        return
+    separator = flow.properties.get("replication.policy.separator", ".")
+    for topic in _spelled_out(flow, "topics.exclude"):
+        if topic == _HEARTBEATS or topic.endswith(separator + _HEARTBEATS):
+            yield (
+                f"topics.exclude names '{topic}', which is mirrored all the same, by MirrorMaker 2 too: by its name it holds heartbeats, "
+                "about which heartbeats.replication.enabled decides."
+            )
+
+
+def _spelled_out(flow: Flow, name: str) -> list[str]:
+    """The members of a list that are written like names."""
+    return [member.replace("\\", "") for member in _members(flow, name) if _LITERAL.fullmatch(member)]
+
+
+def _members(flow: Flow, name: str) -> list[str]:
+    """The members of a list that the flow spells out. None of one that cannot be read: that is an error of the flow, and no hint."""
+    setting = flow.connector.get(name)
+    if setting is None or has_reference(setting.text):
+        return []
+    with suppress(ValueError):
+        return [*CATALOGUE[name].parse(setting.text)]
+    return []
+
+
+def _odd_patterns(flow: Flow) -> Iterator[str]:
+    """Group ids and subjects may hold quotes and control characters; nobody calls them so on purpose."""
+    from kafka_mirror.policy.possible_names import printable
+
+    for name in _OF_ANY_TEXT:
+        odd = next((member for member in _members(flow, name) if _ODD_IN_NAMES.search(member)), None)
+        if odd is not None:
+            yield (
+                f"{flow.connector[name].origin}: the quotes and control characters of '{printable(odd)}' belong to the name. Write a list "
+                r"without quotes, and \\ for one backslash."
+            )
+
+
+def _lost_defaults(flow: Flow) -> Iterator[str]:
+    """A list of configs that are not copied takes the place of the default one, and whoever wanted to add to it does not hear of that."""
+    name = "config.properties.exclude"
+    members, default = _members(flow, name), CATALOGUE[name].default
+    if not members:
+        return
+    try:
+        excluded = compile_pattern("|".join(members))
+    except ValueError:  # an error of the flow, and no hint
+        return
+    lost = [member for member in default if not excluded.matches(member)]
+    if lost:
+        yield (
+            f"{flow.connector[name].origin} takes the place of the default list: {', '.join(lost)} "
+            f"{'are' if len(lost) > 1 else 'is'} copied to remote topics now, as in MirrorMaker 2. If you only meant to add to it, write "
+            "them into the line too."
+        )

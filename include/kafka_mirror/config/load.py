@@ -1,0 +1,226 @@
+"""Reading `mm2.properties`: files in, flows out."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kafka_mirror.config import inheritance
+from kafka_mirror.config.catalogue import OF_THE_FILE, TOP_LEVEL
+from kafka_mirror.config.cross_flow import circle_notices, flows_leading_back, idle_ways_back, renamed_circles
+from kafka_mirror.config.file import ClusterPair, ConfigurationFile, beating_pairs, enabled_pairs, located, place, read
+from kafka_mirror.config.flow import Configuration, Flow, FlowName, InvalidFlow
+from kafka_mirror.config.unknown_keys import UnknownKey, unknown_keys
+from kafka_mirror.config.validate import validate, validate_heartbeat_pair
+from kafka_mirror.errors import ConfigurationError, ConfigurationMissing, Problem
+
+CONFIG_VARIABLE, CONFIG_OPTION = "MIRROR_CONFIG", "--config"
+"""The two ways to name the files: the environment variable, and the option of the command line."""
+
+
+def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None = None) -> Configuration:
+    """The configuration of one or more files; without `paths` those of MIRROR_CONFIG (comma-separated).
+
+    A flow that cannot be used is in `invalid` with everything that is wrong with it, a file that cannot be read or has no clusters in
+    `unreadable`; the others live on. Raises ConfigurationError only if that leaves no file at all, ConfigurationMissing if none is named.
+    Nothing is resolved but `clusters` and `…enabled`; `environ` stands in for the process's environment.
+    """
+    named = _configured(environ) if paths is None else paths
+    files, unreadable = _read(named, environ, CONFIG_VARIABLE if paths is None else CONFIG_OPTION)
+    found: dict[str, _Found] = {}
+    notices: list[str] = []
+    for file in files:
+        pairs, told = enabled_pairs(file)
+        unknown = list(unknown_keys(file.raw, file.clusters))
+        notices += [*(f"{file.path}: {each}" for each in told), *_file_notices(file, pairs, unknown)]
+        for pair in pairs:
+            each = found.setdefault(FlowName(pair.source, pair.target).name, _Found(FlowName(pair.source, pair.target)))
+            each.files.append(file)
+            _add(each, file, pair, unknown)
+    beating = _beating(files, found, notices)
+    _between_flows(list(found.values()))
+    if not found and not unreadable:
+        notices.append("No flow is enabled: set '<source>-><target>.enabled = true', with two aliases of clusters.")
+    invalid = _invalid([each for each in found.values() if each.problems])
+    invalid_beating = _invalid([each for each in beating.values() if each.problems], taken=[each.name for each in found.values()])
+    good, good_beating = (tuple(replace(flow, files=tuple(map(str, named))) for flow in _good(pairs)) for pairs in (found, beating))
+    return Configuration(_with_others(good), invalid, tuple(notices), tuple(unreadable), good_beating, invalid_beating)
+
+
+@dataclass
+class _Found:
+    """An enabled flow, or a pair that only beats, while it is judged."""
+
+    name: FlowName
+    files: list[ConfigurationFile] = field(default_factory=list)
+    flow: Flow | None = None
+    problems: dict[Problem, None] = field(default_factory=dict)
+
+    @property
+    def paths(self) -> list[str]:
+        return [file.path for file in self.files]
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """Notes problems of the file that was added last."""
+        self.problems |= dict.fromkeys(located(problems, self.files[-1].path, self.files[-1].lines))
+
+    def refuse(self, key: str, why: str) -> None:
+        self.add([Problem(key, why)])
+
+
+def _read(
+    paths: Sequence[Path], environ: Mapping[str, str] | None, named_by: str
+) -> tuple[list[ConfigurationFile], list[ConfigurationError]]:
+    if not paths:
+        raise ConfigurationMissing(CONFIG_VARIABLE, CONFIG_OPTION)
+    files: list[ConfigurationFile] = []
+    unreadable: list[ConfigurationError] = []
+    for path in paths:
+        try:
+            files.append(read(path, environ, named_by))
+        except ConfigurationError as error:
+            unreadable.append(error)
+    if not files:
+        raise together(unreadable)
+    return files, unreadable
+
+
+def together(errors: Sequence[ConfigurationError]) -> ConfigurationError:
+    """Returns one error with the problems of all; a single error is returned as it is."""
+    if len(errors) == 1:
+        return errors[0]
+    problems = [each if each.file else replace(each, file=error.file) for error in errors for each in error.problems]
+    return ConfigurationError(list(dict.fromkeys(problems)))
+
+
+def _configured(environ: Mapping[str, str] | None) -> list[Path]:
+    return paths_of((os.environ if environ is None else environ).get(CONFIG_VARIABLE, ""))
+
+
+def paths_of(listed: str) -> list[Path]:
+    """The files of a comma-separated list."""
+    return [Path(part.strip()) for part in listed.split(",") if part.strip()]
+
+
+def load_again(flow: Flow) -> Configuration:
+    """The configuration that a flow is of, as its files are now. Raises as `load`."""
+    return load([Path(file) for file in flow.files])
+
+
+def _add(found: _Found, file: ConfigurationFile, pair: ClusterPair, unknown: Iterable[UnknownKey]) -> None:
+    found.add(pair.problems)
+    if pair.problems:
+        return
+    flow = _flow(file, pair)
+    judged = validate(flow, [each for each in unknown if each.cluster in ("", pair.source, pair.target) and each.flow in ("", flow.name)])
+    found.add(judged.problems)
+    found.flow = replace(flow, notices=judged.notices)
+
+
+def _beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Found], notices: list[str]) -> dict[str, _Found]:
+    """The pairs that are no enabled flows and beat all the same. Where several files have one, the first says how; it is one pair."""
+    found: dict[str, _Found] = {}
+    ids = {each.name.airflow_name for each in enabled.values()}
+    for file in files:
+        pairs, told = beating_pairs(file)
+        notices += [f"{file.path}: {each}" for each in told]
+        for pair in pairs:
+            each = _Found(FlowName(pair.source, pair.target), [file])
+            each.add(pair.problems)
+            if each.name.name in enabled or each.name.name in found:
+                continue
+            found[each.name.name] = each
+            each.flow = _flow(file, pair)
+            judged = validate_heartbeat_pair(each.flow)
+            each.add(judged.problems)
+            each.flow = replace(each.flow, notices=judged.notices)
+            if each.name.airflow_name in ids:
+                each.refuse("clusters", f"the id of its DAG ({each.name.dag_id('heartbeats')}) is that of another pair; rename an alias")
+            ids.add(each.name.airflow_name)
+    return found
+
+
+def _flow(file: ConfigurationFile, pair: ClusterPair) -> Flow:
+    connector = inheritance.connector_properties(file.raw, pair.source, pair.target, TOP_LEVEL)
+    worker = inheritance.worker_properties(file.raw, pair.source, pair.target)
+    return Flow(
+        pair.source, pair.target, connector, worker, file.references, file=file.path, lines=file.lines, clusters=tuple(file.clusters)
+    )
+
+
+def _good(found: Mapping[str, _Found]) -> tuple[Flow, ...]:
+    return tuple(each.flow for each in found.values() if each.flow and not each.problems)
+
+
+def _with_others(flows: tuple[Flow, ...]) -> tuple[Flow, ...]:
+    """The flows with the others that each of them asks."""
+    known = {(flow.source, flow.target): flow for flow in flows}
+    paired = tuple(replace(flow, opposite=known.get((flow.target, flow.source))) for flow in flows)
+    leading_back = flows_leading_back(paired)
+    return tuple(replace(flow, leading_back=leading_back[flow.name]) for flow in paired)
+
+
+def _file_notices(file: ConfigurationFile, pairs: Iterable[ClusterPair], unknown: Iterable[UnknownKey]) -> list[str]:
+    """What is to be said of keys that belong to no flow alone; those of a flow are told with the flow."""
+    told = {f"{pair.source}->{pair.target}" for pair in pairs}
+    told |= {f"{source}->{target}" for source in file.clusters for target in file.clusters}
+    drivers = ", ".join(key for key in file.raw if key in OF_THE_FILE and OF_THE_FILE[key].effect)
+    without_effect = f"{file.path}: {drivers}: no effect here, because there is no Connect worker and no REST server."
+    strange = [each for each in unknown if not each.is_own and each.flow not in told]
+    twice = [
+        f"{place(key, file.path, file.lines)}: {key} stands in line {' and '.join(map(str, lines))} too; the last one counts."
+        for key, lines in file.repeated.items()
+    ]
+    found = [*twice, *(f"{place(each.key, file.path, file.lines)}: {each.key} {each.message}." for each in strange)]
+    return [without_effect, *found] if drivers else found
+
+
+def _between_flows(found: Sequence[_Found]) -> None:
+    """What only shows when all flows are seen together."""
+    for each in found:
+        key = f"{each.name.name}.enabled"
+        if len(each.paths) > 1:
+            each.refuse(key, f"the flow is defined {len(each.paths)} times, in {' and in '.join(each.paths)}; keep one")
+        same = [other.name.name for other in found if other.name.airflow_name == each.name.airflow_name and other is not each]
+        if same:
+            ids = f"{each.name.airflow_name}.…"
+            each.refuse(key, f"its DAGs would have the same ids ({ids}) as those of {' and '.join(same)}; rename an alias")
+    for one, other, notice in list(circle_notices([each.flow for each in found if each.flow and not each.problems])):
+        for each in found:
+            if each.flow in (one, other):
+                each.flow = replace(each.flow, notices=(*each.flow.notices, notice))
+    _refuse_circles(found)
+    _refuse_idle_ways_back(found)
+
+
+def _refuse_idle_ways_back(found: Sequence[_Found]) -> None:
+    """Two flows that wait for each other's cutovers. One that is wrong already is told its own problems first."""
+    idle = idle_ways_back([each.flow for each in found if each.flow and not each.problems])
+    for each in found:
+        if each.flow and each.name.name in idle:
+            step = "set it for the one alone that brings moved topics back"
+            each.refuse(each.flow.connector["mirror.way.back"].origin, f"{idle[each.name.name]}; {step}")
+
+
+def _refuse_circles(found: Sequence[_Found]) -> None:
+    """Flows that give topics other names on a circle of flows that keep them."""
+    renamed = renamed_circles([each.flow for each in found if each.flow and not each.problems])
+    for each in found:
+        if each.flow and each.name.name in renamed:
+            each.refuse(
+                each.flow.connector["mirror.rename"].origin,
+                f"{renamed[each.name.name]}; rename in flows alone from which no way of flows that keep names leads back, or use the "
+                "DefaultReplicationPolicy",
+            )
+
+
+def _invalid(found: Sequence[_Found], taken: Sequence[FlowName] = ()) -> tuple[InvalidFlow, ...]:
+    """`taken`: the names of others whose ids they must not share."""
+    made = []
+    names = [*taken, *(each.name for each in found)]
+    for number, each in enumerate(found):
+        error = ConfigurationError(list(each.problems), file=" and ".join(dict.fromkeys(each.paths)), flow=each.name.name)
+        namesake = sum(other.airflow_name == each.name.airflow_name for other in names[: len(taken) + number])
+        notices = each.flow.notices if each.flow else ()
+        made.append(InvalidFlow(each.name.source, each.name.target, error, each.flow, notices, namesake))
+    return tuple(made)

@@ -1,0 +1,78 @@
+"""Moves a lane's records, over connections of its own to both clusters."""
+
+import gc
+import time
+from collections.abc import Sequence
+
+from kafka_mirror.copy.batches.source import BatchSource
+from kafka_mirror.copy.batches.target import BatchProducer
+from kafka_mirror.copy.engine import NothingRead, PartitionAssignment, PartitionProgress, TransactionLimits
+from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.kafka.broker_pool import receive
+
+_POLL_SECONDS = 0.02
+_WAITING_BYTES = 4 * 1024 * 1024
+
+
+class BatchEngine:
+    """Copies batch by batch. Opening it fences the lane; the source is connected with the first work."""
+
+    def __init__(self, task: LaneTask, max_batch_bytes: int) -> None:
+        self._source = BatchSource(task)
+        try:
+            self._target = BatchProducer(task, max_batch_bytes)
+        except BaseException:
+            self._source.close()
+            raise
+        self._pools = (self._target.pool, self._source.pool)
+        self._silence_seconds = task.request_seconds
+
+    def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
+        """See `Engine.copy`."""
+        # The collector would look at thousands of batches and records again and again, and none of them is in a cycle.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return self._copy(work, limits)
+        finally:
+            if collecting:
+                gc.enable()
+
+    def _copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
+        started = time.monotonic()
+        partitions = self._source.assign(work)
+        self._target.begin(partitions)
+        taken = 0
+        while self._source.has_work() and taken < limits.bytes and not self._time_is_up(limits, started):
+            # What waits to be sent is bounded: a slow target makes nothing pile up here.
+            if taken - self._target.bytes <= _WAITING_BYTES // 2:
+                taken += self._source.hand_over(min(limits.bytes - taken, _WAITING_BYTES - (taken - self._target.bytes)))
+            self._source.fetch()
+            self._target.send(partitions)
+            if taken < limits.bytes and self._source.has_work():
+                receive(self._pools, _POLL_SECONDS)
+        for partition in partitions:
+            partition.flush()
+        while not all(partition.is_done for partition in partitions):
+            self._target.send(partitions)
+            receive(self._pools, _POLL_SECONDS)
+        if not any(partition.moved() for partition in partitions):
+            raise NothingRead([partition.work.source for partition in partitions], time.monotonic() - started)
+        return [partition.progress() for partition in partitions if partition.moved()]
+
+    def _time_is_up(self, limits: TransactionLimits, started: float) -> bool:
+        age = self._target.age if self._target.bytes else None
+        return limits.time_is_up(age, time.monotonic() - max(started, self._source.heard_at), self._silence_seconds)
+
+    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
+        """See `Engine.record`."""
+        return self._target.record(topic, partition, entries)
+
+    def commit(self) -> None:
+        """See `Engine.commit`."""
+        self._target.commit()
+
+    def close(self) -> None:
+        """See `Engine.close`."""
+        self._source.close()
+        self._target.close()

@@ -1,0 +1,227 @@
+"""A run that follows: lanes copy by a plan and go on, and where something was decided or is new, the run plans anew.
+
+It runs where Spark is already there: in the driver of the job, or in the process with a session of a Spark Connect server, or that copies
+itself. Before anything is to be copied it only waits, and holds no Spark. Seconds and bytes are those of the whole run.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+
+from kafka_mirror.config import Flow, load_again
+from kafka_mirror.config.policies import replication_policy
+from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult
+from kafka_mirror.copy.publish import synced_meanwhile
+from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.errors import ErrorReport, MirrorError, unexpected
+from kafka_mirror.errors.words import count_text
+from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.plan.discovery import Discovery, known_topics
+from kafka_mirror.plan.model import Plan
+from kafka_mirror.plan.run import PlanContext, plan_context
+from kafka_mirror.sync.flow_clusters import clusters
+
+Copy = Callable[[Flow, Plan, int], Sequence[LaneResult]]
+"""Copies by a plan and follows. The number is how many bytes the run has left; -1: no limit."""
+Wait = Callable[[float], bool]
+"""Waits for this many seconds. False, at once: the run is told to stop."""
+Ends = dict[TopicPartition, int]
+
+_SHORTEST_RUN_SECONDS = 10
+_SECONDS_WORTH_A_PLAN = 2.0
+
+log = logging.getLogger(__name__)
+
+
+def due_time(flow: Flow, begun: float) -> float:
+    """When a run ends whose copy began at this moment, in seconds since the epoch, from which Airflow counts intervals too: when the next
+    run is due, or its own seconds are over. By the monotonic clock of this process."""
+    interval, longest = flow.value("mirror.copy.interval.seconds"), flow.value("mirror.run.max.seconds")
+    until_next = interval - begun % interval
+    if until_next < _SHORTEST_RUN_SECONDS:
+        until_next += interval
+    return float(time.monotonic() - (time.time() - begun) + min(until_next, longest))
+
+
+def plan_anew(flow: Flow, by_person: bool, follow_for: float) -> tuple[Flow, PlanContext]:
+    """The flow as it is configured now, and its plan. Raises what both raise."""
+    flow = load_again(flow).flow(flow.name)
+    return flow, plan_context(flow, by_person=by_person, follow_for=follow_for)
+
+
+@contextmanager
+def watch_idle(flow: Flow, plan: Plan, ends_told: Ends) -> Iterator[Callable[[], bool]]:
+    """Gives a function that asks whether anything changed since a plan without work: the ends of its partitions, the decisions, the topics
+    of the source. An end that it has told of, which is in `ends_told` then, is no change once more. Raises what the clusters answer."""
+    ends = {planned.topic_partition: planned.end for planned in plan.ranges}
+    control = TopicPartition(replication_policy(flow).control_topic(flow.source), 0)
+    discovery = Discovery(known_topics(flow, plan.source_topics))
+    with clusters(flow) as (source, target):
+
+        def has_changed() -> bool:
+            """Asks each leader once."""
+            now = source.ends(ends, {}, flow.reads_committed)
+            moved = {tp: end.offset for tp, end in now.items() if end.offset not in (ends[tp], ends_told.get(tp))}
+            ends_told.update(moved)
+            decided = target.offsets([control], "latest", committed=True).get(control, 0) > plan.control_end
+            return decided or bool(moved) or discovery.has_news(source)
+
+        yield has_changed
+
+
+class Following:
+    """One try of a run. `result` is what came of it so far; a try that goes on after an earlier one begins with that."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        result: RunResult,
+        run: str,
+        due: float,
+        wait: Wait,
+        *,
+        plan: Plan | None = None,
+        anew: Callable[[Flow, bool, float], tuple[Flow, PlanContext]] | None = None,
+        watch: Callable[[Flow, Plan, Ends], AbstractContextManager[Callable[[], bool]]] | None = None,
+        sync: Callable[[Flow, Plan], AbstractContextManager[None]] | None = None,
+        keep: Callable[[RunResult], None] = lambda _result: None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`due`: when it ends, by `now`. `plan` is what it copies first; None: it plans. `keep` is called before and after each copy, with
+        what would be known if this process ended then."""
+        self.flow = flow
+        self.plan = plan
+        self.result = result
+        self.due = due
+        self._run = run
+        self._wait = wait
+        self._anew = anew or plan_anew
+        self._watch = watch or watch_idle
+        self._sync = sync or synced_meanwhile
+        self._keep = keep
+        self._now = now
+        self._bytes_before = result.bytes
+        self._ends_told: Ends = {}
+
+    def await_work(self) -> bool:
+        """Waits until a plan has work, which is left to the caller. False: the run ended before, or planning failed."""
+        while self.plan is None or self.plan.is_idle:
+            if not (self.plan is None or self._await_change(self.plan)) or not self._plans():
+                return False
+        return True
+
+    def run(self, copy: Copy) -> RunResult:
+        """Copies and follows to the end of the run. What fails is in the result and ends it; what was copied before stays there."""
+        while (self.plan is not None and self.plan.ranges) or self.await_work():
+            if not self._copied(copy) or not self._plans():
+                break
+        return self.result
+
+    def followed_by(self, job: Callable[[Flow, Plan], RunResult]) -> RunResult:
+        """Leaves the work that there is to a job that runs to the end itself."""
+        if self.plan is not None:
+            try:
+                self.result = self.result.then(job(self.flow, self.plan))
+            except Exception as failure:  # noqa: BLE001 — it is reported, and judged by the ledger
+                self._failed(self.plan, failure)
+        return self.result
+
+    def _await_change(self, plan: Plan) -> bool:
+        try:
+            with self._watch(self.flow, plan, self._ends_told) as has_changed:
+                while self._wait(min(every(self.flow), max(self.due - self._now(), 0.0))):
+                    if self._now() >= self.due:
+                        return self._ends("its time is over")
+                    if has_changed():
+                        return True
+        except Exception as failure:  # noqa: BLE001 — it is reported, and the run is red
+            self.result = replace(self.result, failure=_report(failure, "Waiting for something to copy"))
+            return self._ends("it could not be asked whether there is anything to copy")
+        return self._ends("it was told to stop")
+
+    def _plans(self) -> bool:
+        """Makes the next plan. False: there is none."""
+        seconds = self.due - self._now()
+        if not self._wait(0):
+            return self._ends("it was told to stop")
+        if self.plan is not None and (seconds < _SECONDS_WORTH_A_PLAN or self._bytes_left() == 0):
+            return self._ends("its time is over" if seconds < _SECONDS_WORTH_A_PLAN else "mirror.run.max.bytes are copied")
+        try:
+            self.flow, context = self._anew(self.flow, self.result.plan.by_person, max(seconds, _SECONDS_WORTH_A_PLAN))
+        except Exception as failure:  # noqa: BLE001 — as above
+            self.result = replace(self.result, failure=_report(failure, "The next plan of a copy"))
+            return self._ends("the next plan failed")
+        self._take(context)
+        return self._wait(0) or self._ends("it was told to stop")
+
+    def _take(self, context: PlanContext) -> None:
+        """Takes over a new plan, and says what is new about what cannot be copied."""
+        plan, before = context.plan, self.result.plan
+        of_lanes = (error for result in self.result.results for error in result.errors)
+        earlier = {(error.code, error.topic, error.partition) for error in (*before.errors, *of_lanes)}
+        for line in (
+            *(error for error in plan.errors if (error.code, error.topic, error.partition) not in earlier),
+            *(notice for notice in plan.notices if notice not in before.notices),
+        ):
+            log.warning("%s", line)
+        runs = {tp: record.writer.run for tp, record in context.ledger.records.items()}
+        lanes = self.flow.value("mirror.lanes")
+        elsewhere = self.result.elsewhere(plan, runs, self._run, lanes)
+        self.result = self.result.at_rest(plan, lanes).planned(plan).copied(replace(plan, ranges=()), elsewhere)
+        self.plan = plan
+
+    def _copied(self, copy: Copy) -> bool:
+        """Copies by the newest plan until its lanes end. False: nothing more is to be planned."""
+        assert self.plan is not None
+        began = self._now()
+        plan = replace(self.plan, follow_for=max(self.due - began, _SECONDS_WORTH_A_PLAN))
+        self._keep(self.result.copied(plan, ()))
+        try:
+            with self._sync(self.flow, plan):
+                answers = list(copy(self.flow, plan, self._bytes_left()))
+        except Exception as failure:  # noqa: BLE001 — it is reported, and judged by the ledger
+            return self._failed(plan, failure)
+        self.result = self.result.copied(plan, answers)
+        self._keep(self.result)
+        self._tell(answers, self._now() - began)
+        reasons = {answer.ended_for for answer in answers}
+        if HANDED_OVER in reasons:
+            return self._ends("another run has taken a lane over, or the target forgot this one")
+        return NEWS in reasons or self._ends("its lanes ended, for their time or budget is over or an error stopped them")
+
+    def _failed(self, plan: Plan, failure: Exception) -> bool:
+        """Notes why nobody knows what became of a plan's ranges, with the first one's lane: it counts unless the ledger has all of them."""
+        planned = plan.ranges[0]
+        lane = lane_of(planned.topic, planned.partition, self.flow.value("mirror.lanes"))
+        self.result = self.result.copied(
+            plan, [LaneResult(lane, errors=(_report(failure, "A copy that follows"),), stopped=(planned.topic_partition,))]
+        )
+        return self._ends("the copy failed")
+
+    def _tell(self, answers: Sequence[LaneResult], seconds: float) -> None:
+        marks = [mark for answer in answers for mark in answer.watermarks if mark.records]
+        copied = f"{count_text(sum(mark.records for mark in marks), 'record')}, {sum(mark.bytes for mark in marks):,} bytes"
+        errors = f"; {count_text(failed, 'error')}" if (failed := sum(len(answer.errors) for answer in answers)) else ""
+        partitions = count_text(len(marks), "partition")
+        log.info("By plan %d %s of %s were copied in %.1f s%s.", self.result.plans, copied, partitions, seconds, errors)
+
+    def _bytes_left(self) -> int:
+        most = self.flow.value("mirror.run.max.bytes")
+        return max(0, most - self.result.bytes + self._bytes_before) if most >= 0 else -1
+
+    def _ends(self, why: str) -> bool:
+        log.info("%s: the run no longer follows, after %s: %s.", self.flow.name, count_text(self.result.plans, "plan"), why)
+        return False
+
+
+def every(flow: Flow) -> int:
+    """How often the source is asked for new records."""
+    return int(flow.value("mirror.follow.seconds")) or 1
+
+
+def _report(failure: Exception, what: str) -> ErrorReport:
+    if isinstance(failure, MirrorError):
+        return failure.report()
+    return unexpected(what, failure, "Report it with this message; the ledger is consistent.")

@@ -1,0 +1,197 @@
+"""What a lane is given to do and what it answers: plain values that travel to a Spark worker and back."""
+
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from kafka_mirror.config.resolved_flow import ResolvedFlow
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.formats.compression import LARGEST_UNPACKED
+from kafka_mirror.formats.control import Decision
+from kafka_mirror.kafka.bootstrap_servers import beginning_at
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.discovery import KnownTopics
+from kafka_mirror.plan.model import Range
+
+RECORDS, AUTO = "records", "auto"
+"""What mirror.engine says: `records` rewrites every batch. `batches` means the same as `auto`."""
+NEWS, HANDED_OVER = "news", "handed over"
+"""Why a lane that follows ended before its time: for what the next plan acts on; because another run has taken it over."""
+FORWARDED, JOINED, REWRITTEN = "forwarded", "joined", "rewritten"
+"""How a batch goes: as it is; as a part of a larger one; record by record, for a reason."""
+
+MOST_REASONS = 8
+"""How many reasons for which batches were rewritten are told, however many there are."""
+
+
+@dataclass(frozen=True)
+class LaneTask(ResolvedFlow):
+    """The work of one lane in one run. `remote_topics` maps source topics to remote topics.
+
+    `max_seconds` and `max_bytes` (−1: no limit) are the lane's share of the run's budget: no new transaction begins past them.
+    """
+
+    lane: int
+    ledger_topic: str
+    transactional_id: str
+    ranges: tuple[Range, ...]
+    remote_topics: Mapping[str, str]
+    append_to: frozenset[str]
+    """Source topics whose remote topic may hold records that the ledger does not explain (mirror.on.unexplained.target=append)."""
+    source_cluster_id: str
+    target_cluster_id: str
+    control_topic: str = ""
+    """Where people decide while the lane runs; '' is not looked at."""
+    max_bytes_per_second: int = -1
+    """What the properties say of the flow's throttle (-1: no limit); a decision overrides it."""
+    throttle_share: float = 1.0
+    """What part of the flow's rate is this lane's."""
+    fetch_bytes: int | None = None
+    """With a throttle: how much an engine should fetch at a time."""
+    transaction_max_bytes: int = 32 * 1024 * 1024
+    transaction_timeout_ms: int = 60_000
+    max_seconds: float = 300.0
+    max_bytes: int = -1
+    installation: str = ""
+    run: str = ""
+    planned: datetime | None = None
+    """When the run was planned, by the planner's clock; None: not told."""
+    interval_seconds: int = 60
+    skip_refused: bool = False
+    """Whether a record that the target refuses, or that cannot be carried, is passed over (errors.tolerance=all)."""
+    ledger_id: str = ""
+    """The topic id of the ledger that the plan read; '' is not compared."""
+    decisions: tuple[Decision, ...] = ()
+    """Decisions in force that concern the whole flow."""
+    history: bool = False
+    """Whether the ranges are history, and `remote_topics` the topics that it goes to."""
+    engine: str = AUTO
+    """mirror.engine."""
+    unpacked_max_bytes: int = LARGEST_UNPACKED
+    """How many bytes the records of a batch that is opened may have."""
+    in_time_order: bool = True
+    """Whether history may only stand behind older history of its partition."""
+    follow_seconds: float = 0.0
+    """How often the lane asks the source for more once its ranges are copied, until `max_seconds` are over; 0: it ends with its ranges."""
+    control_end: int = 0
+    """Up to where the plan read the control topic. A decision after it ends a lane that follows."""
+    known_topics: KnownTopics | None = None
+    """What the plan knew of the source's topics. Others end a lane that follows; None: the lane does not ask."""
+
+    @property
+    def producer_client_id(self) -> str:
+        """The client.id of the lane's producer, unless the user names one: quotas and the brokers' logs know the lane by it."""
+        return f"{self.source}->{self.target}|lane-{self.lane}@{socket.gethostname()}"
+
+    def beginning_at(self, turn: int) -> "LaneTask":
+        """The task with target clients that begin at one bootstrap server, another one each turn; with turn 0 as it is. Lanes of one turn
+        begin at different ones."""
+        if not turn:
+            return self
+        ours, place = self.clients, turn + self.lane
+        admin, consumer, producer = (
+            beginning_at(settings, place) for settings in (ours.target_admin, ours.target_consumer, ours.target_producer)
+        )
+        return replace(self, clients=replace(ours, target_admin=admin, target_consumer=consumer, target_producer=producer))
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """How far one partition came in this run: the next source offset, the end behind our last record, and what was copied."""
+
+    topic: str
+    partition: int
+    source_offset: int
+    target_offset: int
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class SkippedRecords:
+    """Records of one partition that this run passed over (errors.tolerance=all): how many, the first one's offset, and why that one."""
+
+    topic: str
+    partition: int
+    offset: int
+    records: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class CopiedElsewhere:
+    """What another run copied of one partition since this one was planned; `run` is its name, '' if it has none."""
+
+    topic: str
+    partition: int
+    records: int
+    bytes: int
+    run: str
+
+
+@dataclass(frozen=True)
+class BatchShare:
+    """How many of the source's batches went one way (forwarded, joined or rewritten), and how many records these had."""
+
+    way: str
+    batches: int
+    records: int
+
+
+@dataclass(frozen=True)
+class RewriteReason:
+    """Why batches were rewritten, how many, and one of their partitions."""
+
+    reason: str
+    batches: int
+    topic: str
+    partition: int
+
+
+def added_shares(shares: Iterable[BatchShare]) -> tuple[BatchShare, ...]:
+    """The shares of several partitions or lanes, by way."""
+    summed: dict[str, BatchShare] = {}
+    for share in shares:
+        before = summed.get(share.way, BatchShare(share.way, 0, 0))
+        summed[share.way] = BatchShare(share.way, before.batches + share.batches, before.records + share.records)
+    return tuple(summed[way] for way in sorted(summed))
+
+
+def added_reasons(reasons: Iterable[RewriteReason]) -> tuple[RewriteReason, ...]:
+    """The same of why batches were rewritten: the most frequent reasons first, each with its first partition."""
+    summed: dict[str, RewriteReason] = {}
+    for why in reasons:
+        before = summed.get(why.reason, replace(why, batches=0))
+        first = min((before.topic, before.partition), (why.topic, why.partition))
+        summed[why.reason] = RewriteReason(why.reason, before.batches + why.batches, *first)
+    return tuple(sorted(summed.values(), key=lambda why: (-why.batches, why.reason))[:MOST_REASONS])
+
+
+@dataclass(frozen=True)
+class LaneResult:
+    """What one lane did. `errors` are of single partitions, or of the whole lane where topic is None."""
+
+    lane: int
+    watermarks: tuple[Watermark, ...] = ()
+    errors: tuple[ErrorReport, ...] = ()
+    transactions: int = 0
+    seconds: float = 0.0
+    skipped: tuple[SkippedRecords, ...] = ()
+    ledger_end: int = 0
+    """How far the lane's ledger partition reaches at least: whoever reads less of it was told something stale."""
+    copied_elsewhere: tuple[CopiedElsewhere, ...] = ()
+    """What the lane found in its ledger that another run had brought since the plan."""
+    batches: tuple[BatchShare, ...] = ()
+    """How the source's batches went."""
+    rewritten: tuple[RewriteReason, ...] = ()
+    """Why batches were rewritten."""
+    stopped: tuple[TopicPartition, ...] = ()
+    """Partitions that an error stopped while the lane followed them: after their planned end."""
+    ended_for: str = ""
+    """NEWS or HANDED_OVER; '': its time or budget is over, it was told to stop, or an error says why."""
+
+    @property
+    def records(self) -> int:
+        """Records committed by this lane in this run."""
+        return sum(mark.records for mark in self.watermarks)

@@ -1,0 +1,230 @@
+"""What the ledger says after a copy, and the offset syncs that follow from it.
+
+The ledger is the truth; what the job reported is only compared with it. It is read no older than what the copy itself has seen.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from kafka_mirror.config import Flow
+from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark
+from kafka_mirror.decisions.apply import is_applied
+from kafka_mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.kafka.bootstrap_servers import beginning_at, connect_anew
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.ledger import Ledger, LedgerView
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.model import Plan, Range
+from kafka_mirror.sync.flow_clusters import clusters, ledger_of
+from kafka_mirror.sync.offset_syncs import NO_SYNCS, OffsetSyncsResult, emit
+
+log = logging.getLogger(__name__)
+
+_SYNC_SECONDS = 60.0
+"""How often offset syncs are written while lanes follow."""
+_LOOKS = 5
+"""So often the ledger is read, each time by another bootstrap server, until it is as far as the lanes have seen it."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """The watermarks of the planned partitions as the ledger has them, with what this run copied since they were planned, and where the
+    job said otherwise.
+
+    A partition that was planned with a decision has a watermark here once the decision is in the ledger. Before, it is the one that the
+    decision leaves behind: of another log, or past the planned end.
+    """
+
+    watermarks: tuple[Watermark, ...] = ()
+    disagreements: tuple[str, ...] = ()
+    syncs: OffsetSyncsResult = NO_SYNCS
+    copied_elsewhere: tuple[CopiedElsewhere, ...] = ()
+    """What other runs copied of these partitions since they were planned."""
+
+    def watermark(self, tp: TopicPartition) -> int | None:
+        """The next source offset of a partition; None if the ledger does not know it."""
+        return next((mark.source_offset for mark in self.watermarks if (mark.topic, mark.partition) == tp), None)
+
+
+def publish(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), *, whole: bool = False, run: str | None = None) -> Published:
+    """As `reached`; and writes the offset syncs of what was copied, by whichever run, an error of which is in the answer.
+
+    With `whole` those of every partition that has some due: for a run whose plan was not kept.
+    """
+    with clusters(flow) as (source, target):
+        records = ledger_after(flow, target, results, plan.ledger_id).records
+        published = compared(plan, results, records, run)
+        copied = _mapped(records) if whole else _copied(plan, records)
+        return replace(published, syncs=emit(flow, source, target, records, copied))
+
+
+def reached(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), run: str | None = None) -> Published:
+    """Reads the ledger and compares it with what the job reported. Works as well when the job ended without a result.
+
+    `run` is the run's name in the ledger, by which its own figures are told from others'; None: a run that has none.
+    Raises StaleAnswer if no broker can be found that has as much of the ledger as the lanes have seen.
+    """
+    with clusters(flow) as (_, target):
+        return compared(plan, results, ledger_after(flow, target, results, plan.ledger_id).records, run)
+
+
+def compared(
+    plan: Plan, results: Sequence[LaneResult], records: Mapping[TopicPartition, LedgerRecord], run: str | None = None
+) -> Published:
+    """The ledger's watermarks of the planned partitions beside the reported ones. Where the ledger is ahead, another attempt went on;
+    where it is behind, the report was wrong: both are said.
+
+    What was copied is what the ledger's totals grew by since the plan, by whichever attempt of this run: a lane does not know what it
+    committed when the answer to its commit was lost, and with a Spark executor its report is lost too. Another run's is what a lane found
+    in its ledger when it began, and what is not the lanes' where another run wrote last.
+    """
+    reported = {TopicPartition(mark.topic, mark.partition): mark for result in results for mark in result.watermarks}
+    by_lane = {TopicPartition(counted.topic, counted.partition): counted for result in results for counted in result.copied_elsewhere}
+    marks: list[Watermark] = []
+    elsewhere: list[CopiedElsewhere] = []
+    disagreements: list[str] = []
+    for planned in plan.ranges:
+        tp = planned.topic_partition
+        record, said = records.get(tp), reported.get(tp)
+        if record is not None and _has_decisions(record, planned):
+            others = _copied_elsewhere(planned, record, said, by_lane.get(tp), run)
+            copied, size = _growth(planned, record)
+            counts = (max(0, copied - others.records), max(0, size - others.bytes)) if others else (copied, size)
+            marks.append(Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *counts))
+            elsewhere += [others] if others else []
+        ledger_says = record.watermark if record is not None else None
+        if said is not None and said.source_offset != ledger_says:
+            disagreements.append(f"{tp}: the job reported {said.source_offset}, the ledger says {ledger_says}; the ledger counts.")
+    return Published(tuple(marks), tuple(disagreements), copied_elsewhere=tuple(elsewhere))
+
+
+def _copied_elsewhere(
+    planned: Range, record: LedgerRecord, said: Watermark | None, elsewhere: CopiedElsewhere | None, run: str | None
+) -> CopiedElsewhere | None:
+    """What of a partition's growth is not this run's."""
+    if run is None or record.writer.run == run:
+        return elsewhere
+    records, size = _growth(planned, record)
+    records, size = (records - said.records, size - said.bytes) if said is not None else (records, size)
+    if records <= 0:
+        return elsewhere
+    return CopiedElsewhere(planned.topic, planned.partition, records, max(0, size), record.writer.run)
+
+
+def _growth(planned: Range, record: LedgerRecord) -> tuple[int, int]:
+    """By how many records and bytes the ledger's totals grew since the plan."""
+    return max(0, record.records - planned.records), max(0, record.bytes - planned.bytes)
+
+
+def _has_decisions(record: LedgerRecord, planned: Range) -> bool:
+    return all(is_applied(record, decision) for decision in planned.decisions)
+
+
+def _copied(plan: Plan, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:
+    """The partitions of which records were copied since the plan, by whichever run, with the source offset that their copy began at; where
+    lanes follow, that is how far they are, for pairs of what they copied may have been written meanwhile."""
+    planned_records = {planned.topic_partition: (planned, records.get(planned.topic_partition)) for planned in plan.ranges}
+    return {
+        tp: record.watermark if plan.follow_for else planned.start
+        for tp, (planned, record) in planned_records.items()
+        if record is not None and _has_decisions(record, planned) and _growth(planned, record)[0]
+    }
+
+
+@contextmanager
+def synced_meanwhile(flow: Flow, plan: Plan, seconds: float = _SYNC_SECONDS) -> Iterator[None]:
+    """Writes the offset syncs of what lanes copy while the block lasts, each minute in a thread of its own. What cannot be written then,
+    the end of the run writes, and tells if it cannot either."""
+    ended = threading.Event()
+    thread = threading.Thread(target=_sync_until, args=(flow, plan, ended, seconds), name="offset syncs", daemon=True)
+    if flow.value("emit.offset-syncs.enabled"):
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if thread.is_alive():
+            thread.join(flow.request_seconds)
+
+
+def _sync_until(flow: Flow, plan: Plan, ended: threading.Event, seconds: float) -> None:
+    synced: dict[TopicPartition, int] = {}
+    while not ended.wait(seconds):
+        try:
+            with clusters(flow) as (source, target):
+                records = ledger_of(flow, target).read().records
+                copied = {tp: start for tp, start in _copied(plan, records).items() if records[tp].watermark != synced.get(tp)}
+                done = emit(flow, source, target, records, copied)
+        except Exception as failure:  # noqa: BLE001 — the end of the run writes all of them, and fails if it cannot
+            log.warning("Offset syncs cannot be written just now; the end of the run writes them: %s: %s", type(failure).__name__, failure)
+            continue
+        for error in done.errors:
+            log.warning("%s", error)
+        if not done.errors:
+            synced.update((tp, records[tp].watermark) for tp in copied)
+
+
+def _mapped(records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:
+    return {tp: record.watermark for tp, record in records.items() if record.offset_map.last}
+
+
+def ledger_after(flow: Flow, target: Cluster, results: Iterable[LaneResult], ledger_id: str) -> LedgerView:
+    """The ledger, at least as far as the lanes have seen it. Commits may show a moment later, which is waited for. Whoever asks anew may
+    come upon a broker that is cut off from its cluster and answers all the same: then the others are asked, one after the other. Raises
+    StaleAnswer if none of them has as much, or DeadlineExceeded if the last one did not give all that was told to be there, or a commit
+    does not show.
+
+    `ledger_id` is the topic id that was planned with. One that was created anew since ends where it does: the lanes name it.
+    """
+    ends = {result.lane: result.ledger_end for result in results}
+    ledger = ledger_of(flow, target)
+    view, doubt = _read(ledger, ends)
+    if view is not None and ledger_id and doubt is not None and ledger.topic_id() != ledger_id:
+        return view
+    if isinstance(doubt, StaleAnswer) and ledger.await_ended(ends):
+        view, doubt = _read(ledger, ends)
+    for turn in range(1, _LOOKS):
+        if doubt is None:
+            break
+        time.sleep(min(0.25 * 2**turn, 2.0))
+        connect_anew()
+        with Cluster(flow.target, beginning_at(flow.client("target", "admin"), turn), target.timeout) as other:
+            try:
+                settings = beginning_at(flow.client("target", "consumer"), turn)
+                view, doubt = _read(Ledger(ledger.topic, ledger.lanes, other, settings), ends)
+            except MirrorError as error:
+                if not error.retriable:
+                    raise
+    if doubt is not None and (view is None or isinstance(doubt, StaleAnswer)):
+        raise doubt
+    return view or LedgerView()
+
+
+def _read(ledger: Ledger, ends: Mapping[int, int]) -> tuple[LedgerView | None, MirrorError | None]:
+    """The ledger, and why another broker is asked for it, if one is: also when one told an end that another one, which was read, never
+    reached, or does not tell the end of a lane that was written."""
+    try:
+        view = ledger.read()
+    except DeadlineExceeded as late:
+        if not ends:
+            raise
+        return None, late
+    return view, _stale(ledger.topic, view, ends) or _untold(view, ends)
+
+
+def _stale(topic: str, view: LedgerView, ends: Mapping[int, int]) -> StaleAnswer | None:
+    """What was told of the lane that was not read as far as it had been seen, if any was not."""
+    for lane, end in ends.items():
+        if lane in view.ends and view.ends[lane] < end:
+            return StaleAnswer((topic, lane), view.ends[lane], end)
+    return None
+
+
+def _untold(view: LedgerView, ends: Mapping[int, int]) -> MirrorError | None:
+    """What is wrong with a lane whose end nobody told, if there is one: whoever was asked may not reach its leader, or be no leader."""
+    return next((view.unreadable[lane] for lane in ends if lane in view.unreadable and lane not in view.ends), None)

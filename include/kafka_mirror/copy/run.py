@@ -1,0 +1,185 @@
+"""From a plan to lane tasks, and from a lane task to its result: what the Spark job and the command line run alike."""
+
+import logging
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
+from kafka_mirror.config import Flow
+from kafka_mirror.config.policies import replication_policy, topic_selection
+from kafka_mirror.config.resolved_flow import resolved_flow
+from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.copy.budget import copy_in_shares
+from kafka_mirror.copy.history import advised
+from kafka_mirror.copy.lane import LaneCopy
+from kafka_mirror.copy.model import LaneResult, LaneTask
+from kafka_mirror.errors import MirrorError, unexpected
+from kafka_mirror.kafka.client_log import REPEATS, said_by
+from kafka_mirror.offsets.partition import lane_of, transactional_id
+from kafka_mirror.plan.checks import check_configuration
+from kafka_mirror.plan.discovery import Discovery, known_topics
+from kafka_mirror.plan.model import Plan, Range
+from kafka_mirror.spark.driver import Spread
+from kafka_mirror.watchdog.watch import watched
+
+log = logging.getLogger(__name__)
+
+LANES_AT_ONCE = 8
+"""How many lanes one process copies at once; most of a lane's time is waiting for brokers, the more so the farther they are."""
+
+
+BESIDE_COPYING_SECONDS = 600
+"""Beyond its budget, how long a lane may take before its process is ended: fences, the last transaction, what it waits for brokers."""
+
+_NEXT_ATTEMPT = (
+    "Spark, Airflow or the next run begins the lane anew, fences this attempt and goes on at the ledger's watermarks: nothing is lost "
+    "or doubled."
+)
+
+ON_WORKERS = "kafka_mirror.copy.run:copy_side_by_side"
+"""What a worker of Spark runs."""
+MODULES = ("kafka_mirror.copy.run",)
+"""What it imports for that."""
+
+
+def lane_tasks(flow: Flow, plan: Plan, run: str = "", max_bytes: int | None = None) -> list[LaneTask]:
+    """One task for each lane that has work, in the plan's order. The tasks hold resolved secrets: never log or store them.
+
+    Each has the budget of the whole run, or the bytes that are left of it; `copy_in_shares` shares it. Raises PlanMismatch if the plan was
+    made with another configuration.
+    """
+    check_configuration(plan.config_hash, flow.config_hash)
+    by_lane = _by_lane(plan.ranges, flow.value("mirror.lanes"))
+    common = _Common(flow, plan, run)
+    tasks = [common.task(lane, tuple(ranges)) for lane, ranges in by_lane.items()]
+    return tasks if max_bytes is None else [replace(task, max_bytes=max_bytes) for task in tasks]
+
+
+def lane_task(flow: Flow, plan: Plan, lane: int, run: str = "") -> LaneTask:
+    """The task of one lane without any work, for whoever writes its ledger in another way than by copying. Likewise."""
+    return _Common(flow, plan, run).task(lane, ())
+
+
+def copy_lane(task: LaneTask, stop: threading.Event | None = None, discovery: Discovery | None = None) -> LaneResult:
+    """Copies one lane, which ends after its open transaction once `stop` is set; `discovery` as in `LaneState`. Never raises: in a Spark
+    job, one lane that fails would end the job for all of them."""
+    seconds = task.max_seconds + BESIDE_COPYING_SECONDS
+    with said_by(f"lane {task.lane}: "), watched(f"lane {task.lane} of {task.flow}", _NEXT_ATTEMPT, seconds):
+        result = _copied(task, stop, discovery)
+    errors = (error.of_flow(task.flow) for error in result.errors)
+    if task.history:
+        errors = (advised(error, task.remote_topics.get(error.topic or "", "that topic")) for error in errors)
+    return replace(result, errors=tuple(errors))
+
+
+def _copied(task: LaneTask, stop: threading.Event | None, discovery: Discovery | None) -> LaneResult:
+    try:
+        return LaneCopy(task, BatchEngine, stop, discovery).run()
+    except MirrorError as error:
+        return LaneResult(task.lane, errors=(error.report(),))
+    except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red
+        report = unexpected(f"Lane {task.lane}", failure, "Report it with this message; the ledger is consistent.")
+        return LaneResult(task.lane, errors=(report,))
+
+
+def copy_in_process(
+    flow: Flow, plan: Plan, run: str = "", max_bytes: int | None = None, stop: threading.Event | None = None
+) -> list[LaneResult]:
+    """Copies all lanes in this process, a few at a time. Once `stop` is set, each ends after its open transaction. `max_bytes` as in
+    `lane_tasks`."""
+    tasks = lane_tasks(flow, plan, run, max_bytes)
+    return copy_in_shares(tasks, _at_once(tasks), partial(copy_side_by_side, stop=stop))
+
+
+def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread, max_bytes: int | None = None) -> list[LaneResult]:
+    """Copies all lanes on the workers of a Spark with this many cores. `max_bytes` as in `lane_tasks`."""
+
+    def copy(tasks: Sequence[LaneTask]) -> list[LaneResult]:
+        """Spreads lanes over Spark's tasks."""
+        # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes. Lanes that
+        # follow all run at the same time.
+        slices = min(len(tasks), max(cores, 0 if plan.follow_for else -(-len(tasks) // LANES_AT_ONCE)))
+        at_once = -(-len(tasks) // slices) if plan.follow_for else LANES_AT_ONCE
+        log.info("Lanes with work: %d; tasks of Spark: %d, each with up to %d lanes side by side.", len(tasks), slices, at_once)
+        return spread(ON_WORKERS, tasks, slices)
+
+    tasks = lane_tasks(flow, plan, run, max_bytes)
+    return copy_in_shares(tasks, max(_at_once(tasks), cores * LANES_AT_ONCE), copy)
+
+
+def copy_side_by_side(tasks: Sequence[LaneTask], stop: threading.Event | None = None) -> list[LaneResult]:
+    """Copies lanes in this process, a few at a time, and gives their results in the same order."""
+    discovery = Discovery(tasks[0].known_topics if tasks else None)
+    with ThreadPoolExecutor(max_workers=max(_at_once(tasks), 1), thread_name_prefix="lane") as threads:
+        results = list(threads.map(partial(copy_lane, stop=stop, discovery=discovery), tasks))
+    for line in REPEATS.left_out():
+        log.warning("%s", line)
+    return results
+
+
+def _at_once(tasks: Sequence[LaneTask]) -> int:
+    """How many of these lanes one process copies at the same time: those that follow do not wait for each other to end."""
+    return len(tasks) if any(task.follow_seconds for task in tasks) else min(len(tasks), LANES_AT_ONCE)
+
+
+def _by_lane(ranges: Sequence[Range], lanes: int) -> dict[int, list[Range]]:
+    by_lane: dict[int, list[Range]] = {}
+    for planned in ranges:
+        by_lane.setdefault(lane_of(planned.topic, planned.partition, lanes), []).append(planned)
+    return by_lane
+
+
+class _Common:
+    """What the tasks of one run share."""
+
+    def __init__(self, flow: Flow, plan: Plan, run: str) -> None:
+        self._flow = flow
+        self._plan = plan
+        self._run = run
+        self._ledger_topic = replication_policy(flow).ledger_topic(flow.source)
+        self._control_topic = replication_policy(flow).control_topic(flow.source)
+        self._selection = topic_selection(flow)
+        self._resolved = resolved_flow(flow, writes=True)
+        self._known_topics = known_topics(flow, plan.source_topics)
+
+    def task(self, lane: int, ranges: tuple[Range, ...]) -> LaneTask:
+        """The task of one lane."""
+        flow, topics = self._flow, {planned.topic for planned in ranges}
+        return LaneTask(
+            **vars(self._resolved),
+            lane=lane,
+            ledger_topic=self._ledger_topic,
+            transactional_id=transactional_id(flow.source, self._resolved.lanes, lane),
+            ranges=ranges,
+            remote_topics={topic: self._plan.into.get(topic) or self._selection.remote(topic) for topic in topics},
+            append_to=frozenset(t for t in topics if self._may_hold_others(t)),
+            source_cluster_id=self._plan.source_cluster_id,
+            target_cluster_id=self._plan.target_cluster_id,
+            control_topic=self._control_topic,
+            max_bytes_per_second=flow.value("mirror.max.bytes.per.second"),
+            transaction_max_bytes=flow.value("mirror.transaction.max.bytes"),
+            transaction_timeout_ms=flow.value("mirror.transaction.timeout.ms"),
+            max_seconds=self._plan.follow_for or flow.value("mirror.run.max.seconds"),
+            follow_seconds=float(flow.value("mirror.follow.seconds") or 1) if self._plan.follow_for else 0.0,
+            control_end=self._plan.control_end,
+            known_topics=self._known_topics,
+            max_bytes=flow.value("mirror.run.max.bytes"),
+            installation=flow.value("mirror.installation"),
+            run=self._run,
+            planned=self._plan.time,
+            interval_seconds=flow.value("mirror.copy.interval.seconds"),
+            skip_refused=flow.value("errors.tolerance") == "all",
+            ledger_id=self._plan.ledger_id,
+            decisions=self._plan.decisions,
+            history=bool(self._plan.into),
+            in_time_order=self._plan.in_time_order,
+            engine=flow.value("mirror.engine"),
+            unpacked_max_bytes=flow.value("mirror.unpacked.batch.max.bytes"),
+        )
+
+    def _may_hold_others(self, topic: str) -> bool:
+        """Whether records that the ledger does not explain may stand in the topic's remote topic; in another one history stands alone."""
+        into = self._plan.into.get(topic) or self._selection.remote(topic)
+        return into == self._selection.remote(topic) and self._flow.per_topic("mirror.on.unexplained.target", topic) == "append"

@@ -1,0 +1,167 @@
+"""What a run planned and did: by one plan, or by several together."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, SkippedRecords, Watermark, added_reasons, added_shares
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.plan.model import DECIDED, Plan, Range
+
+Totals = tuple[int, int]
+"""Records and bytes."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run by `plans` plans. `plan` has each partition that one of them was to copy, from where the first of them began to where the last
+    one was to come, with the ledger's totals of before the first. Its errors are those of the newest plan: what is still true."""
+
+    plan: Plan
+    results: tuple[LaneResult, ...] = ()
+    plans: int = 1
+    failure: ErrorReport | None = None
+    """Why no further plan could be made, if that is how the run ended."""
+
+    @property
+    def whole_plan(self) -> Plan:
+        """The plan, with the failure among its errors."""
+        return self.plan if self.failure is None else replace(self.plan, errors=(*self.plan.errors, self.failure))
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes the lanes say that they copied."""
+        return sum(mark.bytes for result in self.results for mark in result.watermarks)
+
+    def planned(self, plan: Plan, plans: int = 1) -> "RunResult":
+        """The same after that many plans more, the newest of which is this; nothing is said of its ranges."""
+        of_lanes = {(error.code, error.topic, error.partition, error.offset) for result in self.results for error in result.errors}
+        errors = [error for error in plan.errors if (error.code, error.topic, error.partition, error.offset) not in of_lanes]
+        notices = tuple(dict.fromkeys((*self.plan.notices, *plan.notices)))
+        newest = replace(
+            plan, ranges=self.plan.ranges, errors=tuple(errors), notices=notices, time=self.plan.time, by_person=self.plan.by_person
+        )
+        return replace(self, plan=newest, plans=self.plans + plans, failure=None)
+
+    def copied(self, plan: Plan, answers: Iterable[LaneResult]) -> "RunResult":
+        """The same after the ranges of a plan were copied, or should have been."""
+        ranges = {planned.topic_partition: planned for planned in self.plan.ranges}
+        for planned in plan.ranges:
+            tp = planned.topic_partition
+            ranges[tp] = _longer(ranges[tp], planned) if tp in ranges else planned
+        again = {planned.topic_partition for planned in plan.ranges}
+        results = {result.lane: result for result in self.results}
+        for answer in answers:
+            if answer.lane in results and plan.ranges:  # else no lane was tried again
+                results[answer.lane] = _without_errors(results[answer.lane], again)
+            results[answer.lane] = together(results[answer.lane], answer) if answer.lane in results else answer
+        return replace(self, plan=replace(self.plan, ranges=tuple(ranges.values())), results=tuple(results.values()))
+
+    def at_rest(self, plan: Plan, lanes: int) -> "RunResult":
+        """The same without the errors of whole lanes that have no work by this newest plan: nothing of theirs is left undone."""
+        busy = {lane_of(planned.topic, planned.partition, lanes) for planned in plan.ranges if planned.is_work}
+        results = (result if result.lane in busy else _without_errors(result, frozenset()) for result in self.results)
+        return replace(self, results=tuple(results))
+
+    def then(self, later: "RunResult") -> "RunResult":
+        """The same with what went on by the newest plan."""
+        both = self.copied(later.plan, later.results).planned(later.plan, later.plans - 1)
+        return replace(both, failure=later.failure)
+
+    def elsewhere(self, plan: Plan, runs: Mapping[TopicPartition, str], run: str, lanes: int) -> list[LaneResult]:
+        """What other runs copied of a plan's partitions since this one had them last, as results of their lanes.
+
+        `runs` says which run wrote each partition's ledger record. Where it is this one, what its lanes do not know of is theirs as well.
+        """
+        before = {planned.topic_partition: (planned.records, planned.bytes) for planned in self.plan.ranges}
+        ours = {tp: totals for result in self.results for tp, totals in growth(result).items()}
+        counts = []
+        for planned in plan.ranges:
+            tp = planned.topic_partition
+            if tp not in before or runs.get(tp, run) == run:
+                continue
+            records, size = (now - then - own for now, then, own in zip(_totals(planned), before[tp], ours.get(tp, (0, 0)), strict=True))
+            if records > 0:
+                copied = CopiedElsewhere(*tp, records, max(0, size), runs[tp])
+                counts.append(LaneResult(lane_of(*tp, lanes), copied_elsewhere=(copied,)))
+        return counts
+
+
+def _without_errors(result: LaneResult, again: Set[TopicPartition]) -> LaneResult:
+    """A lane's result without the errors that its next one says anew or has got over: those of these partitions, and of the whole lane."""
+    topics = {tp.topic for tp in again}
+    errors = [
+        error
+        for error in result.errors
+        if error.topic is not None
+        and (error.topic not in topics if error.partition is None else TopicPartition(error.topic, error.partition) not in again)
+    ]
+    return replace(result, errors=tuple(errors), stopped=tuple(tp for tp in result.stopped if tp not in again))
+
+
+def _totals(planned: Range) -> Totals:
+    return planned.records, planned.bytes
+
+
+def _longer(first: Range, newest: Range) -> Range:
+    """The range of a partition of two plans. Where a person let it go on elsewhere, it begins there."""
+    start = newest.start if newest.reason == DECIDED or newest.start < first.start else first.start
+    decisions = tuple(dict.fromkeys((*first.decisions, *newest.decisions)))
+    return replace(newest, start=start, records=first.records, bytes=first.bytes, decisions=decisions)
+
+
+def growth(result: LaneResult) -> dict[TopicPartition, Totals]:
+    """By how many records and bytes the ledger's totals grew, as far as the lane knows."""
+    grown: dict[TopicPartition, Totals] = {}
+    counted: list[Watermark | CopiedElsewhere] = [*result.watermarks, *result.copied_elsewhere]
+    for mark in counted:
+        records, size = grown.get(TopicPartition(mark.topic, mark.partition), (0, 0))
+        grown[TopicPartition(mark.topic, mark.partition)] = (records + mark.records, size + mark.bytes)
+    return grown
+
+
+def together(first: LaneResult, second: LaneResult) -> LaneResult:
+    """What a lane did, one result after the other. An error that came again is told once, as it came last."""
+    marks = {TopicPartition(mark.topic, mark.partition): mark for mark in first.watermarks}
+    for mark in second.watermarks:
+        tp = TopicPartition(mark.topic, mark.partition)
+        marks[tp] = _added(marks[tp], mark) if tp in marks else mark
+    skipped = {TopicPartition(records.topic, records.partition): records for records in first.skipped}
+    for records in second.skipped:
+        tp = TopicPartition(records.topic, records.partition)
+        skipped[tp] = _skipped(skipped[tp], records) if tp in skipped else records
+    return LaneResult(
+        first.lane,
+        tuple(marks[tp] for tp in sorted(marks)),
+        _newest((*first.errors, *second.errors)),
+        first.transactions + second.transactions,
+        first.seconds + second.seconds,
+        tuple(skipped[tp] for tp in sorted(skipped)),
+        max(first.ledger_end, second.ledger_end),
+        _elsewhere((*first.copied_elsewhere, *second.copied_elsewhere)),
+        added_shares((*first.batches, *second.batches)),
+        added_reasons((*first.rewritten, *second.rewritten)),
+        tuple(sorted({*first.stopped, *second.stopped})),
+        second.ended_for,
+    )
+
+
+def _newest(errors: Sequence[ErrorReport]) -> tuple[ErrorReport, ...]:
+    return tuple({(error.code, error.topic, error.partition): error for error in errors}.values())
+
+
+def _elsewhere(counts: Iterable[CopiedElsewhere]) -> tuple[CopiedElsewhere, ...]:
+    summed: dict[TopicPartition, CopiedElsewhere] = {}
+    for copied in counts:
+        tp = TopicPartition(copied.topic, copied.partition)
+        before = summed.get(tp)
+        summed[tp] = replace(copied, records=copied.records + before.records, bytes=copied.bytes + before.bytes) if before else copied
+    return tuple(summed[tp] for tp in sorted(summed))
+
+
+def _added(first: Watermark, second: Watermark) -> Watermark:
+    return replace(second, records=first.records + second.records, bytes=first.bytes + second.bytes)
+
+
+def _skipped(first: SkippedRecords, second: SkippedRecords) -> SkippedRecords:
+    return replace(first, records=first.records + second.records)

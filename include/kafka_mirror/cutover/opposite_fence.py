@@ -1,0 +1,113 @@
+"""The ACLs that write fences of the opposite flow's waves set on the target of this wave.
+
+They kept producers from topics that moved away. When the topics move back, the producers come back, and would be refused for ever. The
+opposite flow's control topic, which stands on this flow's source, names each of them.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka_mirror.cutover.acl_fence import change_acls, settle_acls
+from kafka_mirror.cutover.fence_acls import Acls, acls_of
+from kafka_mirror.cutover.findings import Finding, stop, warning
+from kafka_mirror.cutover.opposite_flow import OppositeFlow
+from kafka_mirror.cutover.ownership import Mended, owning
+from kafka_mirror.cutover.shared_fence import claimed_beside
+from kafka_mirror.cutover.steps import FENCE, OPEN, WaveNotes
+from kafka_mirror.cutover.wave_notes import WaveStore
+from kafka_mirror.cutover.wave_record import OPENED, UNDER_WAY, WaveRecord
+from kafka_mirror.errors import AuthorizationRefused
+from kafka_mirror.errors.next_step import Command
+from kafka_mirror.errors.words import first_few
+from kafka_mirror.kafka.acls import topic_acls
+from kafka_mirror.kafka.cluster import Cluster
+
+if TYPE_CHECKING:
+    pass
+
+_LIST = "kafka-acls.sh --bootstrap-server <target> --list --topic"
+
+
+@dataclass(frozen=True)
+class OppositeFence:
+    """The bindings to take back from the target, and what keeps the mirror from that."""
+
+    acls: Acls = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def survey_opposite_fence(opposite: OppositeFlow | None, topics: Collection[str], source: Cluster, target: Cluster) -> OppositeFence:
+    """What earlier waves of the opposite flow left on the wave's topics. Changes nothing. Raises ControlUnreadable, and what the clusters
+    answer to anything but a question for ACLs."""
+    noted = fence_acls(WaveStore(opposite.flow, source).read().waves.values(), topics) if opposite is not None else ()
+    if not noted:
+        return OppositeFence()
+    try:
+        there = topic_acls(target) or frozenset()
+    except AuthorizationRefused:
+        return OppositeFence(findings=(_unseen(target.alias, noted),))
+    standing = tuple(acl for acl in noted if acl in there)
+    if standing and "ALTER" not in target.operations():
+        return OppositeFence(findings=(_no_right(target.alias, standing),))
+    claimed = claimed_beside(opposite.flow) if opposite is not None and standing else frozenset()
+    shared = tuple(acl for acl in standing if acl in claimed)
+    return OppositeFence(findings=(_shared(target.alias, shared),)) if shared else OppositeFence(standing)
+
+
+def fence_acls(waves: Iterable[WaveRecord], topics: Collection[str]) -> Acls:
+    """What the fences of open waves set on these topics. A wave that is not open yet still needs its fence."""
+    opened = [wave for wave in waves if wave.state == OPENED or wave.is_done(OPEN)]
+    return tuple(dict.fromkeys(acl for acl in _noted(opened) if acl.topic in topics))
+
+
+def take_back_opposite_fence(
+    opposite: OppositeFlow | None, notes: WaveNotes, source: Cluster, target: Cluster, acls: Acls
+) -> tuple[str, ...]:
+    """Removes them, and waits until a broker shows it; gives a line each. Raises what the target answers: then it is simply run again."""
+    if not acls or opposite is None:
+        return ()
+    opposite_flow = opposite.flow
+
+    def put_back() -> Mended:
+        """By now a wave of the opposite flow may be under way, and have a fence of its own."""
+        waves = [wave for wave in WaveStore(opposite_flow, source).read().waves.values() if wave.state == UNDER_WAY]
+        return settle_acls(target, acls, _noted(waves))
+
+    with owning(notes, put_back):
+        change_acls(target, remove=acls)
+    return tuple(f"{acl.topic}: {acl} of an earlier wave removed from {target.alias}" for acl in acls)
+
+
+def _noted(waves: Iterable[WaveRecord]) -> Acls:
+    return tuple(acl for wave in waves if FENCE in wave.steps for acl in acls_of(wave.steps[FENCE].facts))
+
+
+def _unseen(target: str, acls: Acls) -> Finding:
+    said = (
+        f"Cluster '{target}' does not let the mirror DESCRIBE the cluster, so nobody knows whether ACLs of an earlier wave still keep "
+        f"producers from {_names(acls)}."
+    )
+    step = f"Give the mirror's principal ALTER on {target}, or remove each DENY of WRITE by hand before producers start: "
+    return warning("fence-of-earlier-wave", said, step, Command(f"{_LIST} {acls[0].topic}"))
+
+
+def _no_right(target: str, acls: Acls) -> Finding:
+    said = (
+        f"Cluster '{target}' does not let the mirror ALTER the cluster, so it cannot take back the ACLs by which an earlier wave keeps "
+        f"producers from {_names(acls)}: {first_few(acls)}."
+    )
+    step = f"Give the mirror's principal ALTER on {target}, or remove these ACLs by hand, and run the wave again: "
+    return stop("fence-of-earlier-wave", said, step, Command(f"{_LIST} {acls[0].topic}"))
+
+
+def _shared(target: str, acls: Acls) -> Finding:
+    said = (
+        f"A wave of another flow from {target} stands on ACLs that an earlier wave left there. They keep producers from {_names(acls)}: "
+        f"{first_few(acls)}."
+    )
+    return stop("fence-of-another-flow", said, "End that wave or roll it back, then run this one again.")
+
+
+def _names(acls: Acls) -> str:
+    return first_few(sorted({acl.topic for acl in acls}))

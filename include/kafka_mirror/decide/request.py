@@ -1,0 +1,108 @@
+"""A decision as somebody asks for it, by the command line or on the status page: by the same rules, refused in the same words."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from kafka_mirror.decide.kinds import ALIAS, DECISIONS, KINDS, OPTIONS, PARTITION, RATE, START, TOPIC
+from kafka_mirror.errors import UsageError
+from kafka_mirror.errors.next_step import own
+from kafka_mirror.formats.control import UNLIMITED
+
+AS_CONFIGURED = "configured"
+EARLIEST, LATEST = "earliest", "latest"
+_LONGEST_REASON = 300
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kKmMgGtT]?)(i?)([bB]?)(?:/s)?")
+_POWERS = "kmgt"
+
+
+@dataclass(frozen=True)
+class DecisionRequest:
+    """A decision as it was asked for. `start` is where to restart: earliest, latest, an offset, or None for what the error calls for."""
+
+    decision: str
+    who: str
+    why: str
+    topic: str | None = None
+    partition: int | None = None
+    alias: str | None = None
+    start: str | int | None = None
+    bytes_per_second: int | None = None
+    """How fast to copy (throttle): -1 as fast as possible, None as the properties say."""
+
+
+def request(
+    decision: str,
+    *,
+    who: str,
+    why: str | None,
+    topic: str | None = None,
+    partition: int | None = None,
+    alias: str | None = None,
+    start: str | int | None = None,
+    bytes_per_second: str | int | None = None,
+) -> DecisionRequest:
+    """What is asked for. Raises UsageError with all that is not complete or does not fit together."""
+    _require(decision in DECISIONS, f"there is no decision {decision!r}; choose one of {', '.join(DECISIONS)}")
+    reason, kind = (why or "").strip(), KINDS[decision]
+    values = {TOPIC: topic, PARTITION: partition, ALIAS: alias, START: start, RATE: bytes_per_second}
+    missing = [OPTIONS[name] for name in kind.needs if values[name] is None] + ([] if reason else ["--reason"])
+    _require(not missing, f"decide {decision} needs {listed(missing)}")
+    surplus = [OPTIONS[name] for name, value in values.items() if value is not None and name not in (*kind.needs, *kind.takes)]
+    _require(not surplus, f"decide {decision} has no use for {listed(surplus)}")
+    _require(len(reason) <= _LONGEST_REASON, f"--reason has {len(reason)} characters, and {_LONGEST_REASON} are kept")
+    _require(not isinstance(start, int) or partition is not None, "--to-offset needs --partition")
+    return DecisionRequest(decision, who, reason, topic, partition, alias, start, _rate(bytes_per_second))
+
+
+def _rate(given: str | int | None) -> int | None:
+    try:
+        return None if given is None else rate_of(given)
+    except ValueError as error:
+        raise UsageError(f"{error}.", next="Correct the rate, and try again.") from None
+
+
+def listed(names: Sequence[str]) -> str:
+    """'a, b and c'."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+
+
+def offset_of(given: str | int) -> int:
+    """A partition or an offset: a number from 0 on. Raises ValueError."""
+    text = str(given).strip()
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def start_of(given: str | int) -> str | int:
+    """Where to restart: `earliest`, `latest` or a source offset. Raises ValueError."""
+    return given if isinstance(given, str) and given in (EARLIEST, LATEST) else offset_of(given)
+
+
+def rate_of(given: str | int) -> int | None:
+    """How fast to copy, in bytes a second; -1 for no limit, and None for `configured`: what the properties say.
+
+    Takes 5000000, 5MB and 500k (powers of 1000), and 5MiB (of 1024). Raises ValueError.
+    """
+    text = str(given).strip()
+    if text == AS_CONFIGURED:
+        return None
+    if text == str(UNLIMITED):
+        return UNLIMITED
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no rate; write bytes a second, such as 5000000, 5MB or 5MiB, -1 for no limit, or {AS_CONFIGURED}")
+    number, prefix, binary, byte = match.groups()
+    if prefix.isupper() and byte == "b":
+        raise ValueError(f"{text!r} may be bits; write {number}{prefix}{binary}B for bytes a second")
+    rate = Fraction(number) * (1024 if binary else 1000) ** (_POWERS.index(prefix.lower()) + 1 if prefix else 0)
+    if rate < 1 or rate.denominator != 1 or (binary and not prefix):
+        raise ValueError(f"{text!r} is no rate; it has to be a whole number of bytes a second, at least 1")
+    return int(rate)
+
+
+def _require(fulfilled: bool, otherwise: str) -> None:
+    if not fulfilled:
+        raise UsageError(f"The command line cannot be used: {otherwise}.", next=("See ", own("decide --help"), "."))

@@ -1,0 +1,152 @@
+"""Taking a decision: look, bind, write."""
+
+import random
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from kafka_mirror.config import Flow
+from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.config.validate import check_readable
+from kafka_mirror.decide import flow_wide
+from kafka_mirror.decide.binding import bind
+from kafka_mirror.decide.model import DecisionWithEffect
+from kafka_mirror.decide.partition_states import partition_states
+from kafka_mirror.decide.request import DecisionRequest
+from kafka_mirror.decisions.in_force import Decisions, Present, list_decisions, moment_after
+from kafka_mirror.errors import DecidedMeanwhile, NothingToDecide, named_with
+from kafka_mirror.formats.control import ADOPT_CLUSTER, BEGIN_CONTROL, BEGIN_LEDGER, PAUSE, RESUME, TAKE_OWNERSHIP, THROTTLE, Decision
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.checks import check_clusters
+from kafka_mirror.plan.internal_topics import read_decisions, read_ledger
+from kafka_mirror.sync.current_topics import renamed_ledger
+from kafka_mirror.sync.flow_clusters import check_answering_clusters, clusters, control_of, ledger_of
+
+_PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0)
+_ANY_TIME = datetime.min.replace(tzinfo=UTC)
+_ANY_OTHER = -1
+"""The number of no partition, so that nobody decides about it."""
+
+
+def decide(flow: Flow, request: DecisionRequest, dry_run: bool = False) -> list[DecisionWithEffect]:
+    """Takes the decision for everything that it applies to, and gives what was decided. With `dry_run` nothing is written.
+
+    Raises NothingToDecide, with how things stand, where there is no question that it would answer; SameCluster.
+    """
+    check_readable(flow)
+    with named_with(flow.name), clusters(flow) as (source, target):
+        check_answering_clusters(flow)  # a person may decide while the source is down
+        return _DecisionMaker(flow, source, target, request).run(dry_run)
+
+
+def decisions_of(flow: Flow) -> list[tuple[Decision, bool]]:
+    """Everything that was decided about the flow and not replaced since, oldest first, and whether it still counts."""
+    check_readable(flow)
+    with clusters(flow) as (source, target):
+        decisions = read_decisions(flow, control_of(flow, target), dry_run=True)
+        ledger = ledger_of(flow, target)
+        ledger_id = ledger.topic_id()
+        records = ledger.read().records if ledger_id else {}
+        ids = {flow.source: source.cluster_id(), flow.target: target.cluster_id()}
+    return list_decisions(decisions, Present(records, ledger_id, ids))
+
+
+class _DecisionMaker:
+    """One decision of a person about one flow."""
+
+    def __init__(self, flow: Flow, source: Cluster, target: Cluster, request: DecisionRequest) -> None:
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._request = request
+        self._control = control_of(flow, target)
+
+    def run(self, dry_run: bool) -> list[DecisionWithEffect]:
+        """Looks, binds and writes; again if somebody else decided meanwhile. Raises DecidedMeanwhile if that goes on and on, or if it comes
+        to something else than before, which the person may have been shown."""
+        first: list[Decision] = []
+        for pause in _PAUSES:
+            effects = self._effects(read_decisions(self._flow, self._control, dry_run=True))
+            bound = [replace(effect.decision, when=_ANY_TIME, until=None) for effect in effects]
+            first = first or bound
+            if bound != first:
+                raise DecidedMeanwhile(self._control.topic)
+            if dry_run:
+                return effects
+            if not self._control.exists():
+                self._control.create(self._flow.value("mirror.ledger.replication.factor"))
+            try:
+                self._control.write_next([effect.decision for effect in effects])
+                return effects
+            except DecidedMeanwhile as other:
+                meanwhile = other
+                time.sleep(pause * random.random())  # noqa: S311 — two that began together shall not do so again
+        raise meanwhile
+
+    def _effects(self, decisions: Decisions) -> list[DecisionWithEffect]:
+        word = self._request.decision
+        if word in (PAUSE, RESUME):
+            return self._paused(decisions)
+        if word == BEGIN_LEDGER:
+            return self._begin_ledger(decisions)
+        if word == BEGIN_CONTROL:
+            ledger_id = ledger_of(self._flow, self._target).topic_id()
+            return flow_wide.begin_control(self._request, decisions.ledger_id, ledger_id, self._when(decisions))
+        if word == THROTTLE:
+            configured = self._flow.value("mirror.max.bytes.per.second")
+            return flow_wide.throttle(self._request, decisions.throttle, configured, self._when(decisions))
+        return self._about_the_ledger(decisions)
+
+    def _begin_ledger(self, decisions: Decisions) -> list[DecisionWithEffect]:
+        ledger = ledger_of(self._flow, self._target)
+        noted_id, present_id = decisions.ledger_id, ledger.topic_id()
+        if noted_id is None and present_id is None:
+            renamed = renamed_ledger(ledger.topic, self._flow.source, self._target)
+            noted_id = renamed.id if renamed else None
+        return flow_wide.begin_ledger(self._request, ledger.topic, noted_id, present_id, self._when(decisions))
+
+    def _about_the_ledger(self, decisions: Decisions) -> list[DecisionWithEffect]:
+        flow, request = self._flow, self._request
+        source_id, target_id = self._source.cluster_id(), self._target.cluster_id()
+        _, view = read_ledger(flow, self._target, self._control, decisions, dry_run=True)
+        records = view.records.values()
+        when = self._when(decisions, records)
+        if request.decision == ADOPT_CLUSTER:
+            ids = [(flow.source, source_id, "source"), (flow.target, target_id, "target")]
+            return flow_wide.adopt_cluster(request, ids, records, when)
+        if request.decision == TAKE_OWNERSHIP:
+            interval = flow.value("mirror.copy.interval.seconds")
+            return flow_wide.take_ownership(request, flow.value("mirror.installation"), records, interval, datetime.now(UTC), when)
+        check_clusters(records, flow.source, source_id, flow.target, target_id, decisions)
+        return bind(request, partition_states(flow, self._source, self._target, view, decisions, request), when)
+
+    def _paused(self, decisions: Decisions) -> list[DecisionWithEffect]:
+        request, topic = self._request, self._request.topic or ""
+        if not topic_selection(self._flow).takes(topic):
+            raise NothingToDecide(request.decision, f"the flow {self._flow.name} mirrors no topic '{topic}'.", topic=topic)
+        decision = Decision(request.decision, request.who, self._when(decisions), request.why, topic, request.partition)
+        what = topic if request.partition is None else f"{topic}-{request.partition}"
+        if request.decision == PAUSE:
+            return [
+                DecisionWithEffect(
+                    decision, f"{what} is left out of every plan until it is resumed; a run that has begun ends what it began"
+                )
+            ]
+        if not any(decisions.pause(TopicPartition(topic, number)) for number in self._numbers(decisions, topic)):
+            raise NothingToDecide(request.decision, f"{what} is not paused.", topic=topic, partition=request.partition)
+        return [DecisionWithEffect(decision, f"{what} is copied again, from where it was left")]
+
+    def _numbers(self, decisions: Decisions, topic: str) -> set[int]:
+        """The partitions to which pauses may apply: the one that is asked for, or those somebody decided about and one that stands for all
+        others."""
+        if self._request.partition is not None:
+            return {self._request.partition}
+        return {_ANY_OTHER} | {
+            decision.partition for decision in decisions.all if decision.topic == topic and decision.partition is not None
+        }
+
+    def _when(self, decisions: Decisions, records: Iterable[LedgerRecord] = ()) -> datetime:
+        return moment_after(decisions, records, datetime.now(UTC))

@@ -1,0 +1,139 @@
+"""The runbook: one section for each error, made from the classes, and one for each alert that is no error.
+
+docs/operate/runbook.md is this text, and a test holds it.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from types import ModuleType
+
+from kafka_mirror.errors import (
+    audit,
+    backfill,
+    configuration,
+    failover,
+    kafka,
+    lane,
+    ledger,
+    migration,
+    schemas,
+    source,
+    spark,
+    target,
+    unknown_failure,
+    wave,
+)
+from kafka_mirror.errors.alert_kinds import ALERTS
+from kafka_mirror.errors.base import MirrorError, Runbook
+from kafka_mirror.errors.next_step import FLOW, MODULE, SCRIPT
+
+CHAPTERS: tuple[tuple[str, ModuleType], ...] = (
+    ("Configuration, command line and alerts", configuration),
+    ("Talking to a cluster", kafka),
+    ("The source", source),
+    ("The target", target),
+    ("Single records and lanes", lane),
+    ("A Spark that stays", spark),
+    ("The ledger and the decisions", ledger),
+    ("Backfill", backfill),
+    ("Audit", audit),
+    ("Schema registries", schemas),
+    ("MirrorMaker 2", migration),
+    ("Waves of a cutover", wave),
+    ("Failover", failover),
+)
+"""The titles of the groups, and the module that has the errors of each."""
+
+PATH = "/mirror/runbook"
+"""Where the status page has it, below Airflow's address."""
+
+_INTRODUCTION = f"""# Runbook
+
+<!-- Made from the classes in include/kafka_mirror/errors by tools/write_runbook.py. -->
+
+One section for each error and each [alert](#alerts): what it means, whether anything is lost, what to do. The code is the name of the error
+in messages, in `--json`, on the status page, in alerts (`kind`) and in the metric `mirror_problems`.
+
+Read the log of the task `verdict` first, or run the step by hand. Every error names topic-partition@offset where there is one. What was
+committed before an error stays committed, and is never copied twice.
+
+"Goes on by itself" says whether Airflow and the next run try again. Commands begin with `{SCRIPT}`; in a checkout, with
+`{MODULE}`. Put the names of your flow, topic and cluster alias for `{FLOW}`, `TOPIC` and `ALIAS`; add `--partition N` to decide
+about one partition alone.
+"""
+
+
+@cache
+def classes() -> dict[str, type[MirrorError]]:
+    """Every error that may be reported, by its code. An error of another process has the code that it was raised with."""
+    return {error.__name__: error for _, module in CHAPTERS for error in _of(module)}
+
+
+@cache
+def entries() -> dict[str, tuple[Runbook, bool]]:
+    """What the runbook says of each code, and whether what fails so is tried again by itself."""
+    of_classes = {code: (error.runbook, error.retriable) for code, error in classes().items()}
+    return of_classes | {unknown_failure.UNEXPECTED: (unknown_failure.RUNBOOK, False)}
+
+
+@cache
+def sections() -> dict[str, tuple[Runbook, bool]]:
+    """Every section of the runbook: that of each error, and that of each alert that is no error."""
+    return entries() | dict(ALERTS)
+
+
+def anchor(code: str) -> str | None:
+    """Where the runbook tells of a code or a kind of alert, for the end of a link: `sourcegap`. None for what it does not know."""
+    return code.lower() if code in sections() else None
+
+
+def link(code: str) -> str:
+    """The section of a code on the status page, below Airflow's address: `/mirror/runbook#sourcegap`. Empty if there is none."""
+    heading = anchor(code)
+    return f"{PATH}#{heading}" if heading else ""
+
+
+def markdown() -> str:
+    """The whole page."""
+    index = ["| code | in a sentence | anything lost? | goes on by itself? |", "|---|---|---|---|"]
+    for code, (runbook, retriable) in sections().items():
+        index.append(f"| [{code}](#{anchor(code)}) | {_cell(runbook.means)} | {_cell(runbook.lost)} | {_word(retriable)} |")
+    parts = [_INTRODUCTION, "\n".join(index) + "\n"]
+    for title, module in CHAPTERS:
+        parts.append(f"## {title}\n")
+        parts += [_section(error.__name__, error.runbook, error.retriable) for error in _of(module)]
+    parts += ["## A mistake in the mirror\n", _section(unknown_failure.UNEXPECTED, unknown_failure.RUNBOOK, retriable=False)]
+    parts += ["## Alerts\n", *(_section(kind, *entry) for kind, entry in ALERTS.items())]
+    return "\n".join(parts)
+
+
+def _of(module: ModuleType) -> Iterator[type[MirrorError]]:
+    """The errors that a module defines, in its order."""
+    for error in vars(module).values():
+        if isinstance(error, type) and issubclass(error, MirrorError) and error.__module__ == module.__name__ and hasattr(error, "runbook"):
+            yield error
+
+
+def _section(code: str, runbook: Runbook, retriable: bool) -> str:
+    lines = [
+        f"### {code}",
+        "",
+        f"{runbook.means} {runbook.more}".rstrip(),
+        "",
+        f"**Anything lost?** {runbook.lost}",
+        "",
+        f"**Goes on by itself?** {_word(retriable)}.",
+        "",
+    ]
+    lines += [f"**What to do:** {runbook.do}", ""]
+    for decision in runbook.decisions:
+        lines += ["```sh", decision.line(SCRIPT), "```", ""]
+    return "\n".join(lines)
+
+
+def _word(retriable: bool) -> str:
+    return "yes" if retriable else "no"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")

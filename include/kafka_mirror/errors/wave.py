@@ -1,0 +1,125 @@
+"""Errors of a wave of a cutover as a whole: its record in the control topic, and who runs it. What stops a step is a finding."""
+
+from collections.abc import Collection, Sequence
+
+from kafka_mirror.errors.declaration import DeclaredError
+from kafka_mirror.errors.next_step import Part, of_the_wave
+from kafka_mirror.errors.words import first_few
+
+
+class WaveUnknown(DeclaredError):
+    """A command names a wave of a cutover that the flow's control topic does not have."""
+
+    wave: str
+    names: Collection[str]
+    next_text = (
+        "See what waves there are: {mirror:cutover status --flow '<flow>'}. A wave begins with {mirror:cutover run --flow '<flow>'}."
+    )
+    lost = "No, nothing was changed."
+    do = "`cutover status` lists the waves of the flow."
+
+    def _describe(self) -> str:
+        return f"The flow has no wave '{self.wave}': it has {', '.join(self.names) or 'none'}."
+
+
+class WaveDiffers(DeclaredError):
+    """A wave of a cutover was begun with other topics, groups or another mode than it is run with now."""
+
+    wave: str
+    what: str
+    noted: str
+    given: str
+    text = "The wave '{wave}' was begun with {what} {noted}, not {given}. Nothing was changed."
+    next_text = "Go on with it as it is: {mirror:cutover run --flow '<flow>' --wave {wave!q}}. Or roll it back, and begin the other one."
+    lost = "No, nothing was changed."
+    do = (
+        "Run it by its name alone (`--wave`). Or roll it back and begin the other one. A wave of other topics may go on beside it, under "
+        "a name of its own."
+    )
+
+
+class WaveRunElsewhere(DeclaredError):
+    """Two runs of one wave of a cutover were under way, or a failover took the wave. The older one stopped.
+
+    `mended`: what it changed once the newer one had the wave, and put back; `unmended`: what it could not put back.
+    """
+
+    wave: str
+    who: str
+    mended: Sequence[str] = ()
+    unmended: Sequence[str] = ()
+    next_text = "See how far it is: {mirror:cutover status --flow '<flow>'}. Let it end; then run the wave again if it is not done."
+    lost = "No. What it changed once the newer run had the wave it put back, and the message says so; it names what it could not put back."
+    do = "Look who began the newer run (`cutover status`), and let it end. Look at what the message says could not be put back."
+    more = (
+        "Each run notes that it begins, and looks whose the wave is before and after each change. A run also ends with this error if its "
+        "machine stood still while another run went on."
+    )
+
+    def _describe(self) -> str:
+        changed = [
+            f"What it had changed by then is put back: {'; '.join(self.mended)}." if self.mended else "",
+            f"It changed something by then and could not put it back: {'; '.join(self.unmended)}." if self.unmended else "",
+        ]
+        said = f"Another run of the wave '{self.wave}' began, by {self.who}: this one stops here."
+        return f"{said} {' '.join(filter(None, changed)) or 'It changed no ACL and no position since, and moved no topic.'}"
+
+
+class WaveHeld(DeclaredError):
+    """Two waves of a cutover have a topic in common, and the other one is under way. Its fence and its positions of groups would be taken
+    for this one's, or taken back with it."""
+
+    wave: str
+    what: str
+    other: str
+    state: str
+    topics: Sequence[str]
+    lost = "No, nothing was changed."
+    do = "End the other wave (`cutover run`), or take it back (`cutover rollback`). Then go on with this one."
+    more = "A failover may begin beside a planned wave, and takes it from its run."
+
+    def _describe(self) -> str:
+        other = f"the wave '{self.other}' is {self.state} and holds {first_few(self.topics)}"
+        return f"The wave '{self.wave}' cannot be {self.what}: {other}. Nothing was changed."
+
+    def _advise(self) -> Sequence[Part]:
+        if self.state == "open":
+            return ("Leave these topics out of --topics: they are moved.",)
+        run, take_back = (of_the_wave(command, self.other) for command in ("run", "rollback"))
+        return "End the other one: ", run, "; or take it back: ", take_back, "."
+
+
+class WaveIsOpen(DeclaredError):
+    """A wave of a cutover that is open cannot be rolled back, for what was written on the target since would be lost."""
+
+    wave: str
+    opposite: str
+    topics: Collection[str]
+    text = "The wave '{wave}' is open: its topics may have new records on the target, which a roll back would lose. Nothing was changed."
+    lost = "No, nothing was changed."
+    do = "Move back by a wave of the opposite flow, with the same steps."
+
+    def _advise(self) -> Sequence[Part]:
+        plan = f"cutover plan --flow '{self.opposite}' --topics '{','.join(self.topics)}' says what would stop it."
+        return (f"Move back by a wave in the other direction, of the flow {self.opposite}: {plan}",)
+
+
+class WaveRollsBack(DeclaredError):
+    """A roll back of a wave of a cutover was begun and has not ended."""
+
+    wave: str
+    text = "The wave '{wave}' is half rolled back."
+    next_text = "End that: {mirror:cutover rollback --flow '<flow>' --wave {wave!q}}. Then the wave can be run anew."
+    do = "End the roll back (`cutover rollback`). Then the wave can be run anew."
+
+
+class WaveTooLarge(DeclaredError):
+    """A wave of a cutover has so many partitions or positions that its record does not fit into the control topic."""
+
+    wave: str
+    size: int
+    limit: int
+    text = "What is to be noted of the wave '{wave}' is {size:,} bytes; a record of the control topic may have {limit:,}."
+    next_text = "Take back what it did so far ({mirror:cutover rollback --flow '<flow>' --wave {wave!q}}), and move in smaller waves."
+    lost = "No. What was noted before stays, and a roll back takes it back."
+    do = "Roll the wave back and move in smaller waves."

@@ -1,0 +1,116 @@
+"""A record as both sides are compared by: what it carries, and bytes that no other record has.
+
+Takes messages into `Records`: what each carries, as few bytes that two records share only if they are equal.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from struct import Struct
+from typing import Any, NamedTuple, Protocol
+
+from kafka_mirror.offsets.holes import CONTENT_BYTES, Records
+
+CREATE_TIME, LOG_APPEND_TIME = 1, 2
+TIMESTAMP_TYPES = {0: "none", CREATE_TIME: "CreateTime", LOG_APPEND_TIME: "LogAppendTime"}
+
+NO_TIMESTAMP = -1
+_SIZES = Struct(">qiii").pack
+_HEADER = Struct(">ii").pack
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+class Message(Protocol):
+    """A record as it was read, as far as an audit looks at it."""
+
+    def offset(self) -> int:
+        """Its offset."""
+        ...
+
+    def timestamp(self) -> tuple[int, int]:
+        """The type of its timestamp, and the milliseconds."""
+        ...
+
+    def key(self) -> Any:
+        """Its key."""
+        ...
+
+    def value(self) -> Any:
+        """Its value."""
+        ...
+
+    def headers(self) -> Any:
+        """Its headers in their order; None if it has none."""
+        ...
+
+
+class Record(NamedTuple):
+    """One record of a partition. `timestamp` is -1 where there is none."""
+
+    offset: int
+    timestamp_type: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+    def carries(self, timed: bool = True) -> tuple[int, bytes | None, bytes | None, Headers]:
+        """What a copy of it has to be equal in; not `timed`: without the timestamp.
+
+        The type of the timestamp is no part of it: a topic that stamps at append is mirrored with these times as its copies' own.
+        """
+        return self.timestamp if timed else NO_TIMESTAMP, self.key, self.value, self.headers
+
+
+class UnreadableHeaders(Exception):
+    """Raised for a record with a header key that is not UTF-8."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(offset)
+        self.offset = offset
+
+
+def headers_or_none(message: Message) -> list[tuple[str, bytes | None]] | None:
+    """The headers, none if the message has none; None for one with a name that is not UTF-8."""
+    try:
+        return list(message.headers() or ())
+    except ValueError:
+        return None
+
+
+def record_of(message: Message) -> Record:
+    """The record of a message. Raises UnreadableHeaders."""
+    kind, timestamp = message.timestamp()
+    try:
+        headers = tuple((name, value) for name, value in message.headers() or ())
+    except ValueError:
+        raise UnreadableHeaders(message.offset()) from None
+    return Record(message.offset(), kind, timestamp if kind else NO_TIMESTAMP, message.key(), message.value(), headers)
+
+
+def comparable_bytes(timestamp: int, key: bytes | None, value: bytes | None, headers: Any) -> bytes:
+    """Bytes that two records share only if they are equal in all that a copy has to be equal in, and that are the beginning of no other's:
+    each part has its length in front of it (-1: null), and the headers their number, in their order."""
+    key_bytes, value_bytes = -1 if key is None else len(key), -1 if value is None else len(value)
+    if not headers:
+        return _SIZES(timestamp, key_bytes, value_bytes, 0) + (key or b"") + (value or b"")
+    parts = [_SIZES(timestamp, key_bytes, value_bytes, len(headers)), key or b"", value or b""]
+    for name, content in headers:
+        name_bytes = name.encode()
+        parts += (_HEADER(len(name_bytes), -1 if content is None else len(content)), name_bytes, content or b"")
+    return b"".join(parts)
+
+
+def take(records: Records, messages: Sequence[Message]) -> int:
+    """Adds messages behind the others; how many bytes they carry. Raises UnreadableHeaders."""
+    size = 0
+    for message in messages:
+        kind, timestamp = message.timestamp()
+        try:
+            data = comparable_bytes(NO_TIMESTAMP, message.key(), message.value(), message.headers())
+        except ValueError:
+            raise UnreadableHeaders(message.offset()) from None
+        records.is_stamped |= kind == LOG_APPEND_TIME
+        records.add(message.offset(), timestamp if kind else NO_TIMESTAMP, blake2b(data, digest_size=CONTENT_BYTES).digest())
+        size += len(data)
+    return size

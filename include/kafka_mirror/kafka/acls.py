@@ -1,0 +1,117 @@
+"""The ACL bindings of a cluster's topics.
+
+They are asked for over our own connections: librdkafka's client gives an empty list where a broker answers that it has no authorizer, or
+that we may not see its ACLs. It changes them.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import kafka.errors as errors
+from confluent_kafka.admin import AclBinding, AclBindingFilter, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+from kafka.protocol.admin import DescribeAclsRequest
+
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.kafka.broker_pool import BrokerPool
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.connection_errors import raise_for
+from kafka_mirror.kafka.model import Acl, PatternAcl
+
+_OLDEST, _NEWEST = 1, 3
+
+
+def topic_acls(cluster: Cluster) -> frozenset[Acl] | None:
+    """All bindings of single topics, those of the name `*` included; None where the cluster has no authorizer. Raises AuthorizationRefused
+    without the right to DESCRIBE the cluster."""
+    acls = _described(cluster, ResourcePatternType.LITERAL)
+    return None if acls is None else frozenset(binding.acl for binding in acls)
+
+
+def pattern_acls(cluster: Cluster) -> frozenset[PatternAcl] | None:
+    """All bindings of topics, by whichever pattern. None and errors as in `topic_acls`."""
+    return _described(cluster, ResourcePatternType.ANY)
+
+
+def _described(cluster: Cluster, pattern: ResourcePatternType) -> frozenset[PatternAcl] | None:
+    step = "reading ACLs"
+
+    def question(pool: BrokerPool) -> frozenset[PatternAcl] | None:
+        """Asks any broker; None where the cluster has no authorizer."""
+        connection = pool.some()
+        request = DescribeAclsRequest(
+            version=connection.version(DescribeAclsRequest.API_KEY, _NEWEST, _OLDEST),
+            resource_type_filter=ResourceType.TOPIC.value,
+            resource_name_filter=None,
+            pattern_type_filter=pattern.value,
+            principal_filter=None,
+            host_filter=None,
+            operation=AclOperation.ANY.value,
+            permission_type=AclPermissionType.ANY.value,
+        )
+        code, acls = connection.ask(request, _bindings)
+        if code == errors.SecurityDisabledError.errno:
+            return None
+        if code == errors.ClusterAuthorizationFailedError.errno:
+            raise pool.refused(code, step, operation="DESCRIBE", what="the cluster")
+        raise_for(code)
+        return frozenset(acls)
+
+    return cluster.ask(step, question)
+
+
+def _bindings(answer: Any) -> tuple[int, list[PatternAcl]]:
+    """An answer's error code, and the bindings in it."""
+    return int(answer.error_code), [
+        PatternAcl(
+            Acl(
+                str(resource.resource_name),
+                str(acl.principal),
+                str(acl.host),
+                AclOperation(acl.operation).name,
+                AclPermissionType(acl.permission_type).name,
+            ),
+            ResourcePatternType(resource.pattern_type).name,
+        )
+        for resource in answer.resources
+        for acl in resource.acls
+    ]
+
+
+def create_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError | None]:
+    """Creates bindings; the answer has, for each, what went wrong, or None. One that is there already is none the worse for it."""
+    bindings = {acl: _binding(acl) for acl in acls}
+    if not bindings:
+        return {}
+    answers = cluster.admin.send(
+        "creating ACLs", lambda client, seconds: client.create_acls(list(bindings.values()), request_timeout=seconds)
+    )
+    return {
+        acl: cluster.admin.failure(answers[bound], f"creating an ACL of {acl.topic} ({acl})", "ALTER") for acl, bound in bindings.items()
+    }
+
+
+def delete_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError | None]:
+    """Takes bindings away; the answer has, for each, what went wrong, or None. One that is not there is none the worse for it."""
+    filters = {acl: _filter(acl) for acl in acls}
+    if not filters:
+        return {}
+    answers = cluster.admin.send(
+        "taking ACLs away", lambda client, seconds: client.delete_acls(list(filters.values()), request_timeout=seconds)
+    )
+    return {
+        acl: cluster.admin.failure(answers[wanted], f"taking away an ACL of {acl.topic} ({acl})", "ALTER")
+        for acl, wanted in filters.items()
+    }
+
+
+def _binding(acl: Acl) -> AclBinding:
+    return AclBinding(*_words(acl))
+
+
+def _filter(acl: Acl) -> AclBindingFilter:
+    return AclBindingFilter(*_words(acl))
+
+
+def _words(acl: Acl) -> tuple[Any, ...]:
+    operation, permission = AclOperation[acl.operation], AclPermissionType[acl.permission]
+    return (ResourceType.TOPIC, acl.topic, ResourcePatternType.LITERAL, acl.principal, acl.host, operation, permission)

@@ -1,0 +1,182 @@
+"""What our own connections raise and what brokers answer, as errors of ours: who refused, whether it may be tried again, and where."""
+
+import errno
+import socket
+import ssl
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+import kafka.errors as errors
+
+from kafka_mirror.errors import (
+    AuthenticationFailed,
+    AuthorizationRefused,
+    ClusterTooOld,
+    ClusterUnreachable,
+    DeadlineExceeded,
+    KafkaFailure,
+    MirrorError,
+    TokenUnavailable,
+)
+from kafka_mirror.kafka.client_log import masked
+from kafka_mirror.kafka.kerberos import NoTicket
+from kafka_mirror.kafka.tls_diagnosis import explained_failure
+from kafka_mirror.kafka.tokens import TokenMissing
+from kafka_mirror.offsets.partition import TopicPartition
+
+Errors = MutableMapping[str, MirrorError] | None
+"""Takes what fails for one topic alone, by its name."""
+
+LOOK_NEXT = "Look at the brokers; the next run goes on by itself."
+LOAD_NEXT = "Look at the brokers' load and the network; the next run goes on by itself."
+LOST_TRACK_NEXT = (
+    "Look at the log of the broker that coordinates the group. Where it says «out of sync with the underlying log» or «Invalid null group "
+    "protocol», Kafka lost track of the group when the broker came back from a crash, and knows it again when that broker is restarted or "
+    "another one becomes its coordinator. Then ask again."
+)
+"""Seen of Kafka 4.3: a broker that was killed reads the end of __consumer_offsets short, and then fails for good in describing groups, or
+says of its own groups that it is not their coordinator."""
+COORDINATOR_MOVES = frozenset(
+    error.errno for error in (errors.NotCoordinatorError, errors.CoordinatorLoadInProgressError, errors.CoordinatorNotAvailableError)
+)
+"""A broker says them until it has read the groups or transactions that it coordinates from now on."""
+UNKNOWN_TOPIC = frozenset({errors.UnknownTopicOrPartitionError.errno, errors.UnknownTopicIdError.errno})
+"""What brokers say of topics and partitions that they do not know."""
+TOPIC_DENIED = errors.TopicAuthorizationFailedError.errno
+DENIED = {
+    TOPIC_DENIED: "the topic",
+    errors.GroupAuthorizationFailedError.errno: "the group",
+    errors.ClusterAuthorizationFailedError.errno: "the cluster",
+    errors.TransactionalIdAuthorizationFailedError.errno: "the transactional id",
+}
+_OF_THE_REQUEST = {
+    "REQUEST_TIMED_OUT",
+    "NOT_CONTROLLER",
+    "BROKER_NOT_AVAILABLE",
+    "NETWORK_EXCEPTION",
+    "UNSUPPORTED_VERSION",
+    "INVALID_REQUEST",
+}
+SILENCE = "nothing refuses the connection either, so a firewall or a hanging broker is likely"
+HUNG_UP = "the brokers close each connection, as they do if security.protocol is not the listener's"
+
+
+class BrokerTooOld(errors.UnsupportedVersionError):  # type: ignore[misc]
+    """Raised for a broker that is older than `oldest`: up to which version it takes a request (None: not at all), and which is needed."""
+
+    def __init__(self, oldest: str, request: str, newest: int | None, needed: int) -> None:
+        super().__init__(f"a broker is older than Kafka {oldest}")
+        self.oldest, self.request, self.newest, self.needed = oldest, request, newest, needed
+
+
+def raise_for(code: int) -> None:
+    """Raises kafka-python's error for an error code in an answer, unless that is 0."""
+    if code:
+        raise errors.for_code(code)()
+
+
+def name_of(code: int) -> str:
+    """Kafka's name for an error code."""
+    error = errors.for_code(code)
+    return str(getattr(error, "message", "")) or error.__name__
+
+
+def is_retriable(code: int) -> bool:
+    """Whether Kafka calls an error one that passes."""
+    return bool(errors.for_code(code).retriable)
+
+
+def refuses_us(failure: Exception) -> bool:
+    """Whether asking again would be of no use: a login or a certificate is refused, by either side. A connection that merely broke inside
+    TLS is none of these."""
+    if isinstance(failure, ssl.SSLError):
+        return not isinstance(failure, (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError))
+    return isinstance(failure, (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError))
+
+
+def is_without_login(failure: BaseException) -> bool:
+    """Whether there is nothing to log in with, so that no broker was asked."""
+    return isinstance(failure, (NoTicket, TokenMissing))
+
+
+class ConnectionErrors:
+    """Makes errors of ours of what fails on the connections to one cluster."""
+
+    def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float) -> None:
+        """`settings` are librdkafka's; `seconds`: how long opening a connection may take in all."""
+        self.alias = alias
+        self.seconds = seconds
+        self._settings = settings
+        self._bootstrap = str(settings["bootstrap.servers"])
+
+    def translated(self, failure: Exception, step: str, address: tuple[str, int]) -> MirrorError:
+        """The error of ours for what a connection raised; `address` is the broker's that was tried last."""
+        if isinstance(failure, BrokerTooOld):
+            return ClusterTooOld(self.alias, f"{address[0]}:{address[1]}", failure.oldest, failure.request, failure.newest, failure.needed)
+        if is_without_login(failure):
+            return TokenUnavailable(self.alias, str(failure.args[0]))
+        if refuses_us(failure):
+            explained = explained_failure(failure, address, self._settings, self.alias) if isinstance(failure, ssl.SSLError) else None
+            return AuthenticationFailed(self.alias, self._bootstrap, explained or masked(_words(failure)))
+        if isinstance(failure, OSError):
+            return ClusterUnreachable(self.alias, self._bootstrap, self.seconds, f"{_detail(failure, address)} ({step})")
+        code = getattr(failure, "errno", None)
+        if code is not None:
+            return self.refused(code, step)
+        return KafkaFailure(f"Cluster '{self.alias}': {step} failed: {_words(failure)}.", next=LOOK_NEXT)
+
+    def refused(self, code: int, step: str, *, topic: str | None = None, operation: str = "", what: str = "") -> MirrorError:
+        """The error of ours for an error code in an answer. `operation` on `what` is what it may refuse us, `topic` our name for it."""
+        if code in DENIED:
+            return AuthorizationRefused(self.alias, operation or "the operation", what or DENIED[code], topic=topic)
+        name = name_of(code)
+        return KafkaFailure(f"Cluster '{self.alias}': {step} failed: {name}.", reason=name, topic=topic, next=LOOK_NEXT)
+
+    def late(self, failure: errors.KafkaError, step: str) -> MirrorError:
+        """The error of ours for an answer that should have passed, and did not in time."""
+        return DeadlineExceeded(
+            f"Cluster '{self.alias}': {step} did not end within {self.seconds:g} s: {_words(failure)}.",
+            next=LOST_TRACK_NEXT if failure.errno in COORDINATOR_MOVES else LOAD_NEXT,
+        )
+
+
+def _words(failure: Exception) -> str:
+    """What a failure says, or Kafka's name for it, without kafka-python's number and class in front of it."""
+    if not isinstance(failure, errors.KafkaError):
+        return (str(failure) or type(failure).__name__).rstrip(".")
+    code = getattr(failure, "errno", None)
+    return str(failure.args[0]).rstrip(".") if failure.args else name_of(code) if code is not None else type(failure).__name__
+
+
+def _detail(failure: OSError, address: tuple[str, int]) -> str:
+    """Why a broker could not be reached, in words like librdkafka's."""
+    where = f"'{address[0]}:{address[1]}'"
+    if isinstance(failure, socket.gaierror):
+        return f"Failed to resolve {where}: {failure.strerror}"
+    if isinstance(failure, TimeoutError):
+        return f"{SILENCE}; {failure or 'no answer came in time'}"
+    if failure.errno in (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.ENOTCONN):
+        return f"Connecting to {where} failed: {failure.strerror}"
+    if isinstance(failure, ConnectionError):
+        return f"{failure or 'the connection broke'} ({where}); {HUNG_UP}"
+    return f"{where}: {failure}"
+
+
+def collect_refusal(failure: MirrorError, errors: Errors) -> bool:
+    """Whether to go on without a topic: a broker refuses it, it alone, and `errors` takes that. Every other failure has to be raised."""
+    if errors is None or failure.topic is None or not (isinstance(failure, AuthorizationRefused) or _is_of_one_topic(failure)):
+        return False
+    errors[failure.topic] = failure
+    return True
+
+
+def _is_of_one_topic(failure: MirrorError) -> bool:
+    """Whether it is a broker's answer about a topic, and not one about the whole request or what a client says by itself."""
+    if not isinstance(failure, KafkaFailure) or not failure.reason:
+        return False
+    return not failure.reason.startswith("_") and failure.reason not in _OF_THE_REQUEST
+
+
+def without_leader(tp: TopicPartition, said: str, whose: str = "the target's") -> KafkaFailure:
+    """The error of a partition that no broker leads, in the given sentence; it ends when `whose` brokers are back."""
+    return KafkaFailure(said, topic=tp.topic, partition=tp.partition, next=f"Bring {whose} brokers back; the next run goes on by itself.")

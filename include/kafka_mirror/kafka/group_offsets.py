@@ -1,0 +1,151 @@
+"""What groups committed, committing for groups without members, and deleting what they committed: the messages, and what they mean."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import kafka.errors as errors
+from kafka.protocol.consumer import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
+
+from kafka_mirror.kafka.broker_connection import BrokerConnection
+from kafka_mirror.kafka.connection_errors import COORDINATOR_MOVES, DENIED, UNKNOWN_TOPIC, name_of
+from kafka_mirror.kafka.group_coordinators import Take
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.kafka.schema_answers import read_by
+from kafka_mirror.offsets.partition import TopicPartition
+
+_FETCH_OLDEST, _STABLE, _SEVERAL_GROUPS, _FETCH_NEWEST = 2, 7, 8, 9
+"""Versions of OffsetFetch: that of Kafka 2.1 at least, the first that tells what is stable (2.5), the first that asks for several groups
+(3.0), and the last that goes by topics' names."""
+_COMMIT_OLDEST, _COMMIT_NEWEST = 2, 9
+_UNSTABLE = errors.UnstableOffsetCommitError.errno
+_NO_GROUP = errors.GroupIdNotFoundError.errno
+
+Offsets = dict[TopicPartition, Committed | None]
+"""What a group committed; None: a transaction that is still open commits there."""
+
+
+def tells_unstable(connection: BrokerConnection) -> bool:
+    """Whether a broker tells which offsets a transaction that is still open commits."""
+    return connection.takes(OffsetFetchRequest.API_KEY, _STABLE)
+
+
+def send_fetch(
+    connection: BrokerConnection, names: Sequence[str], take: Take, *, partitions: Mapping[str, Collection[TopicPartition]] | None = None
+) -> None:
+    """Asks for what groups committed; with `partitions` whether a transaction that is still open commits there, of which a coordinator that
+    is too old for that tells nothing."""
+    version = connection.version(OffsetFetchRequest.API_KEY, _FETCH_NEWEST, _FETCH_OLDEST)
+    is_stable = partitions is not None
+    if is_stable and version < _STABLE:
+        take({name: (0, {}) for name in names})
+    elif version < _SEVERAL_GROUPS:
+        of_topic = OffsetFetchRequest.OffsetFetchRequestTopic
+        for name in names:
+            topics = None if partitions is None else _numbers(partitions[name], of_topic)
+            request = OffsetFetchRequest(version=version, group_id=name, topics=topics, require_stable=is_stable)
+            send_of_one(connection, request, take, name, _fetched)
+    else:
+        of_group = OffsetFetchRequest.OffsetFetchRequestGroup
+        groups = [
+            of_group(group_id=name, topics=None if partitions is None else _numbers(partitions[name], of_group.OffsetFetchRequestTopics))
+            for name in names
+        ]
+        request = OffsetFetchRequest(version=version, groups=groups, require_stable=is_stable)
+        _send(connection, request, take, fetched)
+
+
+def send_commit(
+    connection: BrokerConnection, names: Sequence[str], take: Take, *, offsets: Mapping[str, Mapping[TopicPartition, Committed]]
+) -> None:
+    """Commits for groups, each in a request of its own. The answer has Kafka's word for each partition that was refused."""
+    version = connection.version(OffsetCommitRequest.API_KEY, _COMMIT_NEWEST, _COMMIT_OLDEST)
+    of_topic = OffsetCommitRequest.OffsetCommitRequestTopic
+    for name in names:
+        topics = topics_of(offsets[name], of_topic, of_topic.OffsetCommitRequestPartition)
+        request = OffsetCommitRequest(version=version, group_id=name, member_id="", topics=topics)
+        send_of_one(connection, request, take, name, changed)
+
+
+def topics_of(offsets: Mapping[TopicPartition, Committed], of_topic: Any, of_partition: Any) -> list[Any]:
+    """Positions by topic, in the classes of a request."""
+    by_topic: dict[str, list[Any]] = {}
+    for (topic, partition), committed in sorted(offsets.items()):
+        row = of_partition(
+            partition_index=partition,
+            committed_offset=committed.offset,
+            committed_leader_epoch=-1 if committed.leader_epoch is None else committed.leader_epoch,
+            committed_metadata=committed.metadata,
+        )
+        by_topic.setdefault(topic, []).append(row)
+    return [of_topic(name=topic, partitions=rows) for topic, rows in by_topic.items()]
+
+
+def send_delete(
+    connection: BrokerConnection, names: Sequence[str], take: Take, *, partitions: Mapping[str, Collection[TopicPartition]]
+) -> None:
+    """Deletes offsets of groups, each in a request of its own; the answer as with `send_commit`."""
+    version = connection.version(OffsetDeleteRequest.API_KEY, 0)
+    of_topic = OffsetDeleteRequest.OffsetDeleteRequestTopic
+    for name in names:
+        by_topic: dict[str, list[Any]] = {}
+        for topic, partition in sorted(partitions[name]):
+            by_topic.setdefault(topic, []).append(of_topic.OffsetDeleteRequestPartition(partition_index=partition))
+        topics = [of_topic(name=topic, partitions=rows) for topic, rows in by_topic.items()]
+        request = OffsetDeleteRequest(version=version, group_id=name, topics=topics)
+        send_of_one(connection, request, take, name, deleted)
+
+
+def fetched(answer: Any) -> dict[str, tuple[int, Offsets]]:
+    """What an answer says of several groups."""
+    return {str(group.group_id): _fetched(group) for group in answer.groups}
+
+
+def send_of_one(connection: BrokerConnection, request: Any, take: Take, name: str, read: Callable[[Any], tuple[int, Any]]) -> None:
+    """Sends a request about one group; its answer does not name the group."""
+    _send(connection, request, take, lambda answer: {name: read(answer)})
+
+
+def changed(answer: Any, whole: Collection[int] = ()) -> tuple[int, dict[TopicPartition, str]]:
+    """An error code that concerns the group as a whole, as those in `whole` do, and Kafka's word for each partition that was refused."""
+    codes = {
+        TopicPartition(str(topic.name), int(row.partition_index)): int(row.error_code)
+        for topic in answer.topics
+        for row in topic.partitions
+    }
+    of_group = next((code for code in codes.values() if code in COORDINATOR_MOVES or code in DENIED or code in whole), 0)
+    return of_group, {tp: name_of(code) for tp, code in codes.items() if code}
+
+
+def deleted(answer: Any) -> tuple[int, dict[TopicPartition, str]]:
+    """The same of a deletion; a group that is gone has nothing there."""
+    return (0, {}) if answer.error_code == _NO_GROUP else (int(answer.error_code), {}) if answer.error_code else changed(answer)
+
+
+# ------------------------------------------------------------ inside
+
+
+def _send(connection: BrokerConnection, request: Any, take: Take, read: Callable[[Any], Mapping[str, tuple[int, Any]]]) -> None:
+    connection.send(request, lambda answer: take(read_by(read, answer)))
+
+
+def _numbers(partitions: Collection[TopicPartition], of_topic: Callable[..., Any]) -> list[Any]:
+    numbers: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        numbers.setdefault(topic, []).append(partition)
+    return [of_topic(name=name, partition_indexes=there) for name, there in numbers.items()]
+
+
+def _fetched(group: Any) -> tuple[int, Offsets]:
+    code = int(group.error_code)
+    offsets: Offsets = {}
+    for topic in group.topics:
+        for row in topic.partitions:
+            tp = TopicPartition(str(topic.name), int(row.partition_index))
+            if row.error_code == _UNSTABLE:
+                offsets[tp] = None
+            elif row.error_code and row.error_code not in UNKNOWN_TOPIC:
+                code = code or int(row.error_code)
+            elif row.committed_offset >= 0:
+                epoch = int(row.committed_leader_epoch)
+                offsets[tp] = Committed(int(row.committed_offset), str(row.metadata or ""), None if epoch < 0 else epoch)
+    return (0 if code == _NO_GROUP else code), offsets

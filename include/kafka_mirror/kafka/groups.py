@@ -1,0 +1,150 @@
+"""Consumer groups of one cluster: which there are, what they committed, and committing for them."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from kafka.protocol.admin import ListGroupsRequest
+
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.kafka.broker_pool import BrokerPool, ask_metadata
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.connection_errors import DENIED, raise_for
+from kafka_mirror.kafka.group_coordinators import Errors, ask_coordinators
+from kafka_mirror.kafka.group_members import describe_groups
+from kafka_mirror.kafka.group_offsets import send_commit, send_delete, send_fetch, tells_unstable
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.offsets.partition import TopicPartition
+
+_LIST_NEWEST = 5
+_TYPES = ("classic", "consumer")
+_PROTOCOLS = ("consumer", "")
+_IDLE = ("empty", "dead")
+_OFFSETS_TOPIC = "__consumer_offsets"
+_SIGN, _RANGE = 1 << 31, 1 << 32
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group as its cluster lists it, in Kafka's words: type (`classic`, `consumer`, `share` …), protocol type, state."""
+
+    name: str
+    type: str
+    protocol: str
+    state: str
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether it is a group of consumers, of either protocol, or one that only commits: whose offsets MirrorMaker 2 translates.
+
+        Brokers before 3.8 know classic groups only and name no type.
+        """
+        return self.type.lower() in ("", *_TYPES) and self.protocol in _PROTOCOLS
+
+    @property
+    def is_streams(self) -> bool:
+        """Whether it is a group of Kafka Streams' own protocol (KIP-1071): it commits offsets as any other, and MirrorMaker 2 leaves it
+        out."""
+        return self.type.lower() == "streams"
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has no members."""
+        return self.state.lower() in _IDLE
+
+
+class Groups:
+    """The groups of one cluster. Every call ends within the cluster's deadline; raises the errors of `kafka_mirror.errors`."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def listed(self) -> dict[str, Group]:
+        """All groups that we may describe, by name, of every type."""
+        groups = self._cluster.ask("listing groups", _list)
+        # Brokers before Kafka 2.6 do not list states.
+        refused: dict[str, MirrorError] = {}
+        described = describe_groups(self._cluster, [name for name, group in groups.items() if not group.state], refused)
+        for error in refused.values():
+            raise error
+        return groups | {name: replace(groups[name], state=description.state) for name, description in described.items()}
+
+    def committed(self, names: Iterable[str], refused: Errors) -> dict[str, dict[TopicPartition, Committed]]:
+        """What the groups committed, by group and partition; a group without any has an empty entry. What fails for one group alone goes
+        into `refused` by its name."""
+        return ask_coordinators(self._cluster, "listing offsets of", names, send_fetch, refused)
+
+    def unstable(self, partitions: Mapping[str, Collection[TopicPartition]], refused: Errors) -> dict[str, tuple[TopicPartition, ...]]:
+        """Those of the partitions for which a transaction that is still open commits offsets, by group, for groups that have some.
+
+        Until it ends, a group stands where it stood; once it is committed, further on (KIP-447). A consumer that reads committed records
+        waits for that, and so does who moves a group. The partitions are asked for by name: of a first commit a coordinator tells nothing
+        else. Brokers before Kafka 2.5 do not tell (`tells_unstable`). `refused` as in `committed`.
+        """
+        verb, send = "asking for the stable offsets of", partial(send_fetch, partitions=partitions)
+        there = ask_coordinators(self._cluster, verb, partitions, send, refused)
+        places = {name: tuple(sorted(tp for tp, at in offsets.items() if at is None)) for name, offsets in there.items()}
+        return {name: unstable for name, unstable in places.items() if unstable}
+
+    def tells_unstable(self) -> bool:
+        """Whether the cluster tells what `unstable` asks for."""
+        return self._cluster.ask("asking for the brokers' versions", lambda pool: tells_unstable(pool.some()))
+
+    def commit(self, offsets: Mapping[str, Mapping[TopicPartition, Committed]], refused: Errors) -> dict[str, dict[TopicPartition, str]]:
+        """Commits for groups without members; gives, by group, Kafka's word for the partitions that were refused (`UNKNOWN_MEMBER_ID` …).
+
+        What fails for a group as a whole goes into `refused`; some of its offsets may be committed then.
+        """
+        send = partial(send_commit, offsets=offsets)
+        return ask_coordinators(self._cluster, "committing offsets of", offsets, send, refused, "READ")
+
+    def delete(self, partitions: Mapping[str, Collection[TopicPartition]], refused: Errors) -> dict[str, dict[TopicPartition, str]]:
+        """Deletes what groups without members committed for these partitions; a group that is gone has nothing there. Gives what was
+        refused, as `commit` does. Needs the right to DELETE the group, and to READ the topics (KIP-496)."""
+        send = partial(send_delete, partitions=partitions)
+        return ask_coordinators(self._cluster, "deleting offsets of", partitions, send, refused, "DELETE")
+
+
+def may_be_unstable(cluster: Cluster, groups: Collection[str]) -> list[str]:
+    """Those of the groups for which a transaction may commit offsets now: where one is open, their coordinator's log goes on after its last
+    stable offset. All of them where that log may not be described."""
+    refused: dict[str, MirrorError] = {}
+    topic = cluster.topics([_OFFSETS_TOPIC], refused).get(_OFFSETS_TOPIC)
+    if topic is None:
+        return sorted(groups)
+    logs = cluster.log_offsets([TopicPartition(topic.name, partition.number) for partition in topic.partitions], refused)
+    settled = {tp.partition for tp, log in logs.items() if 0 <= log.end == log.stable}
+    return sorted(group for group in groups if _java_hash(group) % len(topic.partitions) not in settled)
+
+
+def _java_hash(name: str) -> int:
+    """Java's hash code of a text without its sign (0 for the smallest number, which has no other sign), by which a group has its partition
+    of the coordinators' log."""
+    code, units = 0, name.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
+    return code if code < _SIGN else (_RANGE - code) % _SIGN
+
+
+def _list(pool: BrokerPool) -> dict[str, Group]:
+    """Every broker's own groups: those that it coordinates."""
+    brokers = ask_metadata(pool.some(), []).brokers
+    pool.learn(brokers)
+    groups: dict[str, Group] = {}
+    for node in sorted(brokers):
+        connection = pool.to(node)
+        version = connection.version(ListGroupsRequest.API_KEY, _LIST_NEWEST)
+        code, there = connection.ask(ListGroupsRequest(version=version, states_filter=[], types_filter=[]), _listed)
+        if code in DENIED:
+            raise pool.refused(code, "listing groups", operation="DESCRIBE", what="the cluster")
+        raise_for(code)
+        groups |= there
+    return groups
+
+
+def _listed(answer: Any) -> tuple[int, dict[str, Group]]:
+    return int(answer.error_code), {
+        str(row.group_id): Group(str(row.group_id), row.group_type or "", row.protocol_type or "", row.group_state or "")
+        for row in answer.groups
+    }

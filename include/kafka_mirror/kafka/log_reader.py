@@ -1,0 +1,129 @@
+"""Reading topics of our own up to given ends, over the connections of a cluster: all committed records, or the newest one of each key.
+
+What is asked for may be deleted in front, and a leader may have another log than the one that was read before (`log_memory`): then all of
+it is read again, from where the log begins.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+from kafka_mirror.formats.batch_records import ReadRecord, StoredRecord
+from kafka_mirror.kafka.asked_cluster import AskedCluster
+from kafka_mirror.kafka.batch_fetch import FetchLimits
+from kafka_mirror.kafka.broker_pool import Leader
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.log_memory import MEMORY, LogKey, LogState
+from kafka_mirror.kafka.range_reader import FETCH_BYTES, Batches, RangeReader, Ranges, records_within
+from kafka_mirror.offsets.partition import TopicPartition
+
+_LIMITS = FetchLimits(FETCH_BYTES, FETCH_BYTES, wait_ms=10, committed=True)
+_OF_A_LOGIN = ("bootstrap.servers", "security.", "sasl.", "ssl.")
+
+log = logging.getLogger(__name__)
+
+
+def stored_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:
+    """The committed records in `[start, end)` of each partition, in order within each. `settings` are those of a consumer of the cluster.
+    Raises StaleAnswer if a leader's log ends in front of a range."""
+    with _logged_in(cluster, settings) as reader:
+        return read_records(reader, ranges)
+
+
+def newest_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:
+    """The newest committed record of each key in the ranges, in the order in which they were written in each partition. Logs that are read
+    from their beginning are remembered: this process reads only what follows the next time."""
+    with _logged_in(cluster, settings) as reader:
+        return read_newest(reader, ranges)
+
+
+def login(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """By whom, and where, a client with these settings is connected."""
+    return {name: value for name, value in settings.items() if name.startswith(_OF_A_LOGIN)}
+
+
+def read_records(cluster: AskedCluster, ranges: Ranges) -> list[StoredRecord]:
+    """As `stored_records`, of a cluster by its own login."""
+    reading = RangeReader(cluster, _without_empty(ranges), _LIMITS)
+    return [_stored(tp, record) for tp, batches in reading.batches() for record in _records(tp, batches, ranges[tp])]
+
+
+def read_newest(cluster: AskedCluster, ranges: Ranges) -> list[StoredRecord]:
+    """As `newest_records`, of a cluster by its own login."""
+    return _NewestReading(cluster, _without_empty(ranges)).newest()
+
+
+# ------------------------------------------------------------ inside
+
+
+@contextmanager
+def _logged_in(cluster: Cluster, settings: Mapping[str, Any]) -> Iterator[AskedCluster]:
+    """The cluster, or as another client if the consumer logs in otherwise, or elsewhere."""
+    if login(settings) == login(cluster.settings):
+        yield cluster
+        return
+    with closing(AskedCluster(cluster.alias, settings, cluster.timeout)) as others:
+        yield others
+
+
+def _without_empty(ranges: Ranges) -> Ranges:
+    return {tp: (start, end) for tp, (start, end) in ranges.items() if start < end}
+
+
+def _records(tp: TopicPartition, batches: Batches, within: tuple[int, int]) -> Iterator[ReadRecord]:
+    for records in records_within(tp, batches, *within):
+        yield from records
+
+
+def _stored(tp: TopicPartition, record: ReadRecord) -> StoredRecord:
+    return StoredRecord(tp, record.offset(), record.key(), record.value())
+
+
+class _NewestReading(RangeReader):
+    """Begins behind what is remembered of each log. The leader says whether that is of its log: it is asked in any case."""
+
+    def __init__(self, cluster: AskedCluster, ranges: Ranges) -> None:
+        super().__init__(cluster, ranges, _LIMITS)
+        self._keys: dict[TopicPartition, LogKey] = {}
+        self._newest: dict[TopicPartition, dict[bytes | None, StoredRecord]] = {tp: {} for tp in ranges}
+        self._places: dict[TopicPartition, tuple[int, int]] = {}
+        """Behind which batch each log was read, and the batch's leader epoch."""
+
+    def newest(self) -> list[StoredRecord]:
+        """Reads all of them."""
+        for tp, batches in self.batches():
+            start, end = self._ranges[tp]
+            newest = self._newest[tp]
+            for record in _records(tp, batches, (start, end)):
+                newest.pop(record.key(), None)  # it stands where it was written last
+                newest[record.key()] = _stored(tp, record)
+            whole = [batch for batch, _ in batches if batch.next_offset <= end]
+            if whole:
+                self._places[tp] = whole[-1].next_offset, whole[-1].leader_epoch
+        for tp, place in self._places.items():
+            if not self._ranges[tp][0]:
+                MEMORY.keep(self._keys[tp], LogState(*place, self._newest[tp]))
+        return [record for newest in self._newest.values() for record in newest.values()]
+
+    def begin_of(self, tp: TopicPartition, leader: Leader) -> tuple[int, int | None]:
+        """Behind what is remembered."""
+        start, end = self._ranges[tp]
+        self._keys[tp] = leader.topic_id, tp.partition
+        state = MEMORY.state(self._keys[tp], end) if not start else None
+        if state is None:
+            return start, None
+        self._newest[tp] = dict(state.newest)
+        return state.position, state.epoch
+
+    def another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
+        """Reads all of it again if it is another log than the one that is remembered, or was read so far."""
+        log.debug("Cluster '%s': %s is read again, it does not hold @%d.", self.cluster.alias, tp, position)
+        MEMORY.forget(self._keys[tp])
+        start = self._ranges[tp][0]
+        if position == start and diverged_at is None:
+            super().another_log(tp, position, diverged_at)
+            return
+        self._newest[tp].clear()
+        self._places.pop(tp, None)
+        self.go_on(tp, start)

@@ -1,0 +1,12 @@
+"""Tokens with which clients log in (OAUTHBEARER): who gives them, and when the next one is needed. Knows no flow and no Kafka client.
+
+`token` is the interface, from which users' own classes derive; `source` keeps one token for all clients of a process. Each other file is a
+way to get one: an OAuth endpoint, a file, AWS, Azure, Google. Which of them a cluster has is for `config` to say, by names and texts alone,
+so that they travel to Spark's workers.
+
+`config` and every room above it may import it.
+"""
+
+from kafka_mirror.logins.token import LoginToken, TokenProvider
+
+__all__ = ["LoginToken", "TokenProvider"]

@@ -1,0 +1,317 @@
+"""`hand-back`: MirrorMaker 2 goes on where the mirror stopped.
+
+Where MirrorMaker 2 goes on with a flow that is handed back: behind the watermarks, but for topics that are others by now.
+"""
+
+import operator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from kafka_mirror.config import Flow
+from kafka_mirror.config.policies import replication_policy, topic_selection
+from kafka_mirror.config.validate import check_readable
+from kafka_mirror.copy.lane_writer import Records, write_lane
+from kafka_mirror.copy.run import LANES_AT_ONCE, lane_task
+from kafka_mirror.decisions.apply import is_applied
+from kafka_mirror.decisions.in_force import Decisions, moment_after
+from kafka_mirror.errors import (
+    AuthorizationRefused,
+    CopyUnderWay,
+    ErrorReport,
+    KafkaFailure,
+    MirrorError,
+    MovedTopicsNotExcluded,
+    NothingToHandBack,
+    RenamedTopicsHandedBack,
+    WayBackHandedBack,
+    named_with,
+)
+from kafka_mirror.formats.connect_offsets import PARTITIONS, SourcePartition, encode_offset, partition_of
+from kafka_mirror.formats.control import HANDED_BACK, RESTART, Decision
+from kafka_mirror.formats.ledger import Decided, Writer
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.create_topics import create_topic
+from kafka_mirror.kafka.model import NewTopic, Topic
+from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.writer import Outgoing, RecordWriter
+from kafka_mirror.migration.connect import MirrorMaker, require_stopped, stored_offsets
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.checks import check_clusters
+from kafka_mirror.plan.internal_topics import read_decisions, read_ledger
+from kafka_mirror.plan.model import Plan
+from kafka_mirror.plan.run import plan_without_work
+from kafka_mirror.policy.rename import RenamingPolicy
+from kafka_mirror.sync.flow_clusters import control_of, ledger_of, two_clusters
+from kafka_mirror.sync.offset_syncs import emit
+from kafka_mirror.sync.step import StepResult
+
+FROM_THE_START = -1
+"""What MirrorMaker 2 takes for no offset: it then begins where auto.offset.reset says."""
+
+_REPLICATION_FACTOR = "3"
+_MARKER_SECONDS = 1.0
+"""How long a transaction that was just committed may still be open to readers."""
+
+
+@dataclass(frozen=True)
+class ResumeOffsets:
+    """The offset of the last record that was mirrored, by source partition, or FROM_THE_START; `anew`: the partitions of topics that are
+    gone or were created anew. In neither are those of topics that we may not look at: `errors` has these."""
+
+    offsets: Mapping[TopicPartition, int]
+    anew: frozenset[TopicPartition] = frozenset()
+    notices: tuple[str, ...] = ()
+    errors: tuple[ErrorReport, ...] = ()
+
+
+def resume_offsets(flow: Flow, source: Cluster, records: Records) -> ResumeOffsets:
+    """Holds the ledger against the source as it is now: an offset of a topic's old records would leave out as many of its new ones."""
+    refused: dict[str, MirrorError] = {}
+    topics = source.topics({tp.topic for tp in records}, refused)
+    same = [tp for tp, record in records.items() if tp.topic in topics and record.is_of(topics[tp.topic].id)]
+    ends = source.offsets(same, "latest", errors=refused)
+    handed = {tp: record for tp, record in records.items() if tp.topic not in refused}
+    anew = handed.keys() - same
+    reset = _reset(flow)
+    return ResumeOffsets(
+        {tp: FROM_THE_START if tp in anew else max(record.watermark - 1, FROM_THE_START) for tp, record in handed.items()},
+        frozenset(anew),
+        (*_of_others({tp: handed[tp] for tp in sorted(anew)}, topics, reset), *_of_lost(handed, ends, reset)),
+        tuple(_told_nothing(error, flow) for error in refused.values()),
+    )
+
+
+def not_acted_on(records: Records, decisions: Decisions) -> tuple[str, ...]:
+    """A sentence about each restart that was decided and that no copy has done, before the flow is handed back."""
+    return tuple(
+        f"{tp}: not done yet, and unknown to MirrorMaker 2: {decision}. To have it done, let the copy run before hand-back; afterwards "
+        "take over and decide again."
+        for tp, decision in _waiting(records, decisions)
+    )
+
+
+def used_up(records: Records, decisions: Decisions) -> tuple[str, ...]:
+    """The same, before the flow is taken over: a partition goes on where MirrorMaker 2 stopped, and all that was decided is of before."""
+    return tuple(
+        f"{tp}: not done, and used up by the take-over: {decision}. Decide again if it is still wanted."
+        for tp, decision in _waiting(records, decisions)
+    )
+
+
+def require_excluded(flow: Flow, decisions: Decisions) -> None:
+    """Raises WayBackHandedBack for a way back, and MovedTopicsNotExcluded if MirrorMaker 2 would copy a topic that was moved: it knows
+    neither."""
+    if flow.value("mirror.way.back"):
+        raise WayBackHandedBack(flow.name)
+    selection = topic_selection(flow)
+    moved = tuple(topic for topic in sorted(decisions.moved_topics) if selection.takes(topic))
+    if moved:
+        raise MovedTopicsNotExcluded(
+            flow.name, ",".join([*flow.value("topics.exclude"), *(topic.replace(".", "[.]") for topic in moved)]), moved
+        )
+
+
+def require_known_names(flow: Flow, records: Records) -> None:
+    """Raises RenamedTopicsHandedBack if the mirror wrote a topic that MirrorMaker 2 is to copy under another name than MirrorMaker 2 would:
+    it has no rules, and knows nothing of those that stood in the file before."""
+    selection, policy = topic_selection(flow), replication_policy(flow)
+    theirs = policy.without_rules if isinstance(policy, RenamingPolicy) else policy
+    remotes = {tp.topic: record.target_topic for tp, record in sorted(records.items()) if selection.takes(tp.topic)}
+    names = {topic: remote for topic, remote in remotes.items() if remote != theirs.format_remote_topic(flow.source, topic)}
+    if names:
+        raise RenamedTopicsHandedBack(flow.name, tuple(names), tuple(names.values()))
+
+
+def _waiting(records: Records, decisions: Decisions) -> Iterator[tuple[TopicPartition, str]]:
+    for tp, record in sorted(records.items()):
+        for decision in decisions.of(tp):
+            if decision.decision == RESTART and decision.watermark == record.watermark and not is_applied(record, decision):
+                yield tp, decision.told_as(f"restart at source offset {decision.offset}")
+
+
+def _of_others(anew: Records, topics: Mapping[str, Topic], reset: str) -> Iterator[str]:
+    """A sentence about each topic that is another one, or none, since it was copied."""
+    for name, record in {tp.topic: record for tp, record in anew.items()}.items():
+        said, what = "is gone from the source", "a new one of that name"
+        if name in topics:
+            said, what = f"was created anew on the source (topic id {record.source_topic_id} became {topics[name].id})", "it"
+        yield f"{name}: the topic {said}, so no old offset is told. MirrorMaker 2 begins {what} {reset}"
+
+
+def _of_lost(records: Records, ends: Mapping[TopicPartition, int], reset: str) -> Iterator[str]:
+    """A sentence about each partition whose log ends in front of what was copied."""
+    for tp in sorted(ends.keys() & records.keys()):
+        if ends[tp] < records[tp].watermark:
+            lost = f"{tp}: the source ends at {ends[tp]}, in front of the watermark {records[tp].watermark}: it lost records."
+            grown = "If it has grown past the watermark when MirrorMaker 2 is started, what is written until then is left out"
+            yield f"{lost} {grown}; else MirrorMaker 2 begins {reset}"
+
+
+def _reset(flow: Flow) -> str:
+    """Where MirrorMaker 2 begins without an offset it can use, in words."""
+    setting = flow.java_settings("source", "consumer").get("auto.offset.reset")
+    reset = "earliest" if setting is None else flow.references.resolve(setting)
+    if reset.strip().lower() == "earliest":
+        return "from its start (auto.offset.reset=earliest)."
+    return f"where auto.offset.reset={reset} says, and leaves out what stands in front of that: earliest would leave out nothing."
+
+
+def _told_nothing(error: MirrorError, flow: Flow) -> ErrorReport:
+    error.add_next(
+        after="Nothing was said to MirrorMaker 2 about this topic, for it may have been created anew. Once it can be looked at, run "
+        "hand-back again before MirrorMaker 2 is started. Else it goes by what Kafka Connect kept."
+    )
+    return error.of_flow(flow.name).report()
+
+
+@dataclass(frozen=True)
+class HandBackRequest:
+    """Who hands the flow back, and why."""
+
+    who: str
+    why: str = "handed back to MirrorMaker 2"
+    maker: MirrorMaker | None = None
+
+
+def hand_back(flow: Flow, request: HandBackRequest, dry_run: bool = False) -> StepResult:
+    """Writes Kafka Connect's offsets for every partition of the ledger, after an end was put to every copy; for topics that were created
+    anew or are gone, that there are none. With `dry_run` nothing is written or fenced. Running it again is harmless as long as
+    MirrorMaker 2 is not started. Topics that we may not look at are in the answer's errors, and MirrorMaker 2 is told nothing of them.
+
+    Raises MirrorMakerRunning, CopyUnderWay, NothingToHandBack, and what the brokers say. If it ends half-way, the flow counts as handed
+    back and MirrorMaker 2 may not have been told: run it again.
+    """
+    check_readable(flow)
+    with named_with(flow.name), two_clusters(flow) as (source, target):
+        return _HandBack(flow, source, target, request).run(dry_run)
+
+
+class _HandBack:
+    def __init__(self, flow: Flow, source: Cluster, target: Cluster, request: HandBackRequest) -> None:
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._maker = request.maker or MirrorMaker.of(flow)
+        self._control = control_of(flow, target)
+        self._request = request
+
+    def run(self, dry_run: bool) -> StepResult:
+        """Looks, ends our own copies, tells MirrorMaker 2."""
+        flow, source_id, target_id = self._flow, self._source.cluster_id(), self._target.cluster_id()
+        require_stopped(self._target, self._maker)
+        decisions = read_decisions(flow, self._control, dry_run=True)
+        require_excluded(flow, decisions)
+        records: Records = {}
+        ledger_id = ""
+        if ledger_of(flow, self._target).topic_id() is not None:
+            ledger_id, view = read_ledger(flow, self._target, self._control, decisions, dry_run=True)
+            check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
+            for unreadable in view.unreadable.values():
+                raise unreadable
+            records = view.records
+        if not records:
+            raise NothingToHandBack(flow.name)
+        require_known_names(flow, records)
+        self._require_silence(records)
+        notices = not_acted_on(records, decisions)  # while the ledger tells: behind the fence everything counts as done
+        records = {tp: record for tp, record in records.items() if record.moved is None}
+        going = resume_offsets(flow, self._source, records)  # if that fails, it is to fail before anything is written
+        if not dry_run:
+            plan = plan_without_work(flow, source_id, target_id, ledger_id, decisions)
+            when = moment_after(decisions, records.values(), datetime.now(UTC))
+            records, going, emitted = self._handed_back(plan, Decision(HANDED_BACK, self._request.who, when, self._request.why))
+            notices = (*notices, *emitted)
+        return self._done(records, going, notices, dry_run)
+
+    def _handed_back(self, plan: Plan, decision: Decision) -> tuple[Records, ResumeOffsets, tuple[str, ...]]:
+        partitions = self._offsets_topic()
+        self._control.write_next([decision])  # before anything is told to MirrorMaker 2: from now on nothing is planned
+        records = self._fenced(plan, Decided.of(decision))
+        require_stopped(self._target, self._maker)
+        going = resume_offsets(self._flow, self._source, records)
+        self._write_offsets(going, partitions)
+        # Pairs of an old topic would translate offsets of the new one to anywhere.
+        behind = {tp: records[tp].watermark for tp in going.offsets.keys() - going.anew}
+        emitted = emit(self._flow, self._source, self._target, records, behind)
+        return records, going, (*emitted.notices, *(str(error) for error in emitted.errors))
+
+    def _require_silence(self, records: Records) -> None:
+        """Raises CopyUnderWay while a transaction is open where a copy writes."""
+        ledger = ledger_of(self._flow, self._target)
+        partitions = [TopicPartition(ledger.topic, lane) for lane in range(ledger.lanes)]
+        partitions += [TopicPartition(record.target_topic, tp.partition) for tp, record in records.items()]
+        ends = self._target.offsets(partitions, "latest")
+
+        def hidden() -> list[tuple[TopicPartition, int, int]]:
+            stable = self._target.offsets(partitions, "latest", committed=True)
+            return [(tp, stable[tp], end) for tp, end in ends.items() if stable.get(tp, end) < end]
+
+        if still := until(hidden, _MARKER_SECONDS, every=0.1, enough=operator.not_):
+            tp, stable, end = still[0]
+            raise CopyUnderWay(*tp, stable, end)
+
+    def _fenced(self, plan: Plan, decided: Decided) -> Records:
+        """Fences every lane, notes in its ledger that MirrorMaker 2 goes on, with each of its partitions and with whatever an old plan may
+        bring it, and gives what it says then."""
+
+        def change(before: Records, writer: Writer) -> Records:
+            there = {tp: record for tp, record in before.items() if record.moved is None}  # of the others it is to copy nothing either
+            return {tp: replace(record, writer=writer, decided=decided, handed_back=decided) for tp, record in there.items()}
+
+        def one(lane: int) -> Records:
+            """The ledger records of a lane, read behind its fence."""
+            return write_lane(lane_task(self._flow, plan, lane, "hand-back"), change, decided)
+
+        with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
+            return {tp: record for records in threads.map(one, range(self._flow.value("mirror.lanes"))) for tp, record in records.items()}
+
+    # ------------------------------------------------------------ Connect's offsets
+
+    def _write_offsets(self, going: ResumeOffsets, partitions: int) -> None:
+        """Where MirrorMaker 2 is to begin from the start there is nothing to say, unless an offset stands there."""
+        stored = stored_offsets(self._flow, self._target, self._maker).offsets
+        said = {tp: offset for tp, offset in going.offsets.items() if offset != FROM_THE_START or stored.get(tp) is not None}
+        outgoing = [self._offset(tp, offset, partitions) for tp, offset in said.items()]
+        writer = RecordWriter(self._flow.target, self._flow.client("target", "producer"), self._target.timeout)
+        writer.write(outgoing, "Kafka Connect's offsets")
+
+    def _offset(self, tp: TopicPartition, offset: int, partitions: int) -> Outgoing:
+        key = SourcePartition(self._maker.connector, self._flow.source, *tp).key
+        return Outgoing(self._maker.offsets_topic, key, encode_offset(offset), partition=partition_of(key, partitions))
+
+    def _offsets_topic(self) -> int:
+        """How many partitions the offsets topic has. Creates it as Connect does where it is missing."""
+        partitions, replicas = self._worker("partitions", str(PARTITIONS)), self._worker("replication.factor", _REPLICATION_FACTOR)
+        new = NewTopic(self._maker.offsets_topic, int(partitions), int(replicas), {"cleanup.policy": "compact"})
+        try:
+            return len(create_topic(self._target, new).partitions)
+        except (AuthorizationRefused, KafkaFailure) as failure:
+            failure.add_next(before=f"Set {self._flow.target}.offset.storage.* as the workers have it, or let a worker create the topic.")
+            raise
+
+    def _worker(self, name: str, default: str) -> str:
+        setting = self._flow.worker_settings.get(f"offset.storage.{name}")
+        return default if setting is None else self._flow.references.resolve(setting)
+
+    def _done(self, records: Records, going: ResumeOffsets, notices: tuple[str, ...], dry_run: bool) -> StepResult:
+        rows = sorted(going.offsets)
+        result = {
+            "topic": [tp.topic for tp in rows],
+            "partition": [tp.partition for tp in rows],
+            "watermark": [records[tp].watermark for tp in rows],
+            "offset": [going.offsets[tp] for tp in rows],
+        }
+        verb = "would be" if dry_run else "were"
+        lines = [
+            f"{tp}: MirrorMaker 2 goes on at source offset {records[tp].watermark}."
+            if tp not in going.anew
+            else f"{tp}: MirrorMaker 2 begins anew, and not at the watermark {records[tp].watermark}."
+            for tp in rows
+        ]
+        lines += [*going.notices, *notices]
+        lines.append(
+            f"{len(rows)} partitions {verb} handed back, in {self._maker.offsets_topic}, to the connector {self._maker.connector}."
+        )
+        return StepResult(result, {"handed_back": len(rows)}, tuple(lines), going.errors)

@@ -1,0 +1,231 @@
+"""The partitions that MirrorMaker 2 left: how both sides of each stand, and which of them cannot be taken over as they are."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from kafka_mirror.config import Flow
+from kafka_mirror.errors import ErrorReport, MirrorError, TakeOverRefused
+from kafka_mirror.formats import mm2
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.kafka.mm2_topics import read_topic
+from kafka_mirror.kafka.model import Topic, is_compacted
+from kafka_mirror.kafka.polling import until
+from kafka_mirror.migration.evidence import Mm2Partition, mm2_reads_committed
+from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.plan.source_partitions import source_partitions
+from kafka_mirror.sync.current_topics import current_selection
+from kafka_mirror.sync.offset_syncs import place
+from kafka_mirror.translation.offset_sync_store import SyncPair
+
+_ANEW = "If that was meant, nothing else is to be done: refresh-topics creates what is missing, and the copy begins at mirror.start."
+
+_PATIENCE_SECONDS = 3.0
+
+
+class _Ends(NamedTuple):
+    """Log start, last stable offset and end of a remote partition."""
+
+    start: int
+    stable: int
+    end: int
+
+
+_NO_LEADER = _Ends(-1, -1, -1)
+
+
+@dataclass
+class TakeOverSurvey:
+    """What is to be looked at, and what not. `sources` and `remotes`: both sides of what is looked at."""
+
+    partitions: list[Mm2Partition] = field(default_factory=list)
+    sources: Mapping[TopicPartition, SourceOffsets] = field(default_factory=dict)
+    remotes: Mapping[str, Topic] = field(default_factory=dict)
+    ours: list[TopicPartition] = field(default_factory=list)
+    """Partitions that the ledger has already: nothing is to be done for them."""
+    errors: list[ErrorReport] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+def survey_partitions(
+    flow: Flow,
+    source: Cluster,
+    target: Cluster,
+    stored: Mapping[TopicPartition, int | None],
+    ledger: LedgerView,
+    topics: Iterable[str],
+) -> TakeOverSurvey:
+    """Surveys every partition that the flow mirrors, or only those of `topics` if any are named."""
+    return _StateReader(flow, source, target, stored, ledger, frozenset(topics)).run()
+
+
+class _StateReader:
+    def __init__(
+        self,
+        flow: Flow,
+        source: Cluster,
+        target: Cluster,
+        stored: Mapping[TopicPartition, int | None],
+        ledger: LedgerView,
+        only: frozenset[str],
+    ) -> None:
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._stored = stored
+        self._ledger = ledger
+        self._only = only
+        self._selection = current_selection(flow, target)
+        self._survey = TakeOverSurvey()
+        self._hidden: dict[str, MirrorError] = {}
+        """What the target refuses to tell of single remote topics."""
+
+    def run(self) -> TakeOverSurvey:
+        """Fills what is found."""
+        refused: dict[str, MirrorError] = {}
+        there = frozenset(self._source.names())
+        names = {*there, *(tp.topic for tp in self._stored)}
+        named = {name for name in names if not self._only or name in self._only}
+        refused |= {name: error for name in named if (error := self._selection.refusal(name)) is not None}
+        chosen = {name for name in names if self._selection.should_replicate(name)}
+        shared = self._selection.with_shared_remote_name(chosen & there, {tp.topic for tp in self._ledger.records})
+        refused |= {name: error for name, error in shared.items() if name in named}
+        topics = self._source.topics((chosen & named) - shared.keys(), refused)
+        remotes = self._target.topics({self._selection.remote(name) for name in topics}, self._hidden)
+        self._survey.remotes = {name: remotes[remote] for name in topics if (remote := self._selection.remote(name)) in remotes}
+        self._note_what_is_left_out(topics, refused)
+        wanted = [tp for name, topic in topics.items() for p in topic.partitions if self._is_open(tp := TopicPartition(name, p.number))]
+        self._survey.sources = source_partitions(self._source, topics, wanted, mm2_reads_committed(self._flow), refused)
+        self._add([tp for tp in wanted if not self._is_refused(tp.topic, refused)], refused)
+        self._survey.errors.extend(error.report() for error in refused.values())
+        topic_of = {self._selection.remote(name): name for name in topics}
+        self._survey.errors.extend(replace(error.report(), topic=topic_of[remote]) for remote, error in self._hidden.items())
+        self._survey.errors.extend(error.report() for error in self._ledger.unreadable.values())
+        return self._survey
+
+    def _note_what_is_left_out(self, topics: Mapping[str, Topic], refused: Mapping[str, MirrorError]) -> None:
+        gone = sorted(
+            {tp.topic for tp, offset in self._stored.items() if offset is not None} - set(topics) - set(refused) - set(self._only)
+        )
+        if gone and not self._only:
+            listed = ", ".join(gone[:10]) + (" …" if len(gone) > 10 else "")
+            self._survey.notices.append(
+                f"Kafka Connect has offsets of {len(gone)} topics that the source no longer has or the flow does not mirror: {listed}."
+            )
+
+    def _is_open(self, tp: TopicPartition) -> bool:
+        if lane_of(*tp, self._flow.value("mirror.lanes")) in self._ledger.unreadable:
+            return False
+        record = self._ledger.records.get(tp)
+        if record is not None and not record.is_handed_back:
+            self._survey.ours.append(tp)
+            return False
+        return True
+
+    def _add(self, wanted: list[TopicPartition], refused: dict[str, MirrorError]) -> None:
+        there = [tp for tp in wanted if (topic := self._survey.remotes.get(tp.topic)) and tp.partition < len(topic.partitions)]
+        remote = {tp: TopicPartition(self._selection.remote(tp.topic), tp.partition) for tp in wanted}
+        ends = self._remote_ends([remote[tp] for tp in there])
+        compacted = self._compacted({tp.topic for tp in there}, refused)
+        syncs = self._syncs()
+        for tp in wanted:
+            if self._is_refused(tp.topic, refused):
+                continue
+            stored, remote_ends = self._stored.get(tp), ends.get(remote[tp], _NO_LEADER)
+            if stored is None and (tp not in there or (0 <= remote_ends.start == remote_ends.end and self._ours(tp) is None)):
+                continue  # never mirrored
+            refusal = self._refusal(tp, remote[tp], stored, tp in there, remote_ends, syncs.get(tp, []))
+            if refusal is not None:
+                self._survey.errors.append(refusal.report())
+                continue
+            source, ours = self._survey.sources[tp], self._ours(tp)
+            self._survey.partitions.append(
+                Mm2Partition(
+                    tp=tp,
+                    remote=remote[tp],
+                    stored=stored,
+                    source_start=source.log_start,
+                    source_end=source.readable_end,
+                    target_start=remote_ends.start,
+                    target_end=remote_ends.end,
+                    compacted=tp.topic in compacted,
+                    syncs=tuple(syncs.get(tp, ())),
+                    copied=SyncPair(ours.watermark, ours.target_next) if ours else None,
+                )
+            )
+
+    def _remote_ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, _Ends]:
+        """The offsets of the remote partitions, with a moment of patience for transactions whose tasks were fenced just now."""
+        starts = self._target.offsets(partitions, "earliest", errors=self._hidden)
+        stable, ends = until(
+            lambda: [self._target.offsets(partitions, "latest", committed, self._hidden) for committed in (True, False)],
+            _PATIENCE_SECONDS,
+            every=0.1,
+            enough=lambda stable_and_ends: all(stable_and_ends[0].get(tp, end) >= end for tp, end in stable_and_ends[1].items()),
+        )
+        return {tp: _Ends(starts[tp], stable[tp], ends[tp]) for tp in partitions if tp in starts and tp in stable and tp in ends}
+
+    def _ours(self, tp: TopicPartition) -> LedgerRecord | None:
+        """What our ledger says of a partition that was handed back, if both topics are still the same."""
+        record, remote, source = self._ledger.records.get(tp), self._survey.remotes.get(tp.topic), self._survey.sources.get(tp)
+        if record is None or remote is None or source is None:
+            return None
+        return record if (record.source_topic_id, record.target_topic_id) == (source.topic_id, remote.id) else None
+
+    def _refusal(
+        self, tp: TopicPartition, remote: TopicPartition, stored: int | None, there: bool, ends: _Ends, syncs: list[SyncPair]
+    ) -> MirrorError | None:
+        start, stable, end = ends
+        source = self._survey.sources.get(tp)
+        if not there:
+            return TakeOverRefused(*tp, f"Kafka Connect kept the offset {stored} of it, and its remote partition {remote} is gone.", _ANEW)
+        if source is None or ends == _NO_LEADER:
+            return TakeOverRefused(*tp, "it has no leader on one of the clusters.", "Bring the brokers back, then run take-over again.")
+        if stable < end:
+            return TakeOverRefused(
+                *tp,
+                f"a transaction is open in {remote}@[{stable}, {end}).",
+                f"Find it with kafka-transactions.sh --bootstrap-server <target> find-hanging --topic {remote.topic}, then again.",
+            )
+        if stored is not None and stored >= source.end:
+            return TakeOverRefused(
+                *tp,
+                f"the source ends at {source.end}, in front of the offset {stored} that was mirrored: it lost records or was created anew.",
+                f"Move {remote.topic} out of the way, or let the copy follow what it holds: then decide accept-records.",
+            )
+        newest = syncs[-1].downstream if syncs else -1
+        if (stored is not None and end == 0) or newest >= end > start:
+            what = f"the newest offset sync names its offset {newest}" if newest >= end else f"Kafka Connect kept the offset {stored}"
+            return TakeOverRefused(
+                *tp, f"{what}, and the remote partition {remote} ends at {end}: it lost records or was created anew.", _ANEW
+            )
+        return None
+
+    def _is_refused(self, topic: str, refused: Mapping[str, MirrorError]) -> bool:
+        """Whether a cluster refuses to tell something of a source topic or of its remote one: that is no word about what is there."""
+        return topic in refused or self._selection.remote(topic) in self._hidden
+
+    def _compacted(self, topics: set[str], refused: dict[str, MirrorError]) -> set[str]:
+        """The source topics of which records may be gone in between, on either side."""
+        remote = {self._selection.remote(name): name for name in topics}
+        sides = ((self._source, {name: name for name in topics}, refused), (self._target, remote, self._hidden))
+        compacted: set[str] = set()
+        for cluster, names, errors in sides:
+            compacted |= {names[name] for name, configs in cluster.configs(names, errors).items() if is_compacted(configs)}
+        return compacted
+
+    def _syncs(self) -> dict[TopicPartition, list[SyncPair]]:
+        side, topic = place(self._flow)
+        cluster = self._source if side == "source" else self._target
+        try:
+            content = read_topic(cluster, self._flow.client(side, "consumer"), topic, mm2.decode_offset_sync)
+        except MirrorError as failure:
+            self._survey.notices.append(f"The offset syncs cannot be read, so offsets translate less exactly: {failure.message}")
+            return {}
+        syncs: dict[TopicPartition, list[SyncPair]] = {}
+        for sync in content.records:
+            syncs.setdefault(TopicPartition(sync.topic, sync.partition), []).append(SyncPair(sync.upstream, sync.downstream))
+        return syncs

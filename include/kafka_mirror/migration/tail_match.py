@@ -1,0 +1,224 @@
+"""How far MirrorMaker 2 came with a partition, by what stands at the end of the remote one. Pure.
+
+Kafka Connect's offset says which record was certainly mirrored. After a crash more of them are on the target than it knows of, and some may
+be there twice, for a worker that starts again goes back to the record behind that offset:
+
+    source   … N │ N+1 N+2 N+3 N+4 N+5 …             N: the offset that Connect kept
+    target   … N   N+1 N+2 N+3 │ N+1 N+2             a second start, behind N; stopped for good behind N+2
+               └ a place that is known ┘ the tail: read, and followed record by record on the source
+
+The tail is followed from a place that is known on both sides: the newest offset sync, or the record N itself. Every record of the tail
+has to be the next one of the source, or the one behind N where a worker started again. What the last one of them is says where to go on. If
+a record is none of these, or if two readings are possible, nothing is guessed.
+
+Follows the tail of a remote partition on the source, record by record, in every way that it can be read. Pure.
+
+The offset map of a partition that is taken over: as much as offset syncs and the tail tell. Early where they are silent, never late.
+
+Pure.
+"""
+
+from collections.abc import Sequence
+
+from kafka_mirror.migration.model import LONGEST, Ambiguous, Evidence, MoreSource, MoreTail, Position, RecordDigest, index_of, record_at
+from kafka_mirror.offsets.map import OffsetMap, Run, runs_of
+from kafka_mirror.translation.offset_sync_store import SyncPair
+
+
+class Readings:
+    """All readings of the tail that are possible so far: for each, the index of the source record that has to come next."""
+
+    def __init__(self, evidence: Evidence, restart: int, seed: RecordDigest | None) -> None:
+        """`restart`: the source offset at which a worker begins that starts again. `seed`: the record in front of it; where that stands in
+        the tail, a reading may begin."""
+        self._evidence = evidence
+        self._source = evidence.source
+        self._restart_offset = restart
+        self._restart = index_of(evidence.source, restart)
+        self._seed = seed
+        self._expected: dict[int, int] = {}
+        """Index of the next source record -> with which record of the tail the reading began, or a worker started again last; −1: with
+        the first one, which follows what was known before."""
+        self._first: tuple[SyncPair, ...] = ()
+        self._offsets: list[int] = []
+
+    def begin(self, index: int, first: tuple[SyncPair, ...]) -> None:
+        """The source record that has to be the first of the tail, and the pair right in front of it."""
+        self._expected, self._first = {index: -1}, first
+
+    def follow(self, tail: Sequence[RecordDigest], watermark: int) -> Position | Ambiguous:
+        """Reads the tail to its end. `watermark`: where to go on if it is empty."""
+        lost = tail[0].offset if tail else self._evidence.target_end
+        for record in tail:
+            following = self._following(record)
+            if not following and self._expected:
+                lost = record.offset
+                if self._seed is None:
+                    return Ambiguous(lost, f"the record at {lost} is not the next one of the source.")
+            self._expected = following
+            self._offsets.append(record.offset)
+        if not self._expected:
+            return Ambiguous(lost, f"the record at {lost} is not the next one of the source.")
+        if len(self._expected) > 1:
+            readings = ", ".join(str(self._source[index - 1].offset) for index in sorted(self._expected)[:5])
+            return Ambiguous(tail[-1].offset, f"its last record may be any of the source's records {readings}, which are alike.")
+        ((index, begun),) = self._expected.items()
+        if index < self._restart:
+            return Ambiguous(self._evidence.target_end, "it ends in front of the offset that was kept.")
+        pairs = self._pairs(index, begun)
+        return Position(max(pairs[-1].upstream + 1 if pairs else watermark, self._restart_offset), pairs)
+
+    def _following(self, record: RecordDigest) -> dict[int, int]:
+        following = {index + 1: begun for index, begun in self._expected.items() if self._like(index, record)}
+        number = len(self._offsets)
+        if any(index > self._restart for index in self._expected) and self._like(self._restart, record):
+            following.setdefault(self._restart + 1, number)
+        if self._seed is not None and self._seed.is_like(record):
+            following.setdefault(self._restart, number)
+        return following
+
+    def _like(self, index: int, record: RecordDigest) -> bool:
+        if index < len(self._source):
+            return self._source[index].is_like(record)
+        if self._evidence.source_read < self._evidence.source_end and len(self._source) < LONGEST:
+            raise MoreSource
+        return False
+
+    def _pairs(self, index: int, begun: int) -> tuple[SyncPair, ...]:
+        """The pairs of the reading that ends in front of this source record, back to where it began or a worker started again."""
+        offsets = self._offsets[max(begun, 0) :]
+        sources = self._source[index - len(offsets) : index]
+        pairs = tuple(SyncPair(record.offset, offset) for record, offset in zip(sources, offsets, strict=True))
+        return pairs if begun >= 0 else (*self._first, *pairs)
+
+
+def position(evidence: Evidence) -> Position | Ambiguous:
+    """Where to go on with the partition. Raises MoreSource or MoreTail when what was read is not enough to say it."""
+    restart = evidence.source_start if evidence.stored is None else evidence.stored + 1
+    if not evidence.tail and evidence.tail_start <= evidence.target_start:
+        # Nothing that can be read would be copied a second time; nor is what we copied, where Connect was not told of it.
+        return Position(max(restart, evidence.copied.upstream if evidence.copied else 0))
+    contradiction = _contradiction(evidence)
+    if contradiction is not None:
+        return contradiction
+    answer = _from_sync(evidence, restart)
+    if answer is None or isinstance(answer, Ambiguous):
+        other = _from_stored(evidence, restart)
+        answer = other if answer is None or isinstance(other, Position) else answer
+    if isinstance(answer, Ambiguous) and evidence.compacted:
+        last = _last_record(evidence)
+        return last if isinstance(last, Position) else answer
+    return answer
+
+
+def tail_begin(places: Sequence[int], target_start: int, target_end: int, records: int) -> int:
+    """From where on to read the remote partition: the last of the places that are known if it is near enough, else so many offsets in front
+    of the end."""
+    place = max(places, default=-1)
+    if target_start <= place and target_end - place <= LONGEST:
+        return place
+    return max(target_start, target_end - records)
+
+
+# ------------------------------------------------------------ from a known place on
+
+
+def _from_sync(evidence: Evidence, restart: int) -> Position | Ambiguous | None:
+    """Follows the tail from the last place that syncs or our own ledger tell of. None if there is none in what was read."""
+    sync, copied, tail = evidence.sync, evidence.copied, evidence.tail
+    if copied is not None and (sync is None or sync.downstream < copied.downstream):
+        if copied.downstream < evidence.tail_start or copied.upstream < evidence.source_start:
+            return None
+        readings = Readings(evidence, restart, None)
+        readings.begin(index_of(evidence.source, copied.upstream), ())
+        return readings.follow(tail[index_of(tail, copied.downstream) :], copied.upstream)
+    if sync is None or sync.downstream < evidence.tail_start or sync.upstream < evidence.source_start - 1:
+        return None
+    if record_at(tail, sync.downstream) is None:
+        return None  # it is gone from the target
+    readings = Readings(evidence, restart, None)
+    readings.begin(index_of(evidence.source, sync.upstream + 1), (sync,))
+    return readings.follow(tail[index_of(tail, sync.downstream + 1) :], sync.upstream + 1)
+
+
+def _contradiction(evidence: Evidence) -> Ambiguous | None:
+    """Whether the newest sync pairs two records that are not alike: then no sync is worth anything, and a topic may be another one."""
+    sync = evidence.sync
+    if sync is None:
+        return None
+    source, target = record_at(evidence.source, sync.upstream), record_at(evidence.tail, sync.downstream)
+    if source is None or target is None or source.is_like(target):
+        return None
+    return Ambiguous(
+        sync.downstream, f"the newest offset sync calls its record {sync.downstream} a copy of {sync.upstream}, which it is not."
+    )
+
+
+def _from_stored(evidence: Evidence, restart: int) -> Position | Ambiguous:
+    """Follows the tail from where the record stands whose offset Connect kept; from the source's beginning if it kept none."""
+    tail = evidence.tail
+    if evidence.stored is None:
+        if evidence.tail_start > evidence.target_start:
+            return _further(evidence, "too much stands in it, and nothing says where it begins.")
+        readings = Readings(evidence, restart, None)
+        readings.begin(0, ())
+        return readings.follow(tail, restart)
+    stored = record_at(evidence.source, evidence.stored)
+    if stored is None:
+        if evidence.source_read < min(restart, evidence.source_end):
+            raise MoreSource
+        if evidence.source_end <= restart:
+            return Position(restart)  # the source has nothing behind it, so nothing else can have been mirrored
+        return Ambiguous(evidence.tail_start, f"the source does not have the record {evidence.stored} any more.")
+    if not any(stored.is_like(record) for record in tail):
+        return _further(evidence, f"the source's record {evidence.stored} is not in it.")
+    return Readings(evidence, restart, stored).follow(tail, restart)
+
+
+def _further(evidence: Evidence, otherwise: str) -> Ambiguous:
+    """Asks for more of the tail, as long as there is more that may be asked for."""
+    if evidence.tail_start > evidence.target_start and len(evidence.tail) < LONGEST:
+        raise MoreTail
+    return Ambiguous(evidence.tail_start, otherwise)
+
+
+def _last_record(evidence: Evidence) -> Position | Ambiguous:
+    """Where records are dropped in between, the last one alone tells; a log keeps its last record."""
+    last, stored = evidence.tail[-1], -1 if evidence.stored is None else evidence.stored
+    if evidence.sync is not None and evidence.sync.downstream == last.offset:
+        return Position(max(evidence.sync.upstream, stored) + 1, (evidence.sync,))
+    if evidence.source_read < evidence.source_end:
+        if len(evidence.source) >= LONGEST:
+            return Ambiguous(last.offset, "too much stands on the source behind the offset that was kept.")
+        raise MoreSource
+    alike = [record for record in evidence.source if record.offset >= stored and record.is_like(last)]
+    if len(alike) != 1:
+        return Ambiguous(last.offset, f"{len(alike)} records of the source are like its last one.")
+    return Position(alike[0].offset + 1, (SyncPair(alike[0].offset, last.offset),))
+
+
+def taken_map(former_map: OffsetMap, syncs: Sequence[SyncPair], pairs: Sequence[SyncPair], end: SyncPair) -> OffsetMap:
+    """The map from what our own ledger had (empty on the first take-over), the syncs in the order in which they were written, and the pairs
+    of the tail; `end` is where the copy goes on, on both sides.
+
+    MirrorMaker 2 may have mirrored a range twice. The newest copy of it counts: whoever reads on there misses nothing. What lies between
+    two syncs is not known, so every run of a sync is marked as one that others were dropped in front of, and the map is thinned behind
+    where the end of the remote partition lies behind all that is known.
+    """
+    runs = [run._replace(thinned=True) if number == 0 else run for number, run in enumerate(_runs(pairs))]
+    first = SyncPair(runs[0].source, runs[0].target) if runs else end
+    sync_runs: list[Run] = []
+    for sync in reversed([sync for sync in syncs if not former_map.runs or _behind(sync, former_map.runs[-1])]):
+        if sync.upstream < first.upstream and sync.downstream < first.downstream:
+            sync_runs.append(Run(sync.upstream, sync.downstream, 1, True))
+            first = sync
+    offset_map = former_map.before(first.upstream).before_target(first.downstream).extended([*reversed(sync_runs), *runs])
+    return offset_map.with_mark(end.downstream > offset_map.target_end)
+
+
+def _runs(pairs: Sequence[SyncPair]) -> tuple[Run, ...]:
+    return runs_of([pair.upstream for pair in pairs], [pair.downstream for pair in pairs])
+
+
+def _behind(sync: SyncPair, last: Run) -> bool:
+    return sync.upstream >= last.source + last.length and sync.downstream >= last.target + last.length

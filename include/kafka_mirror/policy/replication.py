@@ -1,0 +1,148 @@
+"""How remote topics and the mirror's own topics are named (KIP-382, KAFKA-9726, KIP-949).
+
+What a policy cannot know is which aliases exist: to the default policy any topic with a separator in it looks mirrored.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from kafka_mirror.errors import ConfigurationError, Problem
+
+_SEPARATOR = "replication.policy.separator"
+_INTERNAL_SEPARATOR_ENABLED = "replication.policy.internal.topic.separator.enabled"
+_HEARTBEATS = "heartbeats"
+_OWN_TOPIC = re.compile(r"mm2-(?:ledger|control)(?P<separator>.+?).+(?P=separator)internal\Z")
+
+
+class ReplicationPolicy(ABC):
+    """Names on both sides of a flow. Derive from it, taking the flow's properties in the constructor, to name topics in another way."""
+
+    internal_separator = "."
+    """What stands between the parts of the internal topics' names."""
+
+    @abstractmethod
+    def format_remote_topic(self, alias: str, topic: str) -> str:
+        """The name that `topic` of the cluster `alias` has on a target."""
+
+    @abstractmethod
+    def topic_source(self, topic: str) -> str | None:
+        """The alias of the cluster that a topic was mirrored from directly; None if it was not mirrored."""
+
+    @abstractmethod
+    def upstream_topic(self, topic: str) -> str | None:
+        """The name of a remote topic on the cluster it was mirrored from; None if it was not mirrored."""
+
+    def original_topic(self, topic: str) -> str:
+        """The name of a remote topic on the cluster where it began, through any number of mirrors."""
+        names = {topic}
+        while (upstream := self.upstream_topic(topic)) is not None and upstream not in names:
+            names.add(upstream)
+            topic = upstream
+        return topic
+
+    def heartbeats_topic(self) -> str:
+        """The topic that a cluster's own heartbeats go to."""
+        return _HEARTBEATS
+
+    def offset_syncs_topic(self, alias: str) -> str:
+        """The topic of the offset syncs; `alias` is the cluster at the other end of the flow."""
+        return self._internal("mm2-offset-syncs", alias)
+
+    def checkpoints_topic(self, alias: str) -> str:
+        """The topic of the checkpoints of groups of the cluster `alias`."""
+        return f"{alias}{self._checkpoints_ending()}"
+
+    def ledger_topic(self, alias: str) -> str:
+        """Our own: the topic that says what was copied from the cluster `alias`."""
+        return self._internal("mm2-ledger", alias)
+
+    def control_topic(self, alias: str) -> str:
+        """Our own: the topic of people's decisions about the copy from the cluster `alias`."""
+        return self._internal("mm2-control", alias)
+
+    def is_heartbeats_topic(self, topic: str) -> bool:
+        """Whether it holds heartbeats, of whatever cluster."""
+        return self.original_topic(topic) == self.heartbeats_topic()
+
+    def is_checkpoints_topic(self, topic: str) -> bool:
+        """Whether it holds checkpoints."""
+        return topic.endswith(self._checkpoints_ending())
+
+    def is_mm2_internal_topic(self, topic: str) -> bool:
+        """Whether MirrorMaker 2, or this mirror, keeps it for itself."""
+        return (topic.startswith("mm2") and topic.endswith(f"{self.internal_separator}internal")) or self.is_checkpoints_topic(topic)
+
+    def is_internal_topic(self, topic: str) -> bool:
+        """Whether it is internal to MirrorMaker 2 or to the cluster, and therefore never mirrored."""
+        return self.is_mm2_internal_topic(topic) or topic.startswith(("__", "."))
+
+    def _internal(self, kind: str, alias: str) -> str:
+        return f"{kind}{self.internal_separator}{alias}{self.internal_separator}internal"
+
+    def _checkpoints_ending(self) -> str:
+        return f"{self.internal_separator}checkpoints{self.internal_separator}internal"
+
+
+class DefaultReplicationPolicy(ReplicationPolicy):
+    """`east.orders`: the alias, the separator, the name on the source."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        """Raises ConfigurationError for an empty separator: single letters would count as aliases then."""
+        self.separator = properties.get(_SEPARATOR, ".")
+        if not self.separator:
+            message = "must not be empty; to keep the names of the source, use IdentityReplicationPolicy"
+            raise ConfigurationError([Problem(_SEPARATOR, message)])
+        # MM2's policies get the text unparsed, so a blank beside the word switches it off.
+        switched_off = properties.get(_INTERNAL_SEPARATOR_ENABLED, "true").lower() != "true"
+        self.internal_separator = "." if switched_off else self.separator
+
+    def format_remote_topic(self, alias: str, topic: str) -> str:
+        """The alias in front of the name."""
+        return f"{alias}{self.separator}{topic}"
+
+    def topic_source(self, topic: str) -> str | None:
+        """What stands before the first separator, unless nothing but separators follows."""
+        first, separator, rest = topic.partition(self.separator)
+        return first if separator and rest.replace(self.separator, "") else None
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """What stands behind the first separator."""
+        source = self.topic_source(topic)
+        return None if source is None else topic[len(source) + len(self.separator) :]
+
+
+class IdentityReplicationPolicy(DefaultReplicationPolicy):
+    """Topics keep their names (KAFKA-9726), but for those that end in `heartbeats`.
+
+    Every topic of the target looks mirrored from the source, and nothing stops a circle of two flows.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        super().__init__(properties)
+        self._source = properties.get("source.cluster.alias")
+
+    def format_remote_topic(self, alias: str, topic: str) -> str:
+        """The same name."""
+        return super().format_remote_topic(alias, topic) if topic.endswith(_HEARTBEATS) else topic
+
+    def topic_source(self, topic: str) -> str | None:
+        """The flow's source, whatever the topic."""
+        return super().topic_source(topic) if topic.endswith(_HEARTBEATS) else self._source
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """The same name."""
+        return super().upstream_topic(topic) if topic.endswith(_HEARTBEATS) else topic
+
+
+def is_ledger_of(topic: str, alias: str) -> bool:
+    """Whether it is the ledger of a flow from the cluster `alias`, under whatever separator."""
+    return re.fullmatch(rf"mm2-ledger(?P<separator>.+?){re.escape(alias)}(?P=separator)internal", topic) is not None
+
+
+def is_ledger_or_control_topic(topic: str) -> bool:
+    """Whether it is a ledger or control topic of this mirror, or a copy of one, under the policy and separator of whatever flow.
+
+    No flow may mirror one: its records mean something about the cluster on which they were written only.
+    """
+    return _OWN_TOPIC.search(topic) is not None

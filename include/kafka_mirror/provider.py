@@ -1,0 +1,19 @@
+"""What Airflow shows of this package among its providers."""
+
+from typing import Any
+
+from kafka_mirror import __version__
+
+
+def get_provider_info() -> dict[str, Any]:
+    """The entry point `apache_airflow_provider`. Airflow calls it in most of its processes, so it imports nothing else.
+
+    There is no connection type of our own: the mirror reads connections of Airflow's own types.
+    """
+    return {
+        "package-name": "airflow-kafka-mirror",
+        "name": "Kafka mirror",
+        "versions": [__version__],
+        "description": "Mirrors Apache Kafka clusters as MirrorMaker 2 does, in DAGs that run short, bounded Spark jobs.",
+        "notifications": ["kafka_mirror.airflow.webhook_notifier.WebhookNotifier"],
+    }

@@ -1,0 +1,139 @@
+"""The two files between whoever submits the Spark job and the job: the plan goes in, the results come out.
+
+Both are readable by their owner alone (mode 0600 in a directory of 0700). They hold no secret: the job loads the configuration itself and
+resolves secrets where they are needed; the plan only carries the hash that says which configuration it was made with.
+
+Which of the jobs' temporary directories are in use. A submitter that is killed cannot delete its own; the next one does.
+
+A directory is in use while anybody holds the lock on the file in it: whoever made it, and the job that it started, which inherits the
+lock and may live on for a while. The kernel lets go of it however they end, so no process id is compared and none can be mistaken.
+"""
+
+import fcntl
+import json
+import logging
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kafka_mirror.errors import ErrorReport, JobFailed, MirrorError, ReportedError
+
+_LOCK = "lock"
+
+log = logging.getLogger(__name__)
+
+_PREFIX = "mirror-copy-"
+
+
+@contextmanager
+def in_use(directory: Path) -> Iterator[int]:
+    """Marks the directory as in use; gives the file descriptor that a job has to inherit (`pass_fds`) to keep it so."""
+    unfinished = directory / f".{_LOCK}.unfinished"
+    descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # It gets its name when it is locked: a lock that can be found and taken is one that nobody holds any more.
+        unfinished.rename(directory / _LOCK)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def remove_abandoned(parent: Path, prefix: str) -> list[Path]:
+    """Deletes our own directories in `parent` whose users are gone; gives their paths. What cannot be deleted stays, with a warning."""
+    removed = []
+    for directory in parent.glob(f"{prefix}*"):
+        try:
+            if _is_ours(directory) and _is_abandoned(directory):
+                shutil.rmtree(directory)
+                removed.append(directory)
+        except FileNotFoundError:
+            continue  # its user, or another one who cleans up, was faster
+        except OSError as failure:
+            log.warning("A copy that was killed left %s behind, and it cannot be deleted: %s", directory, failure)
+    return removed
+
+
+def _is_ours(directory: Path) -> bool:
+    """Whether it is a directory of this user that nobody else can write to."""
+    status = directory.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
+
+
+def _is_abandoned(directory: Path) -> bool:
+    descriptor = os.open(directory / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class JobFiles:
+    """Where the plan and the result of one job are; `directory` is theirs alone. `lock` is a file descriptor that the job has to inherit:
+    while anybody has it, nobody else deletes the directory."""
+
+    directory: Path
+    lock: int = -1
+
+    @property
+    def plan(self) -> Path:
+        """The plan, written before the job starts."""
+        return self.directory / "plan.json"
+
+    @property
+    def result(self) -> Path:
+        """The results, written by the job at its end."""
+        return self.directory / "result.json"
+
+
+@contextmanager
+def job_directory(work: Any) -> Iterator[JobFiles]:
+    """A private temporary directory with what the job shall do, as JSON; deleted with all that is in it at the end. Those of jobs that were
+    killed go before."""
+    remove_abandoned(Path(tempfile.gettempdir()), _PREFIX)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory, in_use(Path(directory)) as lock:
+        files = JobFiles(Path(directory), lock)
+        write_private(files.plan, work)
+        yield files
+
+
+def write_failure(path: Path, error: MirrorError) -> None:
+    """Hands back the error that kept the job from copying anything."""
+    write_private(path, {"error": error.report().as_dict()})
+
+
+def read_answer(path: Path, detail: str = "") -> dict[str, Any]:
+    """What the job handed back.
+
+    Raises ReportedError with the error that the job reported, and JobFailed (with `detail`, such as the end of its output) when it
+    ended without a word.
+    """
+    if not path.exists():
+        raise JobFailed(
+            f"The Spark job ended without a result{': ' + detail if detail else '.'}",
+            next="Look at the job's output above; what was committed is in the ledger, and the next run goes on behind it.",
+        )
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if "error" in document:
+        raise ReportedError(ErrorReport.from_dict(document["error"]))
+    return document
+
+
+def write_private(path: Path, document: Any) -> None:
+    """Writes JSON that only its owner can read, and that is complete whenever it is there."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(document, file, separators=(",", ":"))
+    unfinished.rename(path)

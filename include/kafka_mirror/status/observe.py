@@ -1,0 +1,217 @@
+"""Looks at both clusters of a flow, for its status: cheaply, writing nothing, and as far as it goes when one of them does not answer.
+
+How old the oldest record is that each partition has not copied yet: one record is read a partition, in small fetches.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from kafka_mirror.config import Flow
+from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.config.validate import check_readable
+from kafka_mirror.decisions.in_force import Present, list_decisions
+from kafka_mirror.errors import AuthenticationFailed, ClusterUnreachable, ErrorReport, MirrorError
+from kafka_mirror.formats.control import WAVE
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.model import Topic
+from kafka_mirror.kafka.reader import BoundedReader
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.left_on_source import moved_topics, written_since_moved
+from kafka_mirror.plan.model import FIRST_SIGHT
+from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.plan.run import survey
+from kafka_mirror.plan.source_partitions import source_partitions
+from kafka_mirror.plan.target_errors import remote_errors
+from kafka_mirror.status.status import Observation, Status, status_of
+from kafka_mirror.sync.flow_clusters import clusters, ledger_of
+from kafka_mirror.sync.topics import discover
+
+READ_SECONDS = 5.0
+"""How long records are read in all; a partition that has not answered by then has no age."""
+
+
+OldestRecords = MutableMapping[TopicPartition, tuple[int, int]]
+"""The offset and the timestamp of the oldest record of each partition, as it was read before."""
+
+PROBE_SECONDS = 10.0
+"""How long a cluster may take to answer at all; a person who asks how things stand does not wait as long as a run does."""
+
+
+def oldest_records(
+    flow: Flow,
+    positions: Iterable[tuple[SourceOffsets, int]],
+    errors: MutableMapping[str, MirrorError],
+    remembered: OldestRecords | None = None,
+) -> dict[TopicPartition, int]:
+    """The timestamp (Unix milliseconds) of the first record at or behind each position, for each partition that has one.
+
+    A partition whose readable records are all copied, but which an open transaction holds back, gives the first record of that
+    transaction. A topic that may not be read is in `errors`. What is `remembered` of a partition that stands where it stood is not read
+    again; what is read is remembered the next time.
+    """
+    before, again = dict(remembered or {}), dict[TopicPartition, tuple[int, int]]()
+    readable: dict[TopicPartition, tuple[int, int]] = {}
+    held: dict[TopicPartition, tuple[int, int]] = {}
+    for partition, position in positions:
+        start = max(position, partition.log_start)
+        if start < partition.readable_end and partition.tp in before and before[partition.tp][0] == start:
+            again[partition.tp] = before[partition.tp]
+        elif start < partition.readable_end:
+            readable[partition.tp] = (start, partition.readable_end)
+        elif start < partition.end:
+            held[partition.tp] = (start, partition.end)
+    with ThreadPoolExecutor(2) as threads:
+        answers = [
+            threads.submit(_stamps, flow, ranges, stable, errors) for ranges, stable in ((readable, flow.reads_committed), (held, False))
+        ]
+    stamps, waiting = (answer.result() for answer in answers)
+    again |= {tp: (readable[tp][0], stamp) for tp, stamp in stamps.items()}
+    if remembered is not None:
+        remembered.clear()
+        remembered.update(again)
+    return {tp: stamp for tp, (_, stamp) in again.items()} | waiting
+
+
+def _stamps(
+    flow: Flow, ranges: Mapping[TopicPartition, tuple[int, int]], committed: bool, errors: MutableMapping[str, MirrorError]
+) -> dict[TopicPartition, int]:
+    reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed)
+    first = reader.first_visible(ranges, READ_SECONDS, errors, partial=True)
+    return {tp: int(message.timestamp()[1]) for tp, message in first.items()}
+
+
+def status(flow: Flow) -> Status:
+    """How the flow stands now. Raises ConfigurationError; whatever else goes wrong is in the status."""
+    return status_of(observe(flow))
+
+
+def observe(flow: Flow, remembered: OldestRecords | None = None) -> Observation:
+    """What both clusters show. Where a run could not plan, each side is shown by itself. `remembered`: see `oldest_records`, for whoever
+    looks again and again."""
+    check_readable(flow)
+    observation = Observation(flow.name, datetime.now(UTC), flow.value("mirror.lanes"))
+    silent = _silent(flow)
+    with clusters(flow) as (source, target):
+        if not silent:
+            try:
+                return _compared(flow, source, target, observation, {} if remembered is None else remembered)
+            except MirrorError as error:
+                observation = _with_error(observation, error)
+        else:
+            observation = replace(observation, silent=silent, errors=tuple(silent.values()))
+        if flow.target not in observation.silent:
+            observation = _as_far_as_it_goes(observation, lambda: _target_alone(flow, target, observation))
+        if flow.source not in observation.silent:
+            observation = _as_far_as_it_goes(observation, lambda: _source_alone(flow, source, observation))
+        return observation
+
+
+def _silent(flow: Flow) -> dict[str, ErrorReport]:
+    """Asks both clusters the cheapest question at once; gives the error of each that has no answer, by alias."""
+    seconds = min(flow.request_seconds, PROBE_SECONDS)
+    sides = {flow.source: flow.client("source", "admin"), flow.target: flow.client("target", "admin")}
+
+    def probe(alias: str) -> ErrorReport | None:
+        """The error of a cluster that does not answer."""
+        with Cluster(alias, sides[alias], seconds) as cluster:
+            try:
+                cluster.cluster_id()
+            except MirrorError as error:
+                return error.report()
+        return None
+
+    with ThreadPoolExecutor(len(sides)) as threads:
+        return {alias: error for alias, error in zip(sides, threads.map(probe, sides), strict=True) if error is not None}
+
+
+def _compared(flow: Flow, source: Cluster, target: Cluster, observation: Observation, remembered: OldestRecords) -> Observation:
+    """Both sides beside each other, as the next run would find them."""
+    context = survey(flow, source, target, dry_run=True)
+    records = _mirrored(flow, context.ledger.records)
+    refused: dict[str, MirrorError] = {}
+    paused = {tp: pause for tp in _partitions(context.topics) | records.keys() if (pause := context.decisions.pause(tp)) is not None}
+    left_out = source_partitions(source, context.topics, [tp for tp in paused if tp.topic in context.topics], flow.reads_committed, refused)
+    partitions = {**context.source, **left_out, **{tp: partition for tp, (partition, _) in context.waiting.items()}}
+    starts = {
+        planned.topic_partition: planned.start for planned in context.plan.ranges if planned.reason == FIRST_SIGHT or planned.decisions
+    } | {tp: start for tp, (_, start) in context.waiting.items()}
+    positions = {tp: record.watermark for tp, record in records.items()} | starts
+    oldest = oldest_records(
+        flow, [(partitions[tp], position) for tp, position in positions.items() if tp in partitions], refused, remembered
+    )
+    decided = {planned.topic_partition: "; ".join(map(str, planned.decisions)) for planned in context.plan.ranges if planned.decisions}
+    remotes = remote_errors(flow, target, context.source.keys() - decided.keys(), records)
+    moved = moved_topics(context.decisions, context.ledger.records)
+    written = written_since_moved(flow, source, context.ledger.records, moved)
+    of_lanes = {lane: error.report().of_flow(flow.name) for lane, error in context.ledger.unreadable.items()}
+    errors = [error for error in context.plan.errors if error not in of_lanes.values()]
+    ids = {flow.source: context.plan.source_cluster_id, flow.target: context.plan.target_cluster_id}
+    present = Present(context.ledger.records, context.plan.ledger_id or None, ids)
+    return replace(
+        observation,
+        topics=context.topics,
+        source=partitions,
+        ledger=records,
+        comparable=True,
+        unreadable=of_lanes,
+        errors=tuple(dict.fromkeys([*errors, *remotes, *written, *(error.report() for error in refused.values())])),
+        notices=context.plan.notices,
+        idle=context.idle,
+        starts=starts,
+        oldest=oldest,
+        moved={topic: str(decision) for topic, decision in context.decisions.moved_topics.items()},
+        paused={tp: str(pause) for tp, pause in paused.items()},
+        decided=decided,
+        waiting=frozenset(context.waiting),
+        decisions=tuple(list_decisions(context.decisions, present)),
+        waves={name: wave.document or "" for name, wave in context.decisions.notes(WAVE).items()},
+    )
+
+
+def _target_alone(flow: Flow, target: Cluster, observation: Observation) -> Observation:
+    """What the ledger knows."""
+    ledger = ledger_of(flow, target)
+    if not ledger.exists():
+        return replace(observation, ledger={})
+    view = ledger.read()
+    unreadable = {lane: error.report() for lane, error in view.unreadable.items()}
+    return replace(observation, ledger=_mirrored(flow, view.records), unreadable=unreadable)
+
+
+def _source_alone(flow: Flow, source: Cluster, observation: Observation) -> Observation:
+    """What there is to mirror."""
+    topics = discover(topic_selection(flow), source).topics
+    refused: dict[str, MirrorError] = {}
+    partitions = source_partitions(source, topics, _partitions(topics), flow.reads_committed, refused)
+    return replace(
+        observation, topics=topics, source=partitions, errors=(*observation.errors, *(error.report() for error in refused.values()))
+    )
+
+
+def _as_far_as_it_goes(observation: Observation, observe_side: Callable[[], Observation]) -> Observation:
+    try:
+        return observe_side()
+    except MirrorError as error:
+        return _with_error(observation, error)
+
+
+def _with_error(observation: Observation, error: MirrorError) -> Observation:
+    """A cluster may fall silent after it was probed, too: then the error is that cluster's, as if the probe had met it."""
+    report = error.report()
+    errors = tuple(dict.fromkeys([*observation.errors, report]))
+    silent = {error.cluster: report} if isinstance(error, (ClusterUnreachable, AuthenticationFailed)) else {}
+    return replace(observation, errors=errors, silent={**silent, **observation.silent})
+
+
+def _partitions(topics: Mapping[str, Topic]) -> set[TopicPartition]:
+    return {TopicPartition(topic.name, partition.number) for topic in topics.values() for partition in topic.partitions}
+
+
+def _mirrored(flow: Flow, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, LedgerRecord]:
+    """Without the topics that the filters leave out now: they are no longer the flow's."""
+    selection = topic_selection(flow)
+    chosen = {topic for topic in {tp.topic for tp in records} if selection.takes(topic)}
+    return {tp: record for tp, record in records.items() if tp.topic in chosen}

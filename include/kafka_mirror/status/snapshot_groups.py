@@ -1,0 +1,158 @@
+"""What would become of the consumer groups if they failed over now.
+
+Which topics carry a schema registry's ids: the newest record of a few partitions a topic is looked at, now and then.
+
+It is read from the target, where the copy stands, so that the source is left in peace. A few topics each time, so that it stays cheap.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.record import headers_or_none
+from kafka_mirror.formats.schema_registry import has_id_in_header, schema_id
+from kafka_mirror.kafka.reader import BoundedReader
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.status.snapshot import GroupSnapshot, GroupsSnapshot, InexactPosition, SchemaIds
+from kafka_mirror.sync.flow_clusters import clusters
+from kafka_mirror.sync.groups.context import group_context
+from kafka_mirror.sync.groups.find import selected_groups
+from kafka_mirror.sync.groups.place_cache import KnownPlaces
+from kafka_mirror.sync.groups.translate import GroupOffset, Offsets, stored_checkpoints, translate_groups
+from kafka_mirror.translation.translate import BY_MAP, EARLY, EXACT, INCOMPLETE, NONE
+
+if TYPE_CHECKING:
+    from kafka_mirror.config import Flow
+
+
+EXAMPLES = 20
+"""How many positions that are not exact are kept of a group."""
+_WORST_FIRST = {NONE: 0, INCOMPLETE: 1, EARLY: 2}
+
+
+COUNT_MAX_BYTES = 16 * 1024 * 1024
+COUNT_MAX_SECONDS = 2.0
+"""What one look may cost to count places that the offset map has forgotten: the steps count the rest, and their checkpoints say so."""
+
+TOPICS_AT_ONCE = 20
+PARTITIONS_OF_A_TOPIC = 3
+AGAIN_AFTER_SECONDS = 1800.0
+_READ_SECONDS = 3.0
+
+Positions = Mapping[str, Sequence[tuple[TopicPartition, int]]]
+"""By topic of the source: partitions of the remote topic with the offset of our last record there."""
+
+
+def read_groups(flow: "Flow", known_places: KnownPlaces | None = None) -> GroupsSnapshot:
+    """Every group whose offsets the flow translates, translated now. Raises what concerns a cluster as a whole. `known_places`: what the
+    look before has found of places beyond the offset map.
+
+    At most as many group-partitions as the flow translates without Spark (mirror.checkpoints.spark.threshold); groups beyond them are
+    counted.
+    """
+    started, taken = time.monotonic(), datetime.now(UTC)
+    selected = selected_groups(flow)
+    chosen = within(selected.offsets, flow.value("mirror.checkpoints.spark.threshold"))
+    with clusters(flow) as (source, target):
+        context = group_context(flow)
+        limits = min(context.count_max_bytes, COUNT_MAX_BYTES), min(context.count_max_seconds, COUNT_MAX_SECONDS)
+        context = replace(context, count_max_bytes=limits[0], count_max_seconds=limits[1])
+        places = known_places or KnownPlaces()
+        places.begin(lambda: stored_checkpoints(context, target))
+        translated = translate_groups(context, chosen, source, target, places)
+    errors = tuple(dict.fromkeys((*selected.errors, *translated.errors)))
+    left_out = len(selected.offsets) - len(chosen)
+    return GroupsSnapshot(taken, summed_up(translated.offsets), errors, left_out, time.monotonic() - started)
+
+
+def within(offsets: Offsets, partitions: int) -> Offsets:
+    """As many of the groups, in the order of their names, as together have no more partitions than these."""
+    chosen, remaining = {}, partitions
+    for group in sorted(offsets):
+        remaining -= len(offsets[group])
+        if remaining < 0:
+            break
+        chosen[group] = offsets[group]
+    return chosen
+
+
+def summed_up(offsets: Iterable[GroupOffset]) -> tuple[GroupSnapshot, ...]:
+    """One answer a group, from those of its partitions, which stand together."""
+    return tuple(_group(name, list(of_group)) for name, of_group in groupby(offsets, key=lambda offset: offset.group))
+
+
+def _group(name: str, offsets: list[GroupOffset]) -> GroupSnapshot:
+    kinds = [offset.translated.kind for offset in offsets]
+    answered = [offset.translated for offset in offsets if offset.translated.target is not None]
+    rereads = [answer.reread for answer in answered if answer.reread is not None]
+    inexact = sorted(
+        (offset for offset in offsets if offset.translated.kind != EXACT), key=lambda offset: _WORST_FIRST[offset.translated.kind]
+    )
+    return GroupSnapshot(
+        name,
+        partitions=len(offsets),
+        exact=kinds.count(EXACT),
+        early=kinds.count(EARLY),
+        incomplete=kinds.count(INCOMPLETE),
+        unanswered=kinds.count(NONE),
+        reread=sum(rereads) if rereads else None,
+        reread_unknown=len(answered) - len(rereads),
+        ahead=sum(answer.ahead for answer in answered),
+        beyond_map=sum(answer.kind == EXACT and answer.by != BY_MAP for answer in answered),
+        over_budget=sum(answer.is_over_budget for answer in answered),
+        examples=tuple(_position(offset) for offset in inexact[:EXAMPLES]),
+    )
+
+
+def _position(offset: GroupOffset) -> InexactPosition:
+    answer = offset.translated
+    return InexactPosition(offset.source.topic, offset.source.partition, offset.committed.offset, answer.kind, answer.reread, answer.reason)
+
+
+@dataclass
+class SchemaIdSampler:
+    """What was found so far of one flow, by topic of the source; None: no id."""
+
+    ids: dict[str, SchemaIds | None] = field(default_factory=dict)
+    _looked: dict[str, float] = field(default_factory=dict)
+
+    def due(self, topics: Positions, now: float) -> list[str]:
+        """The topics to look at now, those first that were looked at longest ago."""
+        waiting = [
+            topic for topic in topics if topics[topic] and now - self._looked.get(topic, -AGAIN_AFTER_SECONDS) >= AGAIN_AFTER_SECONDS
+        ]
+        return sorted(waiting, key=lambda name: (self._looked.get(name, -AGAIN_AFTER_SECONDS), name))[:TOPICS_AT_ONCE]
+
+    def sample(self, flow: "Flow", topics: Positions) -> None:
+        """Looks at the topics that are due. One whose records do not come in time, or may not be read, is looked at again much later."""
+        now = time.monotonic()
+        due = self.due(topics, now)
+        chosen = {remote: (offset, offset + 1) for topic in due for remote, offset in topics[topic][:PARTITIONS_OF_A_TOPIC]}
+        if not chosen:
+            return
+        self._looked.update(dict.fromkeys(due, now))
+        reader = BoundedReader(flow.target, flow.client("target", "consumer"))
+        refused: dict[str, MirrorError] = {}
+        messages = reader.first_visible(chosen, _READ_SECONDS, refused, partial=True)
+        for topic in due:
+            records = [messages[remote] for remote, _ in topics[topic][:PARTITIONS_OF_A_TOPIC] if remote in messages]
+            if records:
+                self.ids[topic] = ids_of([(record.value(), headers_or_none(record) or ()) for record in records])
+
+
+def ids_of(records: Sequence[tuple[Any, Any]]) -> SchemaIds | None:
+    """What values and headers of some records of a topic say. One value without an id is enough to say that the topic carries none, but
+    for tombstones."""
+    values = [(value, headers) for value, headers in records if value is not None]
+    if not values:
+        return None
+    ids = [schema_id(bytes(value)) for value, _ in values]
+    if all(id_of_record is not None for id_of_record in ids):
+        return SchemaIds(tuple(sorted({id_of_record for id_of_record in ids if id_of_record is not None})))
+    if all(has_id_in_header(headers) for _, headers in values):
+        return SchemaIds((), in_headers=True)
+    return None

@@ -1,0 +1,204 @@
+"""The Airflow that the web application runs in: logins, permissions, audit log, and what its database says of a flow.
+
+The only module here that imports `kafka_mirror.airflow`. With it the configuration learns how to ask for Airflow's connections.
+"""
+
+import json
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import replace
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from urllib.parse import urlsplit
+
+from fastapi import Request
+
+from kafka_mirror.airflow import compat
+from kafka_mirror.airflow.copy_xcom import verdict_from_xcom, watermarks_from_xcom
+from kafka_mirror.airflow.tasks import from_xcom
+from kafka_mirror.config.flow import FlowName
+from kafka_mirror.config.pools import pools
+from kafka_mirror.copy.verdict import NOTHING_TO_DO
+from kafka_mirror.web.auth import COPY, AirflowView, CopyRun, Dag, DagRun, Person
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+MAX_STALE_SECONDS = 60.0
+"""Nobody is given an answer older than this, however long the next one takes."""
+
+FRESHNESS_RUNS = 240
+"""So many runs of `freshness` are shown: four hours at one a minute."""
+
+VERDICTS = 20
+"""Among so many of the newest verdicts the page looks for one of a run that had something to copy."""
+
+_FRESH_SECONDS = 10.0
+_COMPONENTS = ("scheduler", "dag_processor")
+
+
+class StaleWhileRevalidate(Generic[Key, Value]):
+    """A cache of answers by key. An answer `seconds` old is asked for anew, by one reader at a time; meanwhile the others get the old one.
+
+    So a slow database is asked once, and not by each reader of a page at the same time.
+    """
+
+    def __init__(self, ask: Callable[[Key], Value], seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ask = ask
+        self._seconds = seconds
+        self._clock = clock
+        self._answers: dict[Key, tuple[float, Value]] = {}
+        self._locks: dict[Key, Lock] = {}
+
+    def get(self, key: Key) -> Value:
+        """The answer. Raises what asking raises; then the next reader asks again."""
+        cached = self._answers.get(key)
+        if cached is not None and self._clock() - cached[0] < self._seconds:
+            return cached[1]
+        lock = self._locks.setdefault(key, Lock())
+        if not lock.acquire(blocking=cached is None or self._clock() - cached[0] > MAX_STALE_SECONDS):
+            assert cached is not None
+            return cached[1]
+        try:
+            newer = self._answers.get(key)
+            if newer is None or newer is cached:
+                newer = self._answers[key] = (self._clock(), self._ask(key))
+            return newer[1]
+        finally:
+            lock.release()
+
+
+def base_path() -> str:
+    """The path under which this Airflow is reached, without a slash at its end; empty if it has a host of its own."""
+    return urlsplit(compat.base_url()).path.rstrip("/")
+
+
+class AirflowAccess:
+    """The Airflow of this process. Its database is asked at most every few seconds, however many people look at the page."""
+
+    def __init__(self) -> None:
+        self._views: StaleWhileRevalidate[FlowName, AirflowView] = StaleWhileRevalidate(_read_view, _FRESH_SECONDS)
+
+    async def person(self, request: Request) -> Person:
+        """Who sent the request, by Airflow's session cookie or a Bearer token. Raises HTTPException, as Airflow's own routes do."""
+        user = await compat.user_of(request)
+        return Person(user.get_name(), user)
+
+    def may(self, person: Person, method: str, flow: FlowName) -> bool:
+        """What the auth manager says about the flow's copy DAG."""
+        return compat.is_authorized(person.user, method, flow.dag_id(COPY))
+
+    def sees_all_teams(self, person: Person) -> bool:
+        """What the auth manager says about the DAGs of every team."""
+        return compat.sees_all_teams(person.user)
+
+    def login_url(self, back_to: str) -> str:
+        """The login page of the auth manager."""
+        return compat.login_url(back_to)
+
+    def note(self, person: Person, event: str, flow: FlowName, facts: Mapping[str, Any]) -> None:
+        """Adds an entry about the flow's copy DAG to the audit log."""
+        with compat.database_session() as session:
+            compat.add_to_audit_log(session, event, person.name, json.dumps(dict(facts), ensure_ascii=False), flow.dag_id(COPY))
+
+    def copy_run(self, person: Person, flow: FlowName, run_id: str) -> CopyRun | None:
+        """A run of the flow's copy DAG, by what its tasks left in XCom; the run alone for a person who may not read that."""
+        copied = read_copy_run(flow, run_id)
+        return copied if copied is None or _may_read_returned(person, flow.dag_id(COPY)) else CopyRun(copied.run)
+
+    def view(self, person: Person, flow: FlowName) -> AirflowView:
+        """What the database says about the flow. What a DAG's tasks returned is for those alone who may read its XCom in Airflow."""
+        view = self._views.get(flow)
+        if view.audit_run is not None and not _may_read_returned(person, view.audit_run[0]):
+            view = replace(view, audit=None, audit_run=None)
+        if view.freshness and not _may_read_returned(person, flow.dag_id("freshness")):
+            view = replace(view, freshness=())
+        if view.copied and not _may_read_returned(person, flow.dag_id(COPY)):
+            view = replace(view, copied="", copied_by="")
+        return view
+
+
+def _may_read_returned(person: Person, dag_id: str) -> bool:
+    return compat.is_authorized(person.user, "GET", dag_id, returned=True)
+
+
+def read_copy_run(flow: FlowName, run_id: str) -> CopyRun | None:
+    """A run of the flow's copy DAG with what its tasks returned, whoever asks."""
+    dag_id = flow.dag_id(COPY)
+    with compat.database_session() as session:
+        row = compat.run_of_id(session, dag_id, run_id)
+        values = compat.values_of_run(session, dag_id, run_id)
+    if row is None:
+        return None
+    planned, published, said = values.get("plan"), values.get("publish"), values.get("verdict", "")
+    if planned is None or published is None:
+        return CopyRun(DagRun(*row), said=str(said))
+    return CopyRun(DagRun(*row), verdict_from_xcom(planned, values.get("copy"), published), str(said), watermarks_from_xcom(published))
+
+
+def _read_view(flow: FlowName) -> AirflowView:
+    with compat.database_session() as session:
+        audit, audit_run = _newest_audit(session, flow)
+        copied, copied_by = _newest_copy(session, flow)
+        return AirflowView(
+            dags=tuple(_dags(session, flow)),
+            missing_pools=tuple(_missing_pools(session, flow)),
+            silent=tuple(_unhealthy_components()),
+            freshness=tuple(reversed(_freshness_documents(session, flow))),
+            audit=audit,
+            audit_run=audit_run,
+            copied=copied,
+            copied_by=copied_by,
+        )
+
+
+def _dags(session: "Session", flow: FlowName) -> Iterator[Dag]:
+    prefix = flow.dag_id("")
+    for dag_id, paused in compat.dags_with_prefix(session, prefix):
+        yield Dag(dag_id, dag_id.removeprefix(prefix), paused, _newest_run(session, dag_id), _newest_run(session, dag_id, "success"))
+
+
+def _newest_run(session: "Session", dag_id: str, state: str = "") -> DagRun | None:
+    row = compat.newest_run(session, dag_id, state)
+    return None if row is None else DagRun(*row)
+
+
+def _missing_pools(session: "Session", flow: FlowName) -> list[str]:
+    needed = pools([flow])
+    existing = compat.existing_pools(session, list(needed))
+    return [name for name in needed if name not in existing]
+
+
+def _unhealthy_components() -> list[str]:
+    status = compat.component_status()
+    return [name.replace("_", "-") for name in _COMPONENTS if status[name] == "unhealthy"]
+
+
+def _newest_audit(session: "Session", flow: FlowName) -> tuple[Mapping[str, Any] | None, tuple[str, str] | None]:
+    """The newest document of an audit, whether it was an audit's own run or a backfill's, and the run that left it."""
+    for dag_id, run_id, value in compat.returned_values(session, [flow.dag_id("audit"), flow.dag_id("backfill")], "audit", 1):
+        return _audit_document(value) if isinstance(value, Mapping) else None, (dag_id, run_id)
+    return None, None
+
+
+def _newest_copy(session: "Session", flow: FlowName) -> tuple[str, str]:
+    """What the newest verdict of a run with work says, and the run; empty where none of the newest runs had any, or none was good."""
+    for _, run_id, value in compat.returned_values(session, [flow.dag_id(COPY)], "verdict", VERDICTS):
+        if isinstance(value, str) and not value.startswith(NOTHING_TO_DO):
+            return value, run_id
+    return "", ""
+
+
+def _audit_document(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The whole document, or its totals where XCom holds no more."""
+    document = from_xcom(value)
+    return dict(value["totals"]) if document is None else document
+
+
+def _freshness_documents(session: "Session", flow: FlowName) -> list[Mapping[str, Any]]:
+    """What the newest runs of `freshness` returned, the newest first."""
+    values = compat.returned_values(session, [flow.dag_id("freshness")], "freshness", FRESHNESS_RUNS)
+    return [value for _, _, value in values if isinstance(value, Mapping)]

@@ -1,0 +1,73 @@
+"""The web application whole, and as Airflow's api-server mounts it."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException as AnyHttpException
+
+from kafka_mirror.web import decision_routes, json_routes, page_routes
+from kafka_mirror.web.auth import HEADERS, SafeHeaders, person
+from kafka_mirror.web.context import Site
+from kafka_mirror.web.rendering import PREFIX, html
+
+__all__ = ["PREFIX", "airflow_app", "create_app"]
+
+
+def create_app(site: Site, open_routers: Sequence[APIRouter] = ()) -> FastAPI:
+    """The application. Every route requires a login, but those of `open_routers`, which check access themselves."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        site.decider.close()
+
+    app = FastAPI(title="Mirror", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    app.state.site = site
+    app.add_middleware(SafeHeaders)
+    app.add_exception_handler(AnyHttpException, _refused)
+    app.add_exception_handler(Exception, _failed)
+    for router in (*open_routers, page_routes.router, json_routes.router, decision_routes.router, _nothing):
+        app.include_router(router)
+    return app
+
+
+def airflow_app() -> FastAPI:
+    """The application inside Airflow's api-server."""
+    from kafka_mirror.status.snapshot_cache import shared_cache
+    from kafka_mirror.web.airflow_view import AirflowAccess
+    from kafka_mirror.web.decisions import Decider
+    from kafka_mirror.web.metrics import metrics_router
+
+    return create_app(Site(AirflowAccess(), shared_cache(), Decider()), [metrics_router(shared_cache())])
+
+
+_nothing = APIRouter(dependencies=[Depends(person)])
+
+
+@_nothing.get("/{rest:path}")
+def nothing(rest: str) -> Response:
+    """Any other URL: without a login nobody learns which ones exist."""
+    raise HTTPException(404, f"There is nothing at {rest!r}.")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """A refusal, as a page for a person and as JSON for a program."""
+    status = error.status_code if isinstance(error, AnyHttpException) else 500
+    message = str(error.detail) if isinstance(error, AnyHttpException) else "This failed; the log of Airflow's api-server says why."
+    if "text/html" not in request.headers.get("accept", ""):
+        return JSONResponse({"message": message, "next": ""}, status, getattr(error, "headers", None))
+    site: Site = request.app.state.site
+    login = site.airflow.login_url(str(request.url)) if status == HTTPStatus.UNAUTHORIZED else ""
+    title = "Log in" if login else HTTPStatus(status).phrase
+    message = "The mirror's status page is for people who are logged in to Airflow." if login else message
+    return html(request, "refused.html", status, title=title, message=message, login=login)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """An unexpected error; the log of the api-server has its traceback."""
+    response = await _refused(request, error)
+    response.headers.update(HEADERS)
+    return response

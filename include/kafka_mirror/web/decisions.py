@@ -1,0 +1,149 @@
+"""Takes decisions for the page: it shows the effects, and writes the decision only if they are the same when the person confirms."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_mirror.config import load
+from kafka_mirror.decide.model import DecisionWithEffect
+from kafka_mirror.decide.request import DecisionRequest, offset_of, request, start_of
+from kafka_mirror.decide.run import decide
+from kafka_mirror.errors import DeadlineExceeded, MirrorError, NothingToDecide, UsageError
+from kafka_mirror.formats.control import as_document
+
+DEADLINE_SECONDS = 45.0
+"""A person waits at most so long for both clusters."""
+
+_MAX_THREADS = 2
+"""Of each flow: its clusters may be dead, and its people press again."""
+_NOT_BOUND = ("who", "when", "why")
+
+
+@dataclass(frozen=True)
+class DecisionInput:
+    """A decision that a person fills in on the page, with the options of the command line. `start` is `earliest`, `latest`, or an offset,
+    `bytes_per_second` a number or a word."""
+
+    flow: str
+    who: str
+    decision: str
+    why: str
+    topic: str | None = None
+    partition: int | None = None
+    alias: str | None = None
+    start: str | int | None = None
+    bytes_per_second: str | int | None = None
+
+    def request(self) -> DecisionRequest:
+        """The request, by the rules of the command line. Raises UsageError."""
+        return request(
+            self.decision,
+            who=self.who,
+            why=self.why,
+            topic=self.topic,
+            partition=_read("partition", self.partition, offset_of),
+            alias=self.alias,
+            start=_read("start", self.start, start_of),
+            bytes_per_second=self.bytes_per_second,
+        )
+
+
+@dataclass(frozen=True)
+class DecisionEffects:
+    """What a decision does or would do, a sentence each. `seen` is a digest of the facts that it is bound to."""
+
+    effects: tuple[str, ...]
+    seen: str
+
+
+def _read(name: str, value: str | int | None, reader: Callable[[str | int], Any]) -> Any:
+    """A value that a person filled in, as the reader returns it; None if nothing was. Raises UsageError."""
+    if value is None:
+        return None
+    try:
+        return reader(value)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}.", next="Correct what was filled in, and try again.") from None
+
+
+class SituationChanged(Exception):
+    """Raised when the effects are no longer those that the person saw; `current` are those of now. Nothing was decided."""
+
+    def __init__(self, current: DecisionEffects) -> None:
+        super().__init__("The situation has changed since you looked, and nothing was decided. This is what would happen now.")
+        self.current = current
+
+
+class Decider:
+    """Asks the clusters in threads of its own, with a deadline: a cluster that does not answer blocks no other route, and no other flow."""
+
+    def __init__(self, take: Callable[..., list[DecisionWithEffect]] = decide, seconds: float = DEADLINE_SECONDS) -> None:
+        self._take = take
+        self._seconds = seconds
+        self._threads: dict[str, ThreadPoolExecutor] = {}
+
+    async def show(self, decision: DecisionInput) -> DecisionEffects:
+        """The effects of a decision that is not taken. Raises UsageError, NothingToDecide, DeadlineExceeded, and errors of the clusters."""
+        return await self._in_time(decision.flow, lambda: self._preview(decision), "nothing was decided")
+
+    async def decide(self, decision: DecisionInput, seen: str) -> DecisionEffects:
+        """Takes the decision if its effects are still those that the person saw. Raises as `show`, and SituationChanged."""
+        return await self._in_time(decision.flow, lambda: self._take_if_unchanged(decision, seen), "whether it was decided is not known")
+
+    def close(self) -> None:
+        """Ends the threads without waiting: the clients have timeouts of their own."""
+        for threads in self._threads.values():
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    def _preview(self, decision: DecisionInput) -> DecisionEffects:
+        return effects_of(self._take(load().flow(decision.flow), decision.request(), dry_run=True))
+
+    def _take_if_unchanged(self, decision: DecisionInput, seen: str) -> DecisionEffects:
+        now = self._preview(decision)
+        if now.seen != seen:
+            raise SituationChanged(now)
+        return effects_of(self._take(load().flow(decision.flow), decision.request(), dry_run=False))
+
+    async def _in_time(self, flow: str, work: Callable[[], DecisionEffects], state_left: str) -> DecisionEffects:
+        """Does the work in the threads of its flow."""
+        if flow not in self._threads:
+            self._threads[flow] = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="mirror-decide")
+        running = asyncio.get_running_loop().run_in_executor(self._threads[flow], work)
+        try:
+            return await asyncio.wait_for(running, self._seconds)
+        except TimeoutError:
+            raise DeadlineExceeded(
+                f"The clusters did not answer within {self._seconds:g} s; {state_left}.",
+                next="Look at the standing decisions, and try again: to decide the same twice is harmless.",
+            ) from None
+
+
+def effects_of(decisions: Sequence[DecisionWithEffect]) -> DecisionEffects:
+    """The effects of decisions, and a digest of the watermarks, ids and offsets that they are bound to; who, when and why are not in it."""
+    facts = [{name: value for name, value in as_document(made.decision).items() if name not in _NOT_BOUND} for made in decisions]
+    seen = hashlib.sha256(json.dumps(_without_moments(facts), sort_keys=True).encode()).hexdigest()
+    return DecisionEffects(tuple(_sentence(made) for made in decisions), seen)
+
+
+def _without_moments(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The facts without `until`, which is the time of looking."""
+    return [{name: value for name, value in decision.items() if name != "until"} for decision in facts]
+
+
+def _sentence(made: DecisionWithEffect) -> str:
+    decision = made.decision
+    place = "" if decision.topic is None else decision.topic + (f"-{decision.partition}" if decision.partition is not None else "")
+    return f"{made.effect}." if made.effect.startswith(place) else f"{place}: {made.effect}."
+
+
+STATUS: Mapping[type[MirrorError], int] = {NothingToDecide: 409, DeadlineExceeded: 504}
+"""The HTTP status of an error; of any other one 502 if it is retriable, else 400."""
+
+
+def status_of(error: MirrorError) -> int:
+    """The HTTP status of a MirrorError."""
+    return STATUS.get(type(error), 502 if error.retriable else 400)

@@ -1,0 +1,224 @@
+"""`/mirror/metrics`, which Prometheus scrapes with a token: the metrics of the newest snapshots. It asks no cluster."""
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Protocol
+
+from fastapi import APIRouter, Header, Response
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from kafka_mirror.alerts.lag import SERVED
+from kafka_mirror.alerts.limits import Limits
+from kafka_mirror.config import Flow
+from kafka_mirror.status.snapshot import FlowSnapshot, PartitionSnapshot, Snapshots
+from kafka_mirror.status.snapshot_builder import GROUPS_SHARE
+from kafka_mirror.status.status import INTENDED, PROGRESSING, PartitionStatus
+from kafka_mirror.status.throughput import Throughput
+from kafka_mirror.web import metric_names as names
+from kafka_mirror.web.metric_names import FLOW_LABELS, METRICS, Metric, SourceMetrics
+from kafka_mirror.web.metric_settings import MetricAccess, MetricSettings
+from kafka_mirror.web.state import TOO_OLD_SECONDS
+
+Family = GaugeMetricFamily | CounterMetricFamily
+
+_NO_SETTINGS = MetricSettings()
+
+
+class SnapshotCollector(Collector):
+    """A collector for prometheus_client's registry."""
+
+    def __init__(self, flows: Iterable[FlowSnapshot], unreadable: int, settings: Mapping[str, MetricSettings], now: datetime) -> None:
+        self._flows = list(flows)
+        self._unreadable = unreadable
+        self._settings = settings
+        self._now = now
+
+    def collect(self) -> Iterator[Family]:
+        """Every metric that has a value, once."""
+        families = {metric: _family(metric) for metric in METRICS}
+        for snapshot in self._flows:
+            _Rendering(snapshot, families, self._settings.get(snapshot.flow, _NO_SETTINGS), self._now).run()
+        families[names.CONFIGURATION_ERRORS].add_metric([], self._unreadable)
+        yield from (family for family in families.values() if family.samples)
+
+
+class _Rendering:
+    """Adds the metrics of one flow to the families."""
+
+    def __init__(self, snapshot: FlowSnapshot, families: Mapping[Metric, Family], settings: MetricSettings, now: datetime) -> None:
+        self._snapshot = snapshot
+        self._families = families
+        self._settings = settings
+        self._now = now
+        source, _, target = snapshot.flow.partition("->")
+        self._flow = [source, target]
+
+    def run(self) -> None:
+        """All of its metrics."""
+        snapshot = self._snapshot
+        age = snapshot.with_figures.age_seconds(self._now) if snapshot.with_figures.is_good else None
+        good = snapshot.is_good and age is not None and age <= TOO_OLD_SECONDS
+        self._set(names.UP, int(good))
+        self._set(names.SNAPSHOT_AGE, age)
+        codes = [error.code for error in snapshot.errors]
+        for code in sorted(set(codes)):
+            self._set(names.PROBLEMS, codes.count(code), code)
+        if self._settings.limits is not None:
+            self._limits(self._settings.limits)
+        if good:
+            self._flow_figures()
+            self._topics()
+            self._partitions([partition for topic in snapshot.topics for partition in topic.partitions])
+            self._groups()
+
+    def _limits(self, limits: Limits) -> None:
+        """What alert rules compare with. No limit is infinity: nothing is more."""
+        for metric, limit in (
+            (names.LIMIT_LAG, limits.lag),
+            (names.LIMIT_LAG_RECORDS, limits.lag_records),
+            (names.LIMIT_PROGRESS, limits.progress),
+            (names.LIMIT_COPY, limits.copy),
+            (names.LIMIT_HEARTBEATS, limits.heartbeats),
+            (names.LIMIT_UNREACHABLE, limits.unreachable),
+        ):
+            self._set(metric, math.inf if limit is None else limit)
+
+    def _set(self, metric: Metric, value: float | None, *labels: str) -> None:
+        if value is not None:
+            self._families[metric].add_metric([*self._flow, *labels], value)
+
+    def _count(self, metric: Metric, counts: Iterable[int | None]) -> None:
+        """Adds a counter with the time of its snapshot. Each worker of an api-server has snapshots of its own; without the time, Prometheus
+        would take an older one that it scrapes after a newer one for a restart of the counter."""
+        taken = self._snapshot.taken
+        total = sum(count or 0 for count in counts)
+        self._families[metric].add_metric(self._flow, total, timestamp=taken.timestamp() if taken else None)
+
+    def _flow_figures(self) -> None:
+        snapshot, status = self._snapshot, self._snapshot.status
+        assert status is not None
+        self._lag(status.lag, status.oldest_seconds, snapshot.bytes_behind, (names.LAG_RECORDS, names.LAG_SECONDS, names.LAG_BYTES))
+        self._served_lag(status.partitions)
+        self._set(names.CATCH_UP, snapshot.catch_up.seconds)
+        self._rates(snapshot.throughput, (names.RATE_RECORDS, names.RATE_BYTES))
+        self._set(names.RATE_SOURCE, snapshot.throughput.source_records)
+        if not any(lane.error for lane in snapshot.lanes):  # else the counters would go down
+            self._count(names.COPIED_RECORDS, (partition.records for partition in status.partitions))
+            self._count(names.COPIED_BYTES, (partition.bytes for partition in status.partitions))
+        self._set(names.SKIPPED, snapshot.skipped_in_all)
+        self._set(names.LAST_COPY, status.written.time.timestamp() if status.written else None)
+        for state, count in sorted(status.states.items()):
+            self._set(names.PARTITIONS, count, state)
+        self._set(names.WAITING, sum(n for state, n in status.states.items() if state not in PROGRESSING | INTENDED))
+        self._set(names.THROTTLE, snapshot.throttle.bytes_per_second)
+        for beat in snapshot.heartbeats:
+            self._set(names.HEARTBEAT_AGE, beat.age_seconds + (snapshot.age_seconds(self._now) or 0.0), "->".join(beat.path))
+        self._set(names.SNAPSHOT_SECONDS, snapshot.seconds)
+
+    def _served_lag(self, partitions: Iterable[PartitionStatus]) -> None:
+        """Partitions with a problem of their own have an alert of their own, and are not late as well."""
+        served = [partition for partition in partitions if partition.state in SERVED]
+        records = sum(partition.lag or 0 for partition in served)
+        oldest = max((partition.oldest_seconds for partition in served if partition.oldest_seconds is not None), default=None)
+        self._lag(records, oldest, None, (names.SERVED_LAG_RECORDS, names.SERVED_LAG_SECONDS))
+
+    def _topics(self) -> None:
+        if self._too_many("topic", len(self._snapshot.topics)):
+            return
+        for topic in self._snapshot.topics:
+            metrics = (names.TOPIC_LAG, names.TOPIC_LAG_SECONDS, names.TOPIC_LAG_BYTES)
+            self._lag(topic.lag, topic.oldest_seconds, topic.bytes_behind, metrics, topic.topic)
+
+    def _partitions(self, partitions: list[PartitionSnapshot]) -> None:
+        if self._too_many("partition", len(partitions)):
+            return
+        for partition in partitions:
+            status, ours = partition.status, (partition.topic, str(partition.partition))
+            self._lag(status.lag, status.oldest_seconds, None, (names.PARTITION_LAG, names.PARTITION_LAG_SECONDS), *ours)
+            theirs = (partition.remote, str(partition.partition))
+            if names.LEGACY in self._settings.formats:
+                self._source(names.LEGACY_SOURCE, partition, *theirs)
+            if names.NEW in self._settings.formats:
+                self._source(names.NEW_SOURCE, partition, names.SOURCE_CONNECTOR, str(partition.lane), *theirs)
+
+    def _source(self, metrics: SourceMetrics, partition: PartitionSnapshot, *labels: str) -> None:
+        """MirrorMaker 2's metrics of a partition."""
+        self._set(metrics.record_count, partition.status.records, *labels)
+        self._set(metrics.byte_count, partition.status.bytes, *labels)
+        self._rates(partition.throughput, (metrics.record_rate, metrics.byte_rate), *labels)
+        if partition.last is not None:
+            self._set(metrics.record_age, partition.last.read - partition.last.timestamp, *labels)
+            self._set(metrics.replication_latency, partition.last.acknowledged - partition.last.timestamp, *labels)
+
+    def _groups(self) -> None:
+        groups = self._snapshot.groups
+        # While nobody can look at groups, the last good look stays beside its error; after two pauses it is none of now.
+        max_age = timedelta(seconds=max(TOO_OLD_SECONDS, 2 * GROUPS_SHARE * groups.seconds))
+        if groups.taken is None or self._now - groups.taken > max_age:
+            return
+        self._set(names.GROUPS, len(groups.groups) + groups.left_out)
+        self._set(names.GROUPS_INEXACT, sum(not group.is_exact for group in groups.groups))
+        if self._too_many("group", len(groups.groups)):
+            return
+        for group in groups.groups:
+            self._set(names.GROUP_EXACT, int(group.is_exact), group.group)
+            self._set(names.GROUP_REREAD, group.reread, group.group)
+            self._set(names.GROUP_AHEAD, group.ahead, group.group)
+            self._set(names.GROUP_COUNTED, group.beyond_map, group.group)
+            self._set(names.GROUP_OVER_BUDGET, group.over_budget, group.group)
+            self._set(names.GROUP_UNANSWERED, group.unanswered, group.group)
+
+    def _too_many(self, kind: str, count: int) -> bool:
+        too_many = count > self._settings.series_max
+        self._set(names.LEFT_OUT, count if too_many else 0, kind)
+        return too_many
+
+    def _lag(self, records: int | None, seconds: float | None, size: int | None, metrics: tuple[Metric, ...], *labels: str) -> None:
+        """Adds lags. The age is 0 where nothing is missing, and there is none where it could not be read."""
+        values = (records, 0.0 if records == 0 else seconds, size)
+        for metric, value in zip(metrics, values, strict=False):
+            self._set(metric, value, *labels)
+
+    def _rates(self, measured: Throughput, metrics: tuple[Metric, Metric], *labels: str) -> None:
+        self._set(metrics[0], measured.records, *labels)
+        self._set(metrics[1], measured.bytes, *labels)
+
+
+def _family(metric: Metric) -> Family:
+    labels: list[Any] = [] if metric is names.CONFIGURATION_ERRORS else [*FLOW_LABELS, *metric.labels]
+    kind = CounterMetricFamily if metric.type == "counter" else GaugeMetricFamily
+    return kind(metric.name, metric.help, labels=labels)
+
+
+class SnapshotSource(Protocol):
+    """Where snapshots come from: see `status.snapshot_cache.SnapshotCache`."""
+
+    def get(self) -> Snapshots:
+        """The newest ones, at once."""
+
+    def flows(self) -> tuple[Flow, ...]:
+        """The valid flows of the configuration."""
+
+
+def metrics_router(cache: SnapshotSource, environ: Mapping[str, str] | None = None) -> APIRouter:
+    """The route. It checks its token itself, so it is mounted without the page's login."""
+    router = APIRouter()
+    access = MetricAccess(cache.flows, os.environ if environ is None else environ)
+
+    @router.get("/metrics")
+    def metrics(authorization: Annotated[str, Header()] = "", accept: Annotated[str, Header()] = "") -> Response:
+        """The newest snapshots of the flows that the token opens, in the format that is asked for. 401 or 403 without the right token."""
+        allowed = access.opened_by(authorization)
+        snapshots = cache.get()
+        shown = [snapshot for snapshot in snapshots.flows if allowed is None or snapshot.flow in allowed]
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(SnapshotCollector(shown, len(snapshots.errors), access.settings, datetime.now(UTC)))
+        encoder, content_type = choose_encoder(accept)
+        return Response(encoder(registry), media_type=None, headers={"content-type": content_type, "cache-control": "no-store"})
+
+    return router

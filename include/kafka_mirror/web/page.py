@@ -1,0 +1,194 @@
+"""The content of the pages: one flow with its newest audit, or all flows with a row each."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_mirror.alerts.model import Alert
+from kafka_mirror.audit.model import DIFFERENT, EQUAL, AuditResult
+from kafka_mirror.audit.report import not_copied
+from kafka_mirror.config.flow import FlowName
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.errors.next_step import NextStep
+from kafka_mirror.errors.words import count_text
+from kafka_mirror.status.snapshot import FlowSnapshot, StandingDecision
+from kafka_mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
+from kafka_mirror.web.auth import Airflow, AirflowView, Person
+from kafka_mirror.web.context import Site, name_of
+from kafka_mirror.web.error_actions import ErrorGroup, problems
+from kafka_mirror.web.formatting import number
+from kafka_mirror.web.groups import GroupTable, group_table
+from kafka_mirror.web.history import LagSample, Sparkline, sparkline
+from kafka_mirror.web.state import FlowState, state_of
+from kafka_mirror.web.topics import TopicTable, topic_table
+from kafka_mirror.web.waves import WaveTrack, wave_tracks
+
+_MAX_LISTED = 10
+_MAX_CARDS = 20
+
+
+@dataclass(frozen=True)
+class LastAudit:
+    """The newest audit of a flow. `level` as in FlowState; `differences` are sentences, of at most ten of the `different` partitions."""
+
+    level: str
+    words: str
+    time: datetime | None = None
+    run: tuple[str, str] | None = None
+    different: int = 0
+    differences: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    left_out: int = 0
+
+
+def last_audit(view: AirflowView) -> LastAudit | None:
+    """The newest audit; None if there was none yet."""
+    if view.audit is None:
+        return None
+    try:
+        if "columns" in view.audit:
+            return _from_result(AuditResult.from_document(view.audit), view)
+        return _from_totals(view.audit, view)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        return LastAudit("unknown", "The newest audit left a document that this version cannot read.", run=view.audit_run)
+
+
+def _from_result(result: AuditResult, view: AirflowView) -> LastAudit:
+    base = _from_totals(result.totals, view)
+    return LastAudit(
+        base.level,
+        base.words,
+        result.time,
+        view.audit_run,
+        base.different,
+        tuple(str(difference) for difference in result.differences[:_MAX_LISTED]),
+        tuple(str(error) for error in result.errors[:_MAX_LISTED]),
+        base.left_out,
+    )
+
+
+def _from_totals(totals: Mapping[str, Any], view: AirflowView) -> LastAudit:
+    state, different = totals["state"], int(totals["different"])
+    records, partitions = number(totals["source_records"]), count_text(int(totals["partitions"]), "partition")
+    if state == EQUAL:
+        reach = " up to where the copy was" if not_copied(totals) else ""
+        words = f"Equal{reach}: {records} records of {partitions}, record by record on both sides."
+    elif state == DIFFERENT:
+        count = count_text(different, "partition")
+        words = f"Different in {count} of {int(totals['partitions']):,}; {records} records of the source were read."
+    else:
+        words = f"Nothing could be compared in {partitions}."
+    unproven = int(totals["unproven"])
+    if state == EQUAL and unproven:
+        words += f" Of {count_text(unproven, 'partition')} nothing could be compared."
+    words += not_copied(totals)
+    level = {EQUAL: "fine" if not unproven else "behind", DIFFERENT: "stuck"}.get(state, "unknown")
+    return LastAudit(level, words, run=view.audit_run, different=different, left_out=int(totals["left_out"]))
+
+
+@dataclass(frozen=True)
+class FlowSummary:
+    """One flow as every page has it: its name, its snapshot, its state, and the curves of its lag."""
+
+    name: FlowName
+    snapshot: FlowSnapshot
+    state: FlowState
+    view: AirflowView
+    records: Sparkline | None
+    seconds: Sparkline | None
+    bytes: Sparkline | None
+
+    @property
+    def id(self) -> str:
+        """The flow's name in URLs."""
+        return self.name.airflow_name
+
+    @property
+    def shown(self) -> FlowSnapshot:
+        """The snapshot whose figures the page shows: an older one if the newest is not complete."""
+        return self.snapshot.with_figures
+
+
+@dataclass(frozen=True)
+class FlowPage:
+    """One flow, whole. `causes` are the issues that the sentence of its state does not name already."""
+
+    flow: FlowSummary
+    may_edit: bool
+    problems: Sequence[ErrorGroup]
+    causes: Sequence[AirflowIssue]
+    alerts: Sequence[Alert]
+    topics: TopicTable
+    groups: GroupTable
+    audit: LastAudit | None
+    decisions: Sequence[StandingDecision]
+    waves: Sequence[WaveTrack]
+    schema_topics: int
+
+    @property
+    def cards(self) -> Sequence[ErrorGroup]:
+        """The problems that the page lists one by one."""
+        return self.problems[:_MAX_CARDS]
+
+    def is_listed(self, step: NextStep) -> bool:
+        """Whether a card or an alert has this next step, so that the sentence above them need not repeat it."""
+        listed = (*(problem.error.step for problem in self.cards), *(alert.step for alert in self.alerts))
+        return bool(step) and step in listed
+
+
+def summaries(site: Site, person: Person) -> list[FlowSummary]:
+    """The flows that the person may read, the most urgent first."""
+    now = datetime.now(UTC)
+    readable = [snapshot for snapshot in site.snapshots().flows if site.airflow.may(person, "GET", name_of(snapshot))]
+    return sorted((summary(site, person, snapshot, now) for snapshot in readable), key=lambda flow: -flow.state.rank)
+
+
+def summary(site: Site, person: Person, snapshot: FlowSnapshot, now: datetime) -> FlowSummary:
+    """One flow in short."""
+    name = name_of(snapshot)
+    view = site.airflow.view(person, name)
+    samples = site.history.samples(snapshot.flow, view.freshness)
+    return FlowSummary(
+        name,
+        snapshot,
+        state_of(snapshot, view, now),
+        view,
+        *(
+            _curve(samples, figure)
+            for figure in (lambda sample: sample.records, lambda sample: sample.seconds, lambda sample: sample.bytes)
+        ),
+    )
+
+
+def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Mapping[str, str]) -> FlowPage:
+    """One flow whole, its tables as the address asks for them."""
+    now = datetime.now(UTC)
+    flow = summary(site, person, snapshot, now)
+    observed = snapshot.with_figures
+    return FlowPage(
+        flow=flow,
+        may_edit=may_edit(site.airflow, person, flow.name),
+        problems=problems(_unique(snapshot)),
+        causes=[issue for issue in airflow_issues(snapshot.flow, flow.view, now) if issue != flow.state.cause],
+        alerts=alerts_of(flow.view, now),
+        topics=topic_table(observed, parameters),
+        groups=group_table(observed.groups, parameters),
+        audit=last_audit(flow.view),
+        decisions=[decision for decision in observed.decisions if decision.in_force],
+        waves=wave_tracks(observed.waves),
+        schema_topics=sum(topic.schema_ids is not None for topic in observed.topics),
+    )
+
+
+def may_edit(airflow: Airflow, person: Person, flow: FlowName) -> bool:
+    """Whether the person may decide about the flow."""
+    return airflow.may(person, "PUT", flow)
+
+
+def _curve(samples: Iterable[LagSample], figure: Callable[[LagSample], float | None]) -> Sparkline | None:
+    return sparkline((sample.time, figure(sample)) for sample in samples)
+
+
+def _unique(snapshot: FlowSnapshot) -> list[ErrorReport]:
+    return list(dict.fromkeys((*snapshot.errors, *snapshot.groups.errors)))

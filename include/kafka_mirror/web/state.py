@@ -1,0 +1,213 @@
+"""The state of a flow in one sentence, for a person on call: fine, behind and catching up, or stuck, why, and what to do."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from kafka_mirror.errors import ErrorReport, NextStep
+from kafka_mirror.errors.next_step import NOTHING
+from kafka_mirror.errors.words import count_text
+from kafka_mirror.status.snapshot import FlowSnapshot
+from kafka_mirror.status.status import GONE, INTENDED, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PROGRESSING, PartitionStatus, Status
+from kafka_mirror.status.throughput import CatchUp
+from kafka_mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
+from kafka_mirror.web.auth import AirflowView
+from kafka_mirror.web.formatting import NOT_KNOWN, clock, number, seconds, size
+
+TOO_OLD_SECONDS = 300.0
+"""The page does not show the figures of an older snapshot as those of now."""
+
+FINE, BEHIND, STUCK, UNKNOWN = "fine", "behind", "stuck", "unknown"
+_RANKS = {FINE: 0, UNKNOWN: 1, BEHIND: 2, STUCK: 3}
+
+
+@dataclass(frozen=True)
+class FlowState:
+    """The sentence: `verdict` is its first words, `because` the rest, `next` what to do (empty: nothing), and `cause` the issue in Airflow
+    that it comes from, if any."""
+
+    level: str
+    verdict: str
+    because: str
+    next: NextStep = NOTHING
+    cause: AirflowIssue | None = None
+
+    @property
+    def rank(self) -> int:
+        """The higher, the more urgent."""
+        return _RANKS[self.level]
+
+
+def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowState:
+    """The state of a flow. Of several things that are wrong it names the one to mend first."""
+    issue = next((issue for issue in airflow_issues(snapshot.flow, view, now) if issue.stops), None)
+    if is_old(snapshot, now):
+        age = seconds(snapshot.age_seconds(now))
+        because = f"what was seen last is {age} old; both clusters are asked anew, which takes some seconds."
+        return FlowState(UNKNOWN, "Being looked at again", because)
+    if snapshot.error is not None:
+        return FlowState(STUCK, "Stuck", snapshot.error.message, snapshot.error.step)
+    if not snapshot.is_taken:
+        return FlowState(UNKNOWN, "Being looked at", "both clusters are asked for the first time; that takes some seconds.")
+    if (flow_state := _whole_flow(snapshot)) is not None:
+        return flow_state
+    if issue is not None:
+        behind = _distance(snapshot)
+        return FlowState(STUCK, "Not running", f"{issue.what} {behind[0].upper()}{behind[1:]}.", issue.next, issue)
+    return _some_partitions(snapshot) or _not_stuck(snapshot, view, now)
+
+
+def is_old(snapshot: FlowSnapshot, now: datetime) -> bool:
+    """Whether a snapshot is too old to describe the flow: nobody opened the page for some time, or the look at a cluster hangs."""
+    age = snapshot.age_seconds(now)
+    return age is not None and age > TOO_OLD_SECONDS
+
+
+def _whole_flow(snapshot: FlowSnapshot) -> FlowState | None:
+    """What keeps the whole flow from being copied: an error without a topic, or any error that keeps every run from planning."""
+    errors = snapshot.status.errors if snapshot.status else ()
+    error = next((candidate for candidate in errors if candidate.topic is None), errors[0] if errors and not snapshot.comparable else None)
+    if error is None:
+        return None
+    again = " Every run tries again by itself." if error.retriable else ""
+    return FlowState(STUCK, "Stuck", f"{error.message}{again}", error.step)
+
+
+def _some_partitions(snapshot: FlowSnapshot) -> FlowState | None:
+    """What keeps some partitions from being copied, while the others are copied."""
+    status = snapshot.status
+    if status is None or not status.errors:
+        return None
+    first = next((candidate for candidate in status.errors if not candidate.retriable), status.errors[0])
+    stuck = sum(partition.error is not None for partition in status.partitions)
+    share = f"{number(stuck)} of {count_text(len(status.partitions), 'partition')}" if stuck else "partly"
+    more = len(status.errors) - 1
+    other_errors = f" {count_text(more, 'other error')} below." if more else ""
+    return FlowState(STUCK, "Stuck in part", f"{share}: {first.message}{other_errors} The rest is {_rest(snapshot)}.", first.step)
+
+
+def _not_stuck(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowState:
+    """The state of a flow of which no partition is stuck."""
+    alerts = alerts_of(view, now)
+    behind = _distance(snapshot)
+    if not snapshot.status or not snapshot.status.partitions or (snapshot.status.idle and snapshot.status.idle.is_amiss):
+        return _nothing_to_mirror(snapshot.status)
+    if snapshot.status.lag is None:
+        return FlowState(UNKNOWN, "Not known", "how far it is behind could not be seen.")
+    if alerts:
+        return FlowState(BEHIND, "Needs a look", f"{alerts[0].summary} Since {clock(alerts[0].since, now)}.", alerts[0].step)
+    if errors := (*snapshot.partial, *snapshot.groups.errors):
+        return _partly_observed(errors[0], behind)
+    if (idle := _idle_partitions(snapshot)) is not None:
+        return idle
+    if not snapshot.status.lag:
+        return _copied(snapshot.status)
+    if snapshot.catch_up.keeps_up:
+        return FlowState(FINE, "Fine", f"keeps up with the source; {behind}, which the next run copies.")
+    return _catching_up(snapshot.catch_up, behind, now)
+
+
+def _nothing_to_mirror(status: Status | None) -> FlowState:
+    """The state of a flow that takes no topic: `.*` waits for the first one, and a list of names is looked at."""
+    if status is None or status.idle is None:
+        return FlowState(FINE, "Nothing to mirror", "no topic of the source matches the flow's filters yet.")
+    return FlowState(BEHIND if status.idle.is_amiss else FINE, "Nothing to mirror", str(status.idle))
+
+
+def _copied(status: Status) -> FlowState:
+    """The state of a flow that is not known to be behind anywhere."""
+    count = count_text(len(status.partitions), "partition")
+    if status.unknown:
+        return FlowState(UNKNOWN, "Not known", f"how far it is behind could not be seen in {number(len(status.unknown))} of {count}.")
+    return FlowState(FINE, "Fine", f"everything is copied, in all {count}.")
+
+
+def _partly_observed(error: ErrorReport, behind: str) -> FlowState:
+    """Records are copied, but something else could not be read: groups, heartbeats, schema ids."""
+    return FlowState(BEHIND, "Needs a look", f"{error.message} Records are copied: {behind}.", error.step)
+
+
+def _catching_up(catch_up: CatchUp, behind: str, now: datetime) -> FlowState:
+    """The state of a flow that is behind, and when it will have caught up."""
+    if catch_up.seconds is None:
+        return FlowState(BEHIND, "Behind", f"{behind}; when it will have caught up is {catch_up.reason}.")
+    if math.isinf(catch_up.seconds):
+        return FlowState(BEHIND, "Behind, and not catching up", f"{behind}: {catch_up.reason}.", NextStep(_FASTER))
+    return FlowState(
+        BEHIND,
+        "Behind, and catching up",
+        f"{behind}; done in about {seconds(catch_up.seconds)}, at {clock(now + timedelta(seconds=catch_up.seconds), now)}.",
+    )
+
+
+def _idle_partitions(snapshot: FlowSnapshot) -> FlowState | None:
+    """The state of a flow whose only partitions behind are idle without an error: paused, gone, or waiting for a producer, a broker or
+    `refresh-topics`. None if others are behind too, or if what waits for a producer or `refresh-topics` is young."""
+    status = snapshot.status
+    assert status is not None
+    idle = [partition for partition in status.partitions if partition.state not in PROGRESSING and not _is_young(partition, snapshot)]
+    others_lag = sum(partition.lag or 0 for partition in status.partitions if partition.state in PROGRESSING)
+    if not idle or status.unknown or (others_lag and not snapshot.catch_up.keeps_up):
+        return None
+    counts = Counter(partition.state for partition in idle)
+    idle_lag = sum(partition.lag or 0 for partition in idle)
+    by_count = sorted(counts.items(), key=lambda pair: -pair[1])
+    words = ", ".join(f"{number(count)} {state}" for state, count in by_count) if len(by_count) > 1 else by_count[0][0]
+    lag = f"; {number(idle_lag)} records are behind there" if idle_lag else ""
+    rest = len(status.partitions) - len(idle)
+    how = f"The other {number(rest)} keep up with the source." if others_lag else f"Everything is copied in the other {number(rest)}."
+    return FlowState(
+        FINE if set(counts) <= _INTENDED else BEHIND,
+        f"Fine, but for {count_text(len(idle), 'partition')}",
+        f"{words}{lag}. {how}" if rest else f"{words}{lag}.",
+        NextStep(" ".join(_NEXT_STEPS[state] for state, _ in by_count if state in _NEXT_STEPS)),
+    )
+
+
+def _is_young(partition: PartitionStatus, snapshot: FlowSnapshot) -> bool:
+    """Whether a partition waits for what usually comes by itself, and not for longer than the flow's own rhythm allows."""
+    return partition.state in (OPEN_TRANSACTION, NO_REMOTE) and partition.is_younger_than(snapshot.rhythm)
+
+
+_INTENDED = INTENDED | {GONE}
+_NEXT_STEPS = {
+    NO_REMOTE: "The next run of refresh-topics creates the remote partition; if it does not, its log says why.",
+    NO_LEADER: "A broker of the source is down, or the partition has no leader there: look at the cluster.",
+    OPEN_TRANSACTION: "A producer has a transaction open; if that lasts, it is an error here that names it.",
+}
+_FASTER = (
+    "Look at the last runs of the copy. If they are green and full: more lanes at once (Spark cores), a larger mirror.run.max.seconds, "
+    "or a higher mirror.max.bytes.per.second if that limits it."
+)
+
+
+def _distance(snapshot: FlowSnapshot) -> str:
+    """The lag in records, bytes and time."""
+    status = snapshot.status
+    if status is None or status.lag is None:
+        return "how far it is behind is not known"
+    if not status.lag:
+        return "nothing is known to be behind" if _any_unknown(status.partitions) else "nothing is behind"
+    size_of = f" ({size(snapshot.bytes_behind)})" if snapshot.bytes_behind else ""
+    oldest = f", the oldest {seconds(status.oldest_seconds)} old" if status.oldest_seconds is not None else ""
+    noun = "record is" if status.lag == 1 else "records are"
+    return f"at most {number(status.lag)} {noun} behind{size_of}{oldest}"
+
+
+def _rest(snapshot: FlowSnapshot) -> str:
+    """The state of the partitions that are not stuck."""
+    status = snapshot.status
+    moving = [partition for partition in status.partitions if partition.error is None] if status else []
+    lag = sum(partition.lag or 0 for partition in moving)
+    if not moving:
+        return NOT_KNOWN
+    if lag:
+        return f"behind by at most {number(lag)} records"
+    return "not known to be behind" if _any_unknown(moving) else "up to date"
+
+
+def _any_unknown(partitions: Iterable[PartitionStatus]) -> bool:
+    """Whether the lag of any of them is unknown."""
+    return any(partition.lag is None and partition.state not in _INTENDED for partition in partitions)
