@@ -112,13 +112,11 @@ def test_the_command_copies_what_arrives_and_says_all_of_it_at_its_end(
             oracle.create_topic(pair.source_bootstrap, new, 1)
         oracle.produce(pair.source_bootstrap, new, 10, seed=3)
         eventually(lambda: arrived(90), "what came after the decision, or in a new topic")
-        if how:
-            os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
 
-    seconds = "10m" if how else "20s"
     with ThreadPoolExecutor(1) as threads:
         beside = threads.submit(produce_and_end)
-        code = main(["--config", mirroring.flow.file, "--json", "copy", "--flow", pair.flow, "--follow", seconds, *how])
+        code = main(["--config", mirroring.flow.file, "--json", "copy", "--flow", pair.flow, "--follow", "10m", *how])
         beside.result(PATIENCE)
     document = capfd.readouterr().out
     (answer,) = json.loads(document[document.rindex('{\n  "command": "copy"') :])["flows"]
