@@ -32,7 +32,7 @@ JAAS = "com.sun.security.auth.module.Krb5LoginModule required"
 @pytest.fixture(scope="module")
 def realm(services_directory: Path) -> Iterator[KerberosRealm]:
     """A realm whose tickets end within a run."""
-    assert not why_impossible(), f"Build what `make kerberos` needs first (docs/develop/testing/integration.md): {why_impossible()}"
+    assert not why_impossible(), f"Build what `make kerberos` needs first (docs/develop/testing.md): {why_impossible()}"
     made = KerberosRealm(services_directory / "realm", TICKET_SECONDS)
     made.start()
     yield made

@@ -21,7 +21,8 @@ def test_glossary_has_the_words_of_our_own() -> None:
 
 @pytest.mark.parametrize("term", TERMS)
 def test_term_has_a_text_the_code_and_the_word_of_mirrormaker_2(term: str) -> None:
-    text, code, word = TERMS[term].strip().rpartition("\n\n")[0], *TERMS[term].strip().rpartition("\n\n")[2].split("\n")
+    text, _, last = TERMS[term].strip().rpartition("\n\n")
+    word, code = last.split("\n")
     assert 2 <= len(re.findall(r"[.:] |\.$", text)) <= 6
     assert code.startswith("- Code: `include/kafka_mirror/")
     assert word.startswith("- MirrorMaker 2: ")

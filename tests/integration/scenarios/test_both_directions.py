@@ -1,6 +1,6 @@
 """Both directions of two clusters, chains and rings of three, and names that are kept: MirrorMaker 2's own scenarios, and more.
 
-docs/develop/testing/scenarios.md says which Java test each answers to.
+README.md beside this file says which Java test each answers to.
 "Exact" means that the witness finds both sides equal record by record.
 """
 

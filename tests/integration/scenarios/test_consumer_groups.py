@@ -1,6 +1,6 @@
 """Consumer groups that move to the other cluster and back: MirrorMaker 2's own scenarios.
 
-docs/develop/testing/scenarios.md says which Java test each answers to.
+README.md beside this file says which Java test each answers to.
 """
 
 import time

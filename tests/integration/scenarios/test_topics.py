@@ -1,6 +1,6 @@
 """MirrorMaker 2's own scenarios about topics, their configs and ACLs, and where a copy begins.
 
-docs/develop/testing/scenarios.md says which Java test each answers to.
+README.md beside this file says which Java test each answers to.
 """
 
 from dataclasses import replace
