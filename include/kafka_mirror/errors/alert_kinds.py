@@ -11,7 +11,7 @@ ALERTS: Mapping[str, tuple[Runbook, bool]] = {
             "No, records are only late.",
             "Look at the newest copy runs: whether they end at their budget (`mirror.run.max.seconds`, `mirror.run.max.bytes`) or at the "
             "throttle, and how busy machine and network are.",
-            more="The first copy of a topic with old records is behind too, by the age of those records.",
+            more="The first copy of a topic with old records lags too, by the age of those records.",
         ),
         True,
     ),

@@ -64,7 +64,7 @@ class RecordUnreadable(DeclaredError):
         "was not compared."
     )
     next_text = "Audit what lies in front of it and behind it: --from and --to, in Airflow the parameters from and to of the DAG audit."
-    do = "Audit what lies in front of the record and behind it, with `--from` and `--to`."
+    do = "Audit what lies before the record and after it, with `--from` and `--to`."
 
 
 class NothingAudited(DeclaredError):

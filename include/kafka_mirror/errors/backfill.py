@@ -23,7 +23,7 @@ class WildTimestamp(OffsetError):
         "Take an interval that ends after the record's time. Or take the interval as it is: `--accept-wild-timestamps` (in Airflow "
         "`accept_wild_timestamps`), for good `mirror.backfill.on.wild.timestamp`."
     )
-    more = "So a backfill's interval ends in front of that record, or is empty. The records behind it count as later."
+    more = "So a backfill's interval ends before that record, or is empty. The records after it count as later."
 
     def _advise(self) -> Sequence[Part]:
         return (
@@ -34,7 +34,7 @@ class WildTimestamp(OffsetError):
 
 
 class HistoryIntoCompacted(DeclaredError):
-    """The topic that history shall go to is compacted."""
+    """The topic that history is to go to is compacted."""
 
     topic: str
     partition: int | None
@@ -47,7 +47,7 @@ class HistoryIntoCompacted(DeclaredError):
         "Let it go into a topic of its own that is not compacted (--into, in Airflow the parameter into; for all mirror.backfill.into)."
     )
     lost = "No, nothing was written."
-    do = "Let the history go into a topic of its own: `--into` (in Airflow `into`), for all topics `mirror.backfill.into`."
+    do = "Let the history go into its own topic: `--into` (in Airflow `into`), for all topics `mirror.backfill.into`."
     more = "Behind newer records, old values would win there."
 
 
@@ -67,7 +67,7 @@ class HistoryTopicRefused(DeclaredError):
 
 
 class HistoryOutOfOrder(OffsetError):
-    """The topic has newer history already, and older history would come behind it.
+    """The topic has newer history already, and older history would come after it.
 
     Time order was not given up. `another` is a topic that may take the older history, as `--into` has it.
     """
@@ -82,8 +82,8 @@ class HistoryOutOfOrder(OffsetError):
     )
     lost = "No, nothing was written."
     do = (
-        "Let the older days go into a topic of their own (`--into 'history.{remote}-older'`, in Airflow the parameter `into`). Or, if the "
-        "order there does not matter, take `--order any` (`order`). Or delete the topic and begin anew."
+        "Let the older days go into another topic (`--into 'history.{remote}-older'`, in Airflow the parameter `into`). Or, if the "
+        "order there does not matter, take `--order any` (`order`). Or delete the topic and begin again."
     )
 
     def _advise(self) -> Sequence[Part]:

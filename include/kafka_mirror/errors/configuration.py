@@ -44,7 +44,7 @@ class ConfigurationMissing(ConfigurationError):
     )
     lost = "No."
     do = "Set `MIRROR_CONFIG` to your `mm2.properties`, for each process of Airflow and in the shell in which you run commands."
-    more = "Several files stand behind each other, separated by commas."
+    more = "Several files are separated by commas."
 
     def _describe(self) -> str:
         missing = f"is not set, and {self.option} was not given"
@@ -87,7 +87,7 @@ class AlertConnectionUnusable(DeclaredError):
     reason: str
     text = "Alerts cannot be sent by the connection '{connection}': {reason}. The alerts are kept."
     lost = "No. The alerts are kept until it is mended."
-    do = "Correct the connection. For alerts of missed runs it has to be in the environment."
+    do = "Correct the connection. For alerts of missed runs it must be in the environment."
 
     def _advise(self) -> Sequence[Part]:
         return (

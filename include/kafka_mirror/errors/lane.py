@@ -22,7 +22,7 @@ class BatchNotUnpacked(OffsetError):
     is_too_large: bool = False
     answered_by = Remedy("skip-record", TOPIC)
     text = "{topic}-{partition}@{offset}: a batch cannot be opened: {detail}. The partition stays at {offset}; the others go on."
-    lost = "No. Its partition stops in front of the batch; the others go on."
+    lost = "No. Its partition stops before the batch; the others go on."
     do = (
         "If a large batch is to be trusted, raise `mirror.unpacked.batch.max.bytes`, for which each lane needs the memory. Of a damaged "
         "batch another replica on the source may have whole bytes: make that one the leader, and start the copy by hand. Or skip the "
@@ -51,9 +51,9 @@ class RecordRefused(OffsetError):
     next_text = (
         "Raise the named limit of {remote}; the next run tries the record again. To go on without it, and have that recorded: {remedy}"
     )
-    lost = "No. Its partition stops in front of the record."
+    lost = "No. Its partition stops before the record."
     do = (
-        "Raise the named limit of the remote topic. The record is tried again by itself: at once when a limit of the remote topic has "
+        "Raise the named limit of the remote topic. The record is retried automatically: at once when a limit of the remote topic has "
         "changed or somebody starts the copy by hand, else at the latest every hour. Or skip the record."
     )
 

@@ -104,7 +104,7 @@ class LedgerHidden(OffsetError):
 
 
 class LedgerMissing(DeclaredError):
-    """Somebody deleted the ledger topic or created it anew; or `replication.policy.separator` was changed, and with it the name of every
+    """Somebody deleted the ledger topic or recreated it; or `replication.policy.separator` was changed, and with it the name of every
     topic of the flow.
 
     `elsewhere`: there is none yet under its name, but one under a name with another separator.
@@ -147,7 +147,7 @@ class ControlMissing(DeclaredError):
     )
     next_text = "Decide anew what has to hold, such as pauses. Then say that nothing else does: {remedy}"
     lost = "No record is. People's decisions, pauses above all, are lost. Nothing was copied."
-    do = "Decide anew what has to hold. Then say that nothing else does."
+    do = "Decide again what must hold, such as pauses. Then say that nothing else does."
 
 
 class ControlUnreadable(DeclaredError):

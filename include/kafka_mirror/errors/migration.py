@@ -77,7 +77,7 @@ class ConnectOffsetsUnreadable(OffsetError):
 
 
 class TakeOverRefused(PartitionError):
-    """A partition is not as MirrorMaker 2 left it: gone, created anew, shorter, or written to meanwhile."""
+    """A partition is not as MirrorMaker 2 left it: gone, recreated, shorter, or written to meanwhile."""
 
     detail: str
     advice: str
@@ -216,7 +216,7 @@ class RenamedTopicsHandedBack(DeclaredError):
     remotes: tuple[str, ...]
     next_text = "Keep them in a flow of the mirror, and hand back a flow without them (topics, topics.exclude)."
     lost = "No. MirrorMaker 2 was told nothing."
-    do = "Keep the mirror for these topics, in a flow of its own; hand back the others."
+    do = "Keep the mirror for these topics, in another flow; hand back the others."
     more = "MirrorMaker 2 would go on in the middle, in other topics than those that consumers read."
 
     def _describe(self) -> str:

@@ -51,15 +51,14 @@ _INTRODUCTION = f"""# Runbook
 
 <!-- Made from the classes in include/kafka_mirror/errors by tools/write_runbook.py. -->
 
-One section for each error and each [alert](#alerts): what it means, whether anything is lost, what to do. The code is the name of the error
-in messages, in `--json`, on the status page, in alerts (`kind`) and in the metric `mirror_problems`.
+One section for each alert and each error: what it means, whether anything is lost, what to do. Its heading is the `kind` of the alert, and
+the code in messages, in `--json`, on the status page and in the metric `mirror_problems`. [All codes](#all-codes).
 
-Read the log of the task `verdict` first, or run the step by hand. Every error names topic-partition@offset where there is one. What was
-committed before an error stays committed, and is never copied twice.
+Read the log of the task `verdict` first. Every error names topic-partition@offset where there is one. What was committed before an error
+stays committed, and is never copied twice.
 
-"Goes on by itself" says whether Airflow and the next run try again. Commands begin with `{SCRIPT}`; in a checkout, with
-`{MODULE}`. Put the names of your flow, topic and cluster alias for `{FLOW}`, `TOPIC` and `ALIAS`; add `--partition N` to decide
-about one partition alone.
+Commands begin with `{SCRIPT}`; in a checkout, with `{MODULE}`. Put the names of your flow, topic and cluster alias for `{FLOW}`, `TOPIC`
+and `ALIAS`; add `--partition N` to decide about one partition alone.
 """
 
 
@@ -94,17 +93,17 @@ def link(code: str) -> str:
 
 
 def markdown() -> str:
-    """The whole page."""
-    index = ["| code | in a sentence | anything lost? | goes on by itself? |", "|---|---|---|---|"]
-    for code, (runbook, retriable) in sections().items():
-        index.append(f"| [{code}](#{anchor(code)}) | {_cell(runbook.means)} | {_cell(runbook.lost)} | {_word(retriable)} |")
-    parts = [_INTRODUCTION, "\n".join(index) + "\n"]
+    """The whole page: alerts first, as whoever is called at night has one, then errors, then the index of all."""
+    parts = [_INTRODUCTION, "## Alerts\n", *(_section(kind, *entry) for kind, entry in ALERTS.items())]
+    index = {"Alerts": tuple(ALERTS)}
     for title, module in CHAPTERS:
         parts.append(f"## {title}\n")
         parts += [_section(error.__name__, error.runbook, error.retriable) for error in _of(module)]
+        index[title] = tuple(error.__name__ for error in _of(module))
     parts += ["## A mistake in the mirror\n", _section(unknown_failure.UNEXPECTED, unknown_failure.RUNBOOK, retriable=False)]
-    parts += ["## Alerts\n", *(_section(kind, *entry) for kind, entry in ALERTS.items())]
-    return "\n".join(parts)
+    index["A mistake in the mirror"] = (unknown_failure.UNEXPECTED,)
+    lines = [f"- {title}: {', '.join(f'[{code}](#{anchor(code)})' for code in codes)}" for title, codes in index.items()]
+    return "\n".join([*parts, "## All codes\n", *lines]) + "\n"
 
 
 def _of(module: ModuleType) -> Iterator[type[MirrorError]]:
@@ -120,20 +119,11 @@ def _section(code: str, runbook: Runbook, retriable: bool) -> str:
         "",
         f"{runbook.means} {runbook.more}".rstrip(),
         "",
-        f"**Anything lost?** {runbook.lost}",
+        f"**Lost?** {runbook.lost} **Retried automatically?** {'Yes' if retriable else 'No'}.",
         "",
-        f"**Goes on by itself?** {_word(retriable)}.",
+        f"**Do:** {runbook.do}",
         "",
     ]
-    lines += [f"**What to do:** {runbook.do}", ""]
     for decision in runbook.decisions:
         lines += ["```sh", decision.line(SCRIPT), "```", ""]
     return "\n".join(lines)
-
-
-def _word(retriable: bool) -> str:
-    return "yes" if retriable else "no"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")

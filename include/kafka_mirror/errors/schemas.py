@@ -51,7 +51,7 @@ class SchemaConflict(DeclaredError):
     next_text = "Put the schemas into a context of their own (mirror.schemas.contexts), or delete permanently what stands in the way."
     lost = "No. But records of the source that name this id would be read on the target by another schema."
     do = (
-        "Decide which of the two is right. Put the flow's schemas into a context of their own (`mirror.schemas.contexts`), or delete what "
+        "Decide which of the two is right. Give the flow's schemas their own context (`mirror.schemas.contexts`), or delete what "
         "stands in the way on the target, permanently."
     )
 

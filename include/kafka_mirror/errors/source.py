@@ -28,11 +28,14 @@ class SourceGap(OffsetError):
     partition_state = "gap"
     means_loss = True
     answered_by = Remedy("accept-gap", TOPIC)
-    next_text = "To go on behind the gap, and have it recorded: {remedy} (for every gap of a topic: mirror.on.gap=skip-and-record)"
+    next_text = (
+        "To skip the lost records and continue after them (this is recorded): {remedy} "
+        "(for every gap of a topic: mirror.on.gap=skip-and-record)"
+    )
     lost = "Yes: the named offsets are gone from the source."
     do = (
-        "Find out why the copy was behind: short retention, a pause, a budget that is too small. If you can bear the loss, accept the gap: "
-        "the next run goes on behind it, and the ledger keeps the gap. To do so for every gap of a topic, set `mirror.on.gap`."
+        "Find out why the copy lagged: short retention, a pause, a budget that is too small. If you can bear the loss, accept the gap: "
+        "the next run goes on after it, and the ledger keeps the gap. To do so for every gap of a topic, set `mirror.on.gap`."
     )
 
     def _describe(self) -> str:
@@ -130,7 +133,7 @@ class BlockedByOpenTransaction(OffsetError):
     lost = "No, records are only late."
     do = "Run the `kafka-transactions.sh` command of the message. Then end the producer, or abort the transaction."
     more = (
-        "Its coordinator's clock says so; with brokers before 3.8 the worker's clock has to agree. Without DESCRIBE on the "
+        "Its coordinator's clock says so; with brokers before 3.8 the worker's clock must agree. Without DESCRIBE on the "
         "transactional id the timestamp of its first record says so, and the message tells."
     )
 
@@ -193,7 +196,7 @@ class SameCluster(DeclaredError):
 
 
 class SourceRepeated(OffsetError):
-    """The source gave a record again, or one in front of where reading began.
+    """The source gave a record again, or one before where reading began.
 
     Written, it would stand twice.
     """

@@ -23,8 +23,8 @@ class UnexplainedTarget(DeclaredError):
     answered_by = Remedy("accept-records", TOPIC)
     lost = "No, nothing was written."
     do = (
-        "Find the writer. If the records may stay in front of the copy, accept them. If this flow wrote them and the ledger lost track of "
-        "them (unclean leader election), first restart with `--to-offset`, behind the last of them. If MirrorMaker 2 mirrored the topic "
+        "Find the writer. If the records may stay before the copy, accept them. If this flow wrote them and the ledger lost track of "
+        "them (unclean leader election), first restart with `--to-offset`, after the last of them. If MirrorMaker 2 mirrored the topic "
         "before, run `take-over` instead."
     )
     more = "Somebody else writes there, or MirrorMaker 2 did."
@@ -87,7 +87,7 @@ class TargetLostRecords(DeclaredError):
     lost = "Yes, on the target."
     do = (
         "Find out why the target lost records (unclean leader election, a restored disk). Then restart: the copy writes what was lost "
-        "again, behind what is left. Reset the groups that had read the lost records on the target, or had been moved behind them: nothing "
+        "again, after what is left. Reset the groups that had read the lost records on the target, or had been moved after them: nothing "
         "moves a group back."
     )
 

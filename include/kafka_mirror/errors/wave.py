@@ -110,7 +110,7 @@ class WaveRollsBack(DeclaredError):
     wave: str
     text = "The wave '{wave}' is half rolled back."
     next_text = "End that: {mirror:cutover rollback --flow '<flow>' --wave {wave!q}}. Then the wave can be run anew."
-    do = "End the roll back (`cutover rollback`). Then the wave can be run anew."
+    do = "End the roll back (`cutover rollback`). Then the wave can be run again."
 
 
 class WaveTooLarge(DeclaredError):

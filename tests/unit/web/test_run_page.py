@@ -44,7 +44,7 @@ def test_a_failed_run_shows_each_error_with_its_place_and_what_to_do() -> None:
     assert escape(HOSTILE, quote=False) in text.replace("&#34;", '"').replace("&#39;", "'")
     assert HOSTILE not in text
     assert '<code>mirror status</code><button type="button" class="copy" data-line="mirror status">' in text
-    assert "tried again by itself" not in text
+    assert "retried automatically" not in text
 
 
 @pytest.mark.parametrize(
