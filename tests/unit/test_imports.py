@@ -217,7 +217,7 @@ def test_plugin_that_every_task_loads_imports_nothing_but_airflows_base_class(pa
     library = [
         module for file in ("__init__.py", "web/__init__.py") for module in imports(ast.parse((LIBRARY / file).read_text(encoding="utf-8")))
     ]
-    assert {module for module in library if module.split(".")[0] not in sys.stdlib_module_names} <= {"mirror"}
+    assert {module for module in library if module.split(".")[0] not in sys.stdlib_module_names} <= {"kafka_mirror"}
 
 
 @pytest.mark.parametrize("path", [*(ROOT / "dags").glob("*.py"), *LIBRARY.glob("airflow/dags/*.py")], ids=lambda path: path.name)

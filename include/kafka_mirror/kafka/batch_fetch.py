@@ -106,6 +106,7 @@ class FetchedPartition:
         "leader",
         "next_offset",
         "old",
+        "passed_over_to",
         "position",
     )
 
@@ -129,6 +130,8 @@ class FetchedPartition:
         """Where messages of an older format begin: at the position, until somebody has them read."""
         self.closed: ClosedMessage | None = None
         """The message of an older format at the position, if it cannot be read: nothing after it is here."""
+        self.passed_over_to = 0
+        """Where its log ends, if the leader gave nothing in its last answer though there was room in it."""
         self._rest = memoryview(b"")
         self._confirmed_by: Leader | None = None
         self._beyond = 0

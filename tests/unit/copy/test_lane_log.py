@@ -22,7 +22,7 @@ DOWN = ClusterUnreachable("west", "west:9092", 4.0, "Connection refused")
 def said(caplog, monkeypatch):
     """Gives what was logged from INFO on, as level and text; nobody sleeps."""
     monkeypatch.setattr(lane_module.time, "sleep", lambda _seconds: None)
-    caplog.set_level("INFO", "mirror")
+    caplog.set_level("INFO", "kafka_mirror")
     return lambda: [(each.levelname, each.getMessage()) for each in caplog.records]
 
 

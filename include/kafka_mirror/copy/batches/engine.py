@@ -57,6 +57,8 @@ class BatchEngine:
             self._target.send(partitions)
             receive(self._pools, _POLL_SECONDS)
         if not any(partition.moved() for partition in partitions):
+            self._source.stop_at_passed_over()
+        if not any(partition.moved() for partition in partitions):
             raise NothingRead([partition.work.source for partition in partitions], time.monotonic() - started)
         return [partition.progress() for partition in partitions if partition.moved()]
 

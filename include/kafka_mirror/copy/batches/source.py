@@ -32,6 +32,13 @@ _ANSWERS_BYTES = 4 * _FETCH_BYTES
 """From so large answers on, batches in them no longer wait for a later transaction: the smallest one keeps its whole answer in memory."""
 
 
+class PassedOver(NotIntact):
+    """The source gives nothing between an offset and the end of its log, so no reader can see what is damaged there."""
+
+    def __init__(self, offset: int, end: int) -> None:
+        ValueError.__init__(self, f"the source gives nothing from {offset} on, though its log ends at {end}: a header there is damaged")
+
+
 class BatchSource:
     """Reads between two offsets, partition by partition; one fetch at a time is under way at each leader."""
 
@@ -100,6 +107,14 @@ class BatchSource:
             there = behind
         return taken
 
+    def stop_at_passed_over(self) -> None:
+        """Stops the partitions whose leaders give nothing, though their logs end further on: by its damaged header the last batch ends
+        in front of the position, so a leader passes over it."""
+        for tp in self._going_on():
+            in_flight, fetched = self._in_flight[tp], self._fetched[tp]
+            if in_flight.next_offset == fetched.position < fetched.passed_over_to:
+                in_flight.hold_up(fetched.passed_over_to, -1, PassedOver(fetched.position, fetched.passed_over_to))
+
     def close(self) -> None:
         """Lets go of the connections."""
         self.pool.release()
@@ -126,6 +141,7 @@ class BatchSource:
             raise self.pool.refused(answer.error_code, "fetching")
         if answer.throttle_time_ms:
             self.heard_at = max(self.heard_at, time.monotonic() + throttle_seconds(answer.throttle_time_ms))
+        had_room = not any(data.records for data in answer.partitions)
         for data in answer.partitions:
             tp = TopicPartition(data.topic, data.partition)
             fetched = questions[tp]
@@ -134,6 +150,7 @@ class BatchSource:
             if data.error_code or data.diverged_at is not None:
                 raise self._refusal(self._in_flight[tp], fetched, data)
             before = fetched.position
+            fetched.passed_over_to = data.high_watermark if had_room else 0
             try:
                 fetched.add(data)
                 fetched.read_old(self._largest)

@@ -2,11 +2,13 @@
 front of it, the decision that ends this passes over that batch alone, and no other batch is left out."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 from kafka.protocol.consumer import FetchRequest
 
 from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.copy.engine import NothingRead
 from kafka_mirror.errors import BatchNotUnpacked, SourceRepeated, SourceUnreadable
 from kafka_mirror.formats.record_batch import Attribute
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, marker_of, values
@@ -32,16 +34,24 @@ def copied(request, monkeypatch, east, west, work):
     monkeypatch.setattr("kafka_mirror.copy.batches.source.is_small", lambda _: request.param == "joined")
     lane_task = request.getfixturevalue("lane_task")
 
-    def copy(start, end):
-        engine = BatchEngine(lane_task, 1_000_000)
+    def copy(start, end, patience=LIMITS.seconds):
+        engine = BatchEngine(replace(lane_task, request_seconds=patience), 1_000_000)
         try:
-            (done,) = engine.copy([work(start, end)], LIMITS)
+            (done,) = engine.copy([work(start, end)], replace(LIMITS, seconds=patience))
             engine.commit()
         finally:
             engine.close()
         return done, values(west.log(*REMOTE))
 
     return copy
+
+
+def without_records(answer, high_watermark):
+    """An answer to a fetch whose partitions have nothing."""
+    for topic in answer.responses:
+        for partition in topic.partitions:
+            partition.records, partition.high_watermark = b"", high_watermark
+    return answer
 
 
 @pytest.mark.parametrize(
@@ -74,6 +84,25 @@ def test_where_a_damaged_batch_ends_that_nothing_follows_is_said_by_what_else_it
     done, reached = copied(0, END)
     assert (done.next_offset, len(reached)) == (END - RECORDS, END - RECORDS)
     assert END - RECORDS < done.poison.end <= END
+
+
+@pytest.mark.parametrize(("start", "last_delta"), [(END - RECORDS, -5), (END - RECORDS, -1), (END - 2, 0), (END - 1, 1)])
+def test_a_last_batch_that_its_leader_passes_over_stops_its_partition(east, copied, start, last_delta):
+    """By its header it ends in front of the position, so a leader goes on behind it, and finds nothing there."""
+    log = east.log(*ORDERS)
+    fill(log, BATCHES)
+    damage(log, BATCHES - 1, (LAST_DELTA, last_delta))
+    done, reached = copied(start, END, patience=0.2)
+    assert isinstance(done.poison, BatchNotUnpacked)
+    assert (done.next_offset, done.poison.offset, done.poison.end, reached) == (start, start, END, [])
+    assert f"the source gives nothing from {start} on, though its log ends at {END}" in str(done.poison)
+
+
+def test_a_leader_whose_log_ends_where_it_gives_nothing_has_passed_over_no_batch(east, copied):
+    fill(east.log(*ORDERS), BATCHES)
+    east.answers[FetchRequest] = lambda request: without_records(east._fetch(request), high_watermark=0)
+    with pytest.raises(NothingRead):
+        copied(0, END, patience=0.2)
 
 
 @pytest.mark.parametrize(
