@@ -14,7 +14,7 @@ from airflow.sdk import Asset
 from kafka_mirror.airflow.compat import asset_state_store
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.formats.documents import from_document, to_document
+from kafka_mirror.formats.documents import from_document, pack, to_document, unpack
 
 if TYPE_CHECKING:
     from kafka_mirror.alerts.audits import Audits
@@ -73,7 +73,7 @@ def remember_step(flow: FlowName, step: str, run: str, errors: Sequence[ErrorRep
     try:
         before = _step(flow, step)
         if errors or before.errors:
-            _store(flow).set(_STEP.format(step), before.record_run(run, errors).as_document())
+            _store(flow).set(_STEP.format(step), {"packed": pack(before.record_run(run, errors))})
     except AirflowRuntimeError as error:
         log.warning("%s: the freshness DAG is not told how this run of %s ended: %s", flow.name, step, error)
 
@@ -91,8 +91,8 @@ def _step(flow: FlowName, step: str) -> "StepErrors":
 
     document = _store(flow).get(_STEP.format(step), default=None)
     try:
-        return StepErrors() if document is None else StepErrors.from_document(document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return StepErrors() if document is None else unpack(StepErrors, document["packed"])
+    except (KeyError, TypeError, ValueError) as error:
         log.warning("%s: what the newest run of %s ended with is not remembered any more: %s", flow.name, step, error)
         return StepErrors()
 

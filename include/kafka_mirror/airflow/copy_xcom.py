@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.airflow.tasks import from_xcom, to_xcom
 from kafka_mirror.errors import ErrorReport, JobFailed
+from kafka_mirror.formats.documents import from_document, to_document
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
@@ -95,7 +96,7 @@ def published_to_xcom(published: Published) -> dict[str, Any]:
         "pairs": sync_result.pairs,
         "partitions": sync_result.partitions,
         "notices": list(sync_result.notices[:MAX_ENTRIES]),
-        "errors": [error.as_dict() for error in sync_result.errors[:MAX_ENTRIES]],
+        "errors": [to_document(error) for error in sync_result.errors[:MAX_ENTRIES]],
     }
     watermarks, disagreements = published.watermarks, published.disagreements
     document: dict[str, Any] = {
@@ -118,7 +119,7 @@ def watermarks_from_xcom(published: Value) -> tuple[Watermark, ...]:
 
 def verdict_to_xcom(verdict: Verdict) -> dict[str, Any]:
     """The verdict that the copy takes itself where the columns are too large for XCom: the task `verdict` cannot read them."""
-    errors = [error.as_dict() for error in verdict.errors[:MAX_ENTRIES]]
+    errors = [to_document(error) for error in verdict.errors[:MAX_ENTRIES]]
     totals = {"records": verdict.records, "bytes": verdict.bytes, "owed": verdict.owed, "skipped": verdict.skipped}
     ways = {"batches": [asdict(share) for share in verdict.batches], "rewritten": [asdict(why) for why in verdict.rewritten]}
     optional = {name: rows for name, rows in ways.items() if rows}
@@ -137,7 +138,7 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
     syncs = _syncs_from_xcom(ledger if ledger is not None else published["totals"])
     if results is not None and "verdict" in results:
         document = results["verdict"]
-        errors = (*(ErrorReport.from_dict(error) for error in document["errors"]), *syncs.errors)
+        errors = (*(from_document(ErrorReport, error) for error in document["errors"]), *syncs.errors)
         optional = {
             "copied_elsewhere": _elsewhere_from_xcom(document),
             "batches": tuple(BatchShare(**fields) for fields in document.get("batches", ())),
@@ -171,5 +172,5 @@ def _syncs_from_xcom(published: Value) -> OffsetSyncsResult:
     from kafka_mirror.sync.offset_syncs import OffsetSyncsResult
 
     value = published["offset_syncs"]
-    errors = tuple(ErrorReport.from_dict(error) for error in value["errors"])
+    errors = tuple(from_document(ErrorReport, error) for error in value["errors"])
     return OffsetSyncsResult(value["pairs"], value["partitions"], tuple(value["notices"]), errors)

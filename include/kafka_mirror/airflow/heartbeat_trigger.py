@@ -13,6 +13,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from kafka_mirror.airflow.flow_files import configuration_in
 from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.documents import to_document
 
 
 class HeartbeatTrigger(BaseTrigger):
@@ -58,4 +59,4 @@ class HeartbeatTrigger(BaseTrigger):
         try:
             return asdict(beat_until(configuration_in(self.files).for_heartbeats().flow(self.flow), self.until, stop))
         except MirrorError as error:
-            return {"error": error.report().as_dict()}
+            return {"error": to_document(error.report())}

@@ -14,6 +14,7 @@ from kafka_mirror.airflow.flow_files import configuration_of, files_of
 from kafka_mirror.airflow.tasks import task_body, told_to_freshness
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport, ReportedError
+from kafka_mirror.formats.documents import from_document
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -58,6 +59,6 @@ class HeartbeatOperator(BaseOperator):
         """Returns what the trigger did. Raises the error that ended it; a retry beats on after a pause."""
         with task_body(), told_to_freshness(self.flow, "heartbeats"):
             if "error" in event:
-                raise ReportedError(ErrorReport.from_dict(event["error"]))
+                raise ReportedError(from_document(ErrorReport, event["error"]))
         self.log.info("%s: %d beats.", self.flow, event["beats"])
         return dict(event)

@@ -3,10 +3,8 @@
 XCom is neither masked nor encrypted, so no secret is ever in it.
 """
 
-import base64
 import json
 import logging
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +20,7 @@ from kafka_mirror.airflow.flow_files import configuration_of
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport, MirrorError, ReportedError
 from kafka_mirror.errors.unknown_failure import unexpected
+from kafka_mirror.formats.documents import pack, unpack
 from kafka_mirror.watchdog.watch import watched
 
 log = logging.getLogger(__name__)
@@ -104,15 +103,14 @@ def to_xcom(document: Mapping[str, Any], totals: Mapping[str, Any]) -> dict[str,
     text = json.dumps(document, separators=(",", ":")).encode()
     if len(text) <= PLAIN_BYTES:
         return dict(document)
-    packed = base64.b64encode(zlib.compress(text)).decode("ascii")
+    packed = pack(document)
     return {"totals": dict(totals), _PACKED: packed} if len(packed) <= PACKED_BYTES else {"totals": dict(totals)}
 
 
 def from_xcom(value: Mapping[str, Any]) -> dict[str, Any] | None:
     """The document of a value; None if it was too large, and only its totals are there."""
     if _PACKED in value:
-        document: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(value[_PACKED])))
-        return document
+        return unpack(dict, value[_PACKED])
     return None if "totals" in value else dict(value)
 
 

@@ -1,17 +1,12 @@
 """Errors that only a step beside the copy can see, such as a config that the target refuses: they stand from the run of the step that met
 them until a run of it ends without them."""
 
-import base64
-import json
-import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from kafka_mirror.alerts.observation import CheckObservation
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import AuthenticationFailed, ClusterUnreachable, ErrorReport, MirrorError
-from kafka_mirror.formats.documents import from_document, to_document
 from kafka_mirror.sync.step import SWITCHES, run_step
 
 DRY = ("topic-configs", "topic-acls", "schemas")
@@ -40,20 +35,6 @@ class StepErrors:
     def standing(self) -> list[ErrorReport]:
         """The errors that do not end by themselves, and those that should have ended with the newest run, and did not."""
         return [error for error in self.errors if not error.retriable or error.code in self.lasting]
-
-    def as_document(self) -> dict[str, Any]:
-        """Plain JSON; the errors are packed."""
-        errors = json.dumps(to_document(self.errors)).encode()
-        return {"run": self.run, "lasting": sorted(self.lasting), "errors": base64.b64encode(zlib.compress(errors)).decode("ascii")}
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "StepErrors":
-        """What `as_document` gave. Raises KeyError, TypeError or ValueError for another document."""
-        try:
-            errors = json.loads(zlib.decompress(base64.b64decode(document["errors"])))
-        except zlib.error as error:
-            raise ValueError(str(error)) from None
-        return cls(document["run"], tuple(from_document(ErrorReport, error) for error in errors), frozenset(document["lasting"]))
 
 
 def is_enabled(flow: Flow, step: str) -> bool:

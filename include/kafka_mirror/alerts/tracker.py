@@ -9,12 +9,9 @@ alert     (waits)   begins     .     (waits)     .     (waits) over
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from kafka_mirror.alerts.model import Alert, key_of
 from kafka_mirror.alerts.problems import CheckResult, FlowProblem, Where
-from kafka_mirror.formats.documents import from_document, to_document
-from kafka_mirror.formats.fields import moment_text
 
 STILL, WORSE = "still", "worse"
 
@@ -33,28 +30,6 @@ class TrackedProblem:
     size: float = 1.0
     notified_size: float = 1.0
     places: frozenset[Where] = frozenset()
-
-    def as_document(self) -> dict[str, Any]:
-        """Plain JSON."""
-        times = {"absent": self.absent, "told_at": self.notified_at}
-        return {
-            "alert": to_document(self.alert),
-            "is_open": self.is_open,
-            "told": list(self.notified),
-            "size": self.size,
-            "told_size": self.notified_size,
-            "places": _by_topic(self.places),
-            **{name: moment_text(time) if time else None for name, time in times.items()},
-        }
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "TrackedProblem":
-        """What `as_document` gave. Raises KeyError, TypeError or ValueError for another document."""
-        absent, told_at = (datetime.fromisoformat(time) if (time := document[name]) else None for name in ("absent", "told_at"))
-        size, told_size = (float(document.get(name, 1.0)) for name in ("size", "told_size"))
-        alert = from_document(Alert, document["alert"])
-        places = frozenset((topic, number) for topic, numbers in document.get("places", {}).items() for number in numbers)
-        return cls(alert, bool(document["is_open"]), absent, tuple(document["told"]), told_at, size, told_size, places)
 
 
 @dataclass(frozen=True)
@@ -154,14 +129,6 @@ def _notified(
     notified = tuple(dict.fromkeys((*(name for name in tracked.notified if name in connections), *due)))
     telling = [Notification(name, tracked.alert, False, again if name in tracked.notified else "") for name in due]
     return replace(tracked, notified=notified, notified_at=now, notified_size=size), telling
-
-
-def _by_topic(places: Iterable[Where]) -> dict[str, list[int | None]]:
-    """Plain JSON, as short as it gets: there may be thousands."""
-    document: dict[str, list[int | None]] = {}
-    for topic, number in places:
-        document.setdefault(topic, []).append(number)
-    return document
 
 
 def _is_past(told_at: datetime | None, seconds: float, now: datetime) -> bool:

@@ -11,7 +11,6 @@ counts is since when the mirror could have copied it.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kafka_mirror.offsets.partition import TopicPartition
 
@@ -74,24 +73,3 @@ def _thinned(ends: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ..
         least = min(range(1, len(ends) - 1), key=lambda place: ends[place + 1][0] - ends[place - 1][0])
         ends = ends[:least] + ends[least + 1 :]
     return ends
-
-
-def as_document(memory: Memory) -> dict[str, Any]:
-    """Plain JSON, by topic and partition; times in whole seconds."""
-    document: dict[str, Any] = {}
-    for (topic, partition), waiting in memory.items():
-        marks = [number for time, end in waiting.ends for number in (int(time), end)]
-        document.setdefault(topic, {})[str(partition)] = [waiting.position, int(waiting.since), *marks]
-    return document
-
-
-def from_document(document: Mapping[str, Any]) -> Memory:
-    """The memory of a document that `as_document` gave. Raises ValueError, TypeError or AttributeError for another one."""
-    memory = {}
-    for topic, partitions in document.items():
-        for partition, (position, since, *marks) in partitions.items():
-            ends = tuple(zip(map(float, marks[::2]), marks[1::2], strict=True))
-            if not ends:
-                raise ValueError(f"{topic}-{partition} waits for nothing")
-            memory[TopicPartition(topic, int(partition))] = WaitingPartition(position, float(since), ends)
-    return memory

@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.formats.columns import columns_of, rows_of
-from kafka_mirror.formats.documents import from_document, to_document
+from kafka_mirror.formats.documents import from_document, rows_of, to_columns, to_document
 from kafka_mirror.formats.record import TIMESTAMP_TYPES, Record
 from kafka_mirror.offsets.intervals import Interval
 from kafka_mirror.offsets.partition import TopicPartition
@@ -218,7 +217,7 @@ class AuditResult:
             "seconds": round(self.seconds, 3),
             "isolation": self.isolation,
             **{f"total_{name}": value for name, value in self.totals.items()},
-            "columns": to_document(columns_of(_COLUMNS, rows)),
+            "columns": to_columns(_COLUMNS, rows),
             "differences": [
                 {"row": number, **to_document(partition.difference)}
                 for number, partition in enumerate(rows)

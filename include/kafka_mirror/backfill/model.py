@@ -12,8 +12,7 @@ import pendulum
 from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval
 from kafka_mirror.config.catalogue.per_topic import milliseconds
 from kafka_mirror.errors import ErrorReport, UsageError
-from kafka_mirror.formats.columns import columns_of, rows_of
-from kafka_mirror.formats.documents import from_document, to_document
+from kafka_mirror.formats.documents import from_columns, from_document, to_columns, to_document
 from kafka_mirror.offsets.partition import TopicPartition
 
 IN_TIME_ORDER, ANY_ORDER = "time", "any"
@@ -79,12 +78,12 @@ class Resolution:
 
     def as_document(self) -> dict[str, Any]:
         """Plain JSON, with a column for each field of the intervals."""
-        return {**to_document(replace(self, intervals=())), "intervals": columns_of(_COLUMNS, self.intervals)}
+        return {**to_document(replace(self, intervals=())), "intervals": to_columns(_COLUMNS, self.intervals)}
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Resolution":
         """The opposite of `as_document`."""
-        intervals = tuple(OffsetInterval(*row) for row in rows_of(_COLUMNS, document["intervals"]))
+        intervals = from_columns(OffsetInterval, document["intervals"])
         return replace(from_document(cls, {**document, "intervals": []}), intervals=intervals)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.display import visible
+from kafka_mirror.formats.documents import to_document
 
 DONE, FAILED, UNUSABLE, NOTHING_TO_DO, WAITING = "done", "failed", "unusable", "nothing to do", "waiting"
 """States beside those of the verdict. `unusable`: the configuration or the command line has to be corrected first. `waiting`: for people or
@@ -51,7 +52,7 @@ class Answer:
 
     def document(self, flow: str | None) -> dict[str, Any]:
         """One entry of `flows` in what `--json` prints; `flow` is None for an answer that concerns no single flow."""
-        return {"flow": flow, "state": self.state, "result": self.result, "errors": [error.as_dict() for error in self.errors]}
+        return {"flow": flow, "state": self.state, "result": self.result, "errors": to_document(self.errors)}
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[Piece]:

@@ -10,6 +10,7 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.words import count_text
+from kafka_mirror.formats.documents import to_document
 from kafka_mirror.formats.ledger import Writer
 from kafka_mirror.status.formatting import duration
 from kafka_mirror.status.observe import status
@@ -116,7 +117,7 @@ def _document(each: PartitionStatus) -> dict[str, Any]:
         **{name: getattr(each, name) for name in names},
         "written": _writer(each.written),
         "since": _iso(each.since) if each.since else None,
-        "error": each.error.as_dict() if each.error else None,
+        "error": to_document(each.error),
     }
 
 

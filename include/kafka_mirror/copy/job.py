@@ -16,7 +16,8 @@ from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import BatchShare, CopiedElsewhere, LaneResult, RewriteReason, SkippedRecords, Watermark
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import ErrorReport, JobFailed
-from kafka_mirror.formats.columns import columns, columns_of, rows_of
+from kafka_mirror.formats import documents
+from kafka_mirror.formats.documents import columns, from_document, rows_of, to_document
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.plan.model import Plan, from_columns, to_columns
 from kafka_mirror.spark.files import JobFiles, job_directory, read_answer, write_private
@@ -36,12 +37,12 @@ Row = TypeVar("Row")
 
 def watermarks_to_columns(watermarks: Iterable[Watermark]) -> dict[str, list[Any]]:
     """The watermarks as one list a field, all of one length: far smaller than a list of objects."""
-    return columns_of(_WATERMARK, watermarks)
+    return documents.to_columns(_WATERMARK, watermarks)
 
 
 def watermarks_from_columns(columns: Mapping[str, list[Any]]) -> tuple[Watermark, ...]:
     """The opposite of `watermarks_to_columns`."""
-    return tuple(Watermark(*row) for row in rows_of(_WATERMARK, columns))
+    return documents.from_columns(Watermark, columns)
 
 
 def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
@@ -67,8 +68,8 @@ def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
     }
     document: dict[str, Any] = {
         "watermarks": watermarks_to_columns(mark for result in results for mark in result.watermarks),
-        "errors": [error.as_dict() for result in results for error in result.errors],
-        "skipped": columns_of(_SKIPPED, (skipped for result in results for skipped in result.skipped)),
+        "errors": [to_document(error) for result in results for error in result.errors],
+        "skipped": documents.to_columns(_SKIPPED, (skipped for result in results for skipped in result.skipped)),
         "lanes": columns(_LANE, rows),
     }
     return document | {name: columns(names, rows) for name, (names, rows) in optional.items() if rows}
@@ -77,8 +78,8 @@ def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
 def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
     """The opposite of `results_to_columns`."""
     marks = iter(watermarks_from_columns(document["watermarks"]))
-    errors = iter([ErrorReport.from_dict(error) for error in document["errors"]])
-    skipped = iter([SkippedRecords(*row) for row in rows_of(_SKIPPED, document["skipped"])])
+    errors = iter([from_document(ErrorReport, error) for error in document["errors"]])
+    skipped = iter(documents.from_columns(SkippedRecords, document["skipped"]))
     # What no lane has is left out.
     elsewhere = _by_lane(CopiedElsewhere, _ELSEWHERE, document.get("copied_elsewhere"))
     shares = _by_lane(BatchShare, _SHARE, document.get("batches"))
@@ -129,13 +130,13 @@ def write_results(path: Path, results: Iterable[LaneResult]) -> None:
 
 def run_to_columns(result: RunResult) -> dict[str, Any]:
     """A run that follows: its lanes' results, and what all of its plans were together."""
-    failure = result.failure.as_dict() if result.failure else None
+    failure = to_document(result.failure)
     return {"results": results_to_columns(result.results), "plan": to_columns(result.plan), "plans": result.plans, "failure": failure}
 
 
 def run_from_columns(document: Mapping[str, Any]) -> RunResult:
     """The opposite of `run_to_columns`."""
-    failure = ErrorReport.from_dict(document["failure"]) if document["failure"] else None
+    failure = from_document(ErrorReport, document["failure"]) if document["failure"] else None
     results = tuple(results_from_columns(document["results"]))
     return RunResult(from_columns(document["plan"]), results, document["plans"], failure)
 

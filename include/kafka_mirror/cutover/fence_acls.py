@@ -12,7 +12,7 @@ from typing import Any
 from kafka_mirror.cutover.findings import Finding, stop
 from kafka_mirror.errors.next_step import Command
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.columns import columns, rows_of
+from kafka_mirror.formats.documents import columns, from_columns
 from kafka_mirror.kafka.model import EVERYBODY, LITERAL, Acl, PatternAcl
 
 _WRITES = ("WRITE", "ALL")
@@ -89,7 +89,7 @@ def acl_facts(acls: Iterable[Acl]) -> dict[str, list[Any]]:
 
 def acls_of(facts: Mapping[str, Any]) -> Acls:
     """The bindings that a fence's notes name; none if they name none."""
-    return tuple(Acl(*row) for row in rows_of(Acl._fields, facts["acls"])) if "acls" in facts else ()
+    return from_columns(Acl, facts["acls"]) if "acls" in facts else ()
 
 
 def no_authorizer(source: str) -> Finding:

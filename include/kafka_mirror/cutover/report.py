@@ -30,6 +30,7 @@ from kafka_mirror.cutover.steps import (
 from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, StepNote, WaveRecord
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import own
+from kafka_mirror.formats.documents import to_document
 from kafka_mirror.formats.fields import moment_text
 from kafka_mirror.sync.groups.group_move import AFTER, BEFORE
 
@@ -134,7 +135,7 @@ class WaveReport:
             "may_be_missing": _missing_document(self.missing),
             "positions": [vars(position) for position in self.positions],
             "groups_known_at": {group: time_text(time) for group, time in self.checkpoint_times.items()},
-            "written_on_source": [error.as_dict() for error in self.written],
+            "written_on_source": to_document(self.written),
             "undo": list(self.undo),
         }
 

@@ -1,8 +1,8 @@
 """What all errors share, and an error as a value that travels."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from kafka_mirror.errors.display import visible
@@ -59,21 +59,6 @@ class ErrorReport:
     """What in `next` is to be typed, in its order."""
     problems: tuple[Problem, ...] = ()
     """Of an error of the configuration: everything that is wrong."""
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> "ErrorReport":
-        """The report whose `as_dict` this is. An older version's lacks lists; what a newer one added is left out."""
-        present = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
-        lists: dict[str, Any] = {
-            "remedies": tuple(Remedy(**remedy) for remedy in fields.get("remedies", ())),
-            "commands": tuple(fields.get("commands", ())),
-            "problems": tuple(Problem(**problem) for problem in fields.get("problems", ())),
-        }
-        return cls(**{**present, **lists})
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields by name, as the command line's JSON has them."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @property
     def kind(self) -> type["MirrorError"]:

@@ -1,12 +1,17 @@
 """Values as JSON documents and back, by the fields and annotations of their classes.
 
 For what travels through XCom, `--json` and a job's files. What stands in records on the clusters is a contract, and is written by hand.
+Rows of one class are columns: one list a field, all of one length, a fifth of the size of a list of objects.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+import base64
+import json
+import zlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from functools import cache
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -14,18 +19,24 @@ from kafka_mirror.formats.fields import moment_text
 
 T = TypeVar("T")
 _Reader = Callable[[Any], Any]
+_PLAIN = frozenset({str, int, float, bool, NoneType})
 
 
 def to_document(value: Any) -> Any:
-    """Plain JSON: a dataclass as its fields by name, a tuple as a list, a set as a sorted list, a moment in UTC to the millisecond."""
+    """Plain JSON: a dataclass as its fields by name, a tuple as a list, a set as a sorted list, a moment in UTC to the millisecond; what is
+    kept by other keys than strings as a list of pairs."""
+    if type(value) in _PLAIN:
+        return value
     if is_dataclass(value):
         return {field.name: to_document(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, datetime):
         return moment_text(value)
     if isinstance(value, Mapping):
-        return {key: to_document(member) for key, member in value.items()}
+        if all(isinstance(key, str) for key in value):
+            return {key: to_document(member) for key, member in value.items()}
+        return [[to_document(key), to_document(member)] for key, member in value.items()]
     if isinstance(value, frozenset):
-        return sorted(map(to_document, value))
+        return sorted(map(to_document, value), key=str)
     return [to_document(member) for member in value] if isinstance(value, tuple | list) else value
 
 
@@ -35,6 +46,54 @@ def from_document(kind: type[T], document: Any) -> T:
     Raises ValueError for anything else.
     """
     return cast("T", _reader(cast("Hashable", kind))(document))
+
+
+def pack(value: Any) -> str:
+    """The document of a value as compressed text, for a store that takes little."""
+    return base64.b64encode(zlib.compress(json.dumps(to_document(value), separators=(",", ":")).encode())).decode("ascii")
+
+
+def unpack(kind: type[T], text: Any) -> T:
+    """The value of this class that was packed. Raises ValueError for anything else."""
+    try:
+        document = json.loads(zlib.decompress(base64.b64decode(_checked(str, text))))
+    except zlib.error as error:
+        raise ValueError(f"it is not packed ({error})") from None
+    return from_document(kind, document)
+
+
+# ------------------------------------------------------------ columns
+
+
+def columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
+    """The values at each place of the rows, by the names of the places."""
+    rows = list(rows)
+    return {name: [to_document(row[place]) for row in rows] for place, name in enumerate(names)}
+
+
+def to_columns(names: Sequence[str], objects: Iterable[Any]) -> dict[str, list[Any]]:
+    """The attributes of these names, of which there are two at least."""
+    return columns(names, map(attrgetter(*names), objects))
+
+
+def from_columns(kind: type[T], columns: Mapping[str, Sequence[Any]]) -> tuple[T, ...]:
+    """The values of this class whose columns these are. A field without a column has its default.
+
+    Raises ValueError for columns of another class, and where one is longer than another.
+    """
+    hints = get_type_hints(kind)
+    names = [name for name in hints if name in columns]
+    read = [list(map(_reader(hints[name]), _checked(list, columns[name]))) for name in names]
+    try:
+        return tuple(kind(**dict(zip(names, row, strict=True))) for row in zip(*read, strict=True))
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def rows_of(names: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Each row's values, in the order of the names. Raises KeyError where a column is missing, ValueError where one is longer than
+    another."""
+    return zip(*(columns[name] for name in names), strict=True)
 
 
 # ------------------------------------------------------------ inside
@@ -54,8 +113,7 @@ def _reader(kind: Any) -> _Reader:
         [inner] = [_reader(part) for part in parts if part is not NoneType]
         return lambda document: None if document is None else inner(document)
     if origin is not None and issubclass(origin, Mapping):
-        value = _reader(parts[1])
-        return lambda document: {key: value(part) for key, part in _checked(dict, document).items()}
+        return _mapping_reader(*parts)
     if origin is frozenset or (origin is tuple and parts[1:] == (...,)):
         member = _reader(parts[0])
         return lambda document: origin(map(member, _checked(list, document)))
@@ -64,6 +122,13 @@ def _reader(kind: Any) -> _Reader:
         make = tuple if origin is tuple else kind._make
         return lambda document: make(read(part) for read, part in zip(row, _checked(list, document), strict=True))
     return lambda document: _checked(kind, document)
+
+
+def _mapping_reader(key_kind: Any, value_kind: Any) -> _Reader:
+    key, value = _reader(key_kind), _reader(value_kind)
+    if key_kind is str:
+        return lambda document: {name: value(part) for name, part in _checked(dict, document).items()}
+    return lambda document: {key(name): value(part) for name, part in _checked(list, document or [])}
 
 
 def _dataclass_reader(kind: type) -> _Reader:

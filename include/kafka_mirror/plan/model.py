@@ -4,14 +4,13 @@ As JSON it is columns instead of a list of objects, which is a fifth of the size
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.formats.columns import columns_of, rows_of
+from kafka_mirror.formats import documents
 from kafka_mirror.formats.control import Decision, as_document, from_document
-from kafka_mirror.formats.fields import moment, moment_text
 from kafka_mirror.offsets.partition import TopicPartition
 
 FIRST_SIGHT = "first sight"
@@ -109,62 +108,30 @@ class Plan:
 
 
 _COLUMNS = ("topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes")
-_FOLLOWED = ("follow_for", "control_end", "source_topics")
 
 
 def to_columns(plan: Plan) -> dict[str, Any]:
     """The plan with its ranges by column. `skip_to` is there for the few ranges that pass over a gap, `decided` for those about which
     somebody decided something, `log_end` for those behind which a transaction is open, by their place in the columns."""
-    return {
-        "flow": plan.flow,
-        "config_hash": plan.config_hash,
-        "source_cluster_id": plan.source_cluster_id,
-        "target_cluster_id": plan.target_cluster_id,
-        "ranges": columns_of(_COLUMNS, plan.ranges),
-        "skip_to": {str(index): planned.skip_to for index, planned in enumerate(plan.ranges) if planned.skip_to is not None},
-        "decided": {str(index): _documents(planned.decisions) for index, planned in enumerate(plan.ranges) if planned.decisions},
-        **({"log_end": log_ends} if (log_ends := _log_ends(plan.ranges)) else {}),
-        "errors": [error.as_dict() for error in plan.errors],
-        "notices": list(plan.notices),
-        "ledger_id": plan.ledger_id,
+    ranges = list(enumerate(plan.ranges))
+    rest: dict[str, Any] = documents.to_document(replace(plan, ranges=(), decisions=()))
+    return rest | {
+        "ranges": documents.to_columns(_COLUMNS, plan.ranges),
+        "skip_to": {str(index): planned.skip_to for index, planned in ranges if planned.skip_to is not None},
+        "decided": {str(index): _documents(planned.decisions) for index, planned in ranges if planned.decisions},
+        "log_end": {str(index): planned.log_end for index, planned in ranges if planned.log_end is not None},
         "decisions": _documents(plan.decisions),
-        **({"time": moment_text(plan.time)} if plan.time else {}),
-        **({"into": dict(plan.into), "in_time_order": plan.in_time_order} if plan.into else {}),
-        **({"by_person": True} if plan.by_person else {}),
-        **({name: getattr(plan, name) for name in _FOLLOWED} if plan.follow_for else {}),
     }
 
 
 def from_columns(document: Mapping[str, Any]) -> Plan:
     """The opposite of `to_columns`."""
-    return Plan(
-        flow=document["flow"],
-        ranges=tuple(
-            Range(
-                **dict(zip(_COLUMNS, row, strict=True)),
-                skip_to=document["skip_to"].get(str(index)),
-                decisions=_decisions(document["decided"].get(str(index), ())),
-                log_end=document.get("log_end", {}).get(str(index)),
-            )
-            for index, row in enumerate(rows_of(_COLUMNS, document["ranges"]))
-        ),
-        errors=tuple(ErrorReport.from_dict(error) for error in document["errors"]),
-        notices=tuple(document["notices"]),
-        config_hash=document["config_hash"],
-        source_cluster_id=document["source_cluster_id"],
-        target_cluster_id=document["target_cluster_id"],
-        ledger_id=document["ledger_id"],
-        decisions=_decisions(document["decisions"]),
-        into=document.get("into", {}),
-        in_time_order=document.get("in_time_order", True),
-        time=moment(document, "time") if "time" in document else None,
-        by_person=document.get("by_person", False),
-        **{name: document[name] for name in _FOLLOWED if name in document},
-    )
-
-
-def _log_ends(ranges: Iterable[Range]) -> dict[str, int]:
-    return {str(index): planned.log_end for index, planned in enumerate(ranges) if planned.log_end is not None}
+    plan = documents.from_document(Plan, {**document, "ranges": [], "decisions": []})
+    ranges = list(documents.from_columns(Range, document["ranges"]))
+    for index in map(int, document["skip_to"].keys() | document["decided"].keys() | document["log_end"].keys()):
+        skip_to, decided, log_end = (document[name].get(str(index)) for name in ("skip_to", "decided", "log_end"))
+        ranges[index] = replace(ranges[index], skip_to=skip_to, decisions=_decisions(decided or ()), log_end=log_end)
+    return replace(plan, ranges=tuple(ranges), decisions=_decisions(document["decisions"]))
 
 
 def _documents(decisions: Iterable[Decision]) -> list[dict[str, Any]]:

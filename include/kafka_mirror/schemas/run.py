@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.config.patterns import compile_pattern
 from kafka_mirror.errors import ErrorReport, MirrorError, RegistryRefused, SchemaConflict, SchemaIdChanged
-from kafka_mirror.formats.columns import columns
+from kafka_mirror.formats.documents import columns
 from kafka_mirror.policy.idle_members import idle_members
 from kafka_mirror.policy.schema_contexts import parse_contexts
 from kafka_mirror.schemas.model import SchemaVersion, SubjectName

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_mirror.errors import ErrorReport, JobFailed, MirrorError, ReportedError
+from kafka_mirror.formats.documents import from_document, to_document
 
 _LOCK = "lock"
 
@@ -110,7 +111,7 @@ def job_directory(work: Any) -> Iterator[JobFiles]:
 
 def write_failure(path: Path, error: MirrorError) -> None:
     """Hands back the error that kept the job from copying anything."""
-    write_private(path, {"error": error.report().as_dict()})
+    write_private(path, {"error": to_document(error.report())})
 
 
 def read_answer(path: Path, detail: str = "") -> dict[str, Any]:
@@ -126,7 +127,7 @@ def read_answer(path: Path, detail: str = "") -> dict[str, Any]:
         )
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if "error" in document:
-        raise ReportedError(ErrorReport.from_dict(document["error"]))
+        raise ReportedError(from_document(ErrorReport, document["error"]))
     return document
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.errors import AuthorizationRefused, ErrorReport, MirrorError
 from kafka_mirror.errors.words import count_text
-from kafka_mirror.formats.columns import columns
+from kafka_mirror.formats.documents import columns
 from kafka_mirror.kafka.acls import create_acls, pattern_acls, topic_acls
 from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, PatternAcl
 from kafka_mirror.kafka.polling import until

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kafka_mirror.config.policies import config_property_filter
 from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteConfigRefused
 from kafka_mirror.errors.words import count_text
-from kafka_mirror.formats.columns import columns
+from kafka_mirror.formats.documents import columns
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.sync.config_diff import (
     MIN_INSYNC,

@@ -34,7 +34,7 @@ def flow(request: Request, flow_id: str, site: OfSite, user: Signed) -> dict[str
     page = flow_page(site, user, snapshot, request.query_params)
     return {
         **_short(page.flow),
-        "errors": [error.as_dict() for error in snapshot.errors],
+        "errors": to_document(snapshot.errors),
         "alerts": to_document(page.alerts),
         "causes": [cause.what for cause in page.causes],
         "copied": page.flow.view.copied or None,
@@ -97,5 +97,5 @@ def _partition(partition: PartitionSnapshot) -> dict[str, Any]:
         "end": status.end,
         "lag": status.lag,
         "oldest_seconds": status.oldest_seconds,
-        "error": status.error.as_dict() if status.error else None,
+        "error": to_document(status.error),
     }

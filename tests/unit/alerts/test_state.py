@@ -15,6 +15,7 @@ from kafka_mirror.alerts.state import AlertState, state_of
 from kafka_mirror.audit.model import DIFFERENT, EQUAL
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import NotificationFailed
+from kafka_mirror.formats.documents import pack
 from kafka_mirror.status.status import LEDGER_UNREADABLE, NO_LEADER, PartitionStatus
 from tests.unit.alerts.observations import at, error, hidden, partition, seen, written
 from tests.unit.alerts.test_audits import audited
@@ -165,27 +166,8 @@ def test_the_document_has_the_figures_of_the_curve_and_what_is_open(flow: Flow) 
 
 @pytest.mark.parametrize(
     "damaged",
-    [None, 5, "text", [], {}, {"v": 2}, {"v": 1}, {"v": 1, "memory": "!", "tracking": [], "outbox": [], "time": None}],
+    [None, 5, "text", [], {}, {"packed": None}, {"packed": "!"}, {"packed": pack([])}, {"packed": pack({"outbox": 5})}],
 )
 def test_a_damaged_document_is_a_value_error_and_nothing_else(damaged: object) -> None:
     with pytest.raises(ValueError, match=r".+"):
         state_of(damaged)
-
-
-def test_every_part_of_a_document_has_to_be_there_and_of_its_type_and_memory_and_time_may_be_null(flow: Flow) -> None:
-    state, _, _ = run(flow, AlertState(), Channel(), 0, "SourceGap")
-    good = state.as_document()
-    assert state_of(good) == state
-    assert "east->west/SourceGap/orders" in state.tracking
-    assert set(good) == {"v", "time", "memory", "tracking", "outbox"}
-    for name in good:
-        with pytest.raises(ValueError, match="cannot be read"):
-            state_of({part: value for part, value in good.items() if part != name})
-        for wrong in (7, "x", [1], {"a": 1}):
-            with pytest.raises(ValueError, match=r".+"):
-                state_of({**good, name: wrong})
-    assert state_of({**good, "memory": None}) == replace(state, memory=None)
-    assert state_of({**good, "time": None}) == replace(state, time=None)
-    for name in ("v", "tracking", "outbox"):
-        with pytest.raises(ValueError, match=r".+"):
-            state_of({**good, name: None})

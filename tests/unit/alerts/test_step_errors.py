@@ -10,6 +10,7 @@ from kafka_mirror.alerts.rules import find_problems
 from kafka_mirror.alerts.step_errors import StepErrors, add_step_errors
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.runbook import entries
+from kafka_mirror.formats.documents import pack, unpack
 from kafka_mirror.sync.step import STEPS, SWITCHES
 from tests.unit.alerts.observations import error, partition, seen
 
@@ -26,7 +27,7 @@ def test_an_error_stands_until_a_run_ends_without_it_and_one_that_is_retried_cou
     assert second.record_run("run 2", [PASSING]).standing == [PASSING]
     assert second.record_run("run 3", []).standing == []
     assert second.record_run("run 3", []).record_run("run 4", [PASSING]).standing == []
-    assert StepErrors.from_document(second.as_document()) == second
+    assert unpack(StepErrors, pack(second)) == second
 
 
 @given(

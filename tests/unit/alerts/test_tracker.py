@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kafka_mirror.alerts.problems import CheckResult, FlowProblem, Place, by_topic
 from kafka_mirror.alerts.tracker import Notification, TrackedProblem, track
 from kafka_mirror.errors import NextStep
+from kafka_mirror.formats.documents import pack, unpack
 from tests.unit.alerts.observations import at
 
 KEY = "east->west/Behind"
@@ -36,7 +37,7 @@ class Told:
     ) -> list[str]:
         """What is told: `+mail` and `-mail`."""
         # As from JSON: nothing may depend on what is not kept.
-        before = {key: TrackedProblem.from_document(each.as_document()) for key, each in self.tracking.items()}
+        before = {key: unpack(TrackedProblem, pack(each)) for key, each in self.tracking.items()}
         self.tracking, telling = track(
             before,
             CheckResult(problems, lambda _kind: judged, frozenset(unseen)),

@@ -61,7 +61,7 @@ DOCUMENTS: dict[str, Callable[[], Any]] = {
     "packed": lambda: sorted(to_xcom({"x": "".join(map(str, range(50_000)))}, {})),
     "command": lambda: example(Answer).document("east->west"),
     "alert": lambda: to_document(example(Alert)),
-    "alerts.tracked": lambda: example(TrackedProblem).as_document(),
+    "alerts.tracked": lambda: to_document(example(TrackedProblem)),
     "alerts.audits": lambda: to_document(example(Audits)),
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_mirror.errors import CheckpointUnwritable, ErrorReport, MirrorError
 from kafka_mirror.errors.display import show
-from kafka_mirror.formats.columns import columns
+from kafka_mirror.formats.documents import columns
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import BY_THE_HOUR, ensure_internal_topic

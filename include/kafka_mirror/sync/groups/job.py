@@ -7,13 +7,14 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_mirror.errors import ErrorReport, MirrorError
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.documents import from_document, to_document
 from kafka_mirror.spark.connect_url import is_connect
 from kafka_mirror.spark.driver import Spread
 from kafka_mirror.spark.files import JobFiles, job_directory, read_answer, write_private
@@ -107,17 +108,12 @@ def run_parts(parts: Iterable[tuple[str, GroupContext, Sequence[str], bool]]) ->
 
 def write_result(path: Path, done: StepResult) -> None:
     """Hands the step's answer back to the submitter."""
-
-    answer = {"result": done.result, "totals": done.totals, "lines": done.lines, "errors": [asdict(error) for error in done.errors]}
-    write_private(path, {"done": answer})
+    write_private(path, {"done": to_document(done)})
 
 
 def read_result(path: Path, detail: str) -> StepResult:
     """The step's answer. Raises ReportedError, and JobFailed with `detail`."""
-    answer = read_answer(path, detail)["done"]
-    return StepResult(
-        answer["result"], answer["totals"], tuple(answer["lines"]), tuple(ErrorReport.from_dict(error) for error in answer["errors"])
-    )
+    return from_document(StepResult, read_answer(path, detail)["done"])
 
 
 def checkpoints_step(flow: "Flow", dry_run: bool = False) -> StepResult:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from kafka_mirror.errors import ErrorReport, GroupOffsetsRefused, KafkaFailure, MirrorError
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.columns import columns_of
+from kafka_mirror.formats.documents import to_columns
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import without_leader
 from kafka_mirror.kafka.group_coordinators import AT_ONCE
@@ -97,7 +97,7 @@ def _with_moved(outcomes: Iterable[GroupOutcome], moved: Mapping[str, str]) -> t
 def step_result(synced: GroupOffsetsResult, dry_run: bool) -> StepResult:
     """The step's answer."""
     groups = sorted(synced.groups, key=lambda outcome: outcome.group)
-    result = columns_of(("group", "state", "synced", "reason"), groups)
+    result = to_columns(("group", "state", "synced", "reason"), groups)
     states = Counter(outcome.state for outcome in groups)
     totals = {"groups": len(groups), "states": dict(sorted(states.items())), "synced": sum(outcome.synced for outcome in groups)}
     undo = [f"`group-offsets --undo '{synced.run}'` takes back what was committed."] if synced.run else []

@@ -13,7 +13,7 @@ from kafka_mirror.decisions.in_force import Decisions
 from kafka_mirror.errors import ErrorReport, GroupRunUnknown, GroupUndoFailed
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.columns import columns_of
+from kafka_mirror.formats.documents import to_columns
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.sync.groups.commit_history import CommitHistory
@@ -120,7 +120,7 @@ def _outcome(group: str, undo: GroupUndo | None, alone: str, failed: Collection[
 def _step_result(outcomes: Sequence[UndoOutcome], target: str, dry_run: bool) -> StepResult:
     states = Counter(outcome.state for outcome in outcomes)
     totals = {"groups": len(outcomes), "states": dict(sorted(states.items()))}
-    result = columns_of(("group", "state", "restored", "deleted", "reason"), outcomes)
+    result = to_columns(("group", "state", "restored", "deleted", "reason"), outcomes)
     return StepResult(result, totals, tuple(_lines(outcomes, dry_run)), tuple(_reports(outcomes, target)))
 
 
