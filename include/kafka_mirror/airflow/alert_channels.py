@@ -7,10 +7,10 @@ from typing import Any
 
 from kafka_mirror.airflow.connections import connection_of
 from kafka_mirror.alerts.channels import Channel
-from kafka_mirror.alerts.model import Alert
 from kafka_mirror.alerts.webhook import SECONDS, Webhook
 from kafka_mirror.config.notifiers import is_notifier
 from kafka_mirror.errors import AlertConnectionUnusable, NotificationFailed
+from kafka_mirror.status.alert import Alert
 
 _SMTP = "smtp"
 _WEB = ("http", "generic")

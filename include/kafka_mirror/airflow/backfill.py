@@ -136,7 +136,7 @@ def _audit_error(text: str) -> ErrorReport:
 def _notify(flow: Flow, summary: RangeSummary) -> None:
     """Sends the summary of a range by the flow's alert connections, if it has any."""
     from kafka_mirror.alerts.channels import connections_of, send
-    from kafka_mirror.alerts.model import Alert, key_of
+    from kafka_mirror.status.alert import Alert, key_of
 
     log.info("%s", summary)
     if not connections_of(flow):

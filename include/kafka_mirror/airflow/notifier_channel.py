@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_mirror.airflow.flow_files import configured_flow
-from kafka_mirror.alerts.model import Alert
 from kafka_mirror.config import Flow
 from kafka_mirror.config.notifiers import NotifierCall, parse_notifiers
 from kafka_mirror.errors import AlertNotifierUnusable, NotificationFailed
 from kafka_mirror.formats.documents import to_document
+from kafka_mirror.status.alert import Alert
 
 log = logging.getLogger(__name__)
 

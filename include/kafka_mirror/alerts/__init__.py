@@ -1,6 +1,6 @@
-"""Tells people on call: which problems a flow has, which of them are new or over, and how that is sent.
+"""Tells people on call: which of a flow's problems are new or over, and how that is sent.
 
-`check` is one check from look to outbox; `rules` are the limits, `tracker` makes alerts of problems, `channels` and `webhook` send them.
+`check` is one check from look to outbox; `tracker` makes alerts of problems, `channels` and `webhook` send them.
 
 `airflow`, `cli` and every room above them may import it.
 """

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kafka_mirror.alerts.observation import CheckObservation
-from kafka_mirror.alerts.problems import FlowProblem, Place, by_topic
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, AuditResult, PartitionAudit
 from kafka_mirror.errors import NextStep
 from kafka_mirror.errors.next_step import own
 from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.status.observation import CheckObservation
+from kafka_mirror.status.problems import FlowProblem, Place, by_topic
 from kafka_mirror.status.status import GONE
 
 MISMATCH = "AuditMismatch"

@@ -6,9 +6,9 @@ This package knows no Airflow: `provide` tells it how to make a channel of one o
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from kafka_mirror.alerts.model import Alert
 from kafka_mirror.config.notifiers import parse_notifiers
 from kafka_mirror.errors import AlertConnectionUnusable, MirrorError
+from kafka_mirror.status.alert import Alert
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

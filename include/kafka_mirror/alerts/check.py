@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.alerts.audits import MISMATCH, Audits
 from kafka_mirror.alerts.channels import Channel, channel, connections_of
-from kafka_mirror.alerts.lag import LatePartition, late_partitions, memory_after
-from kafka_mirror.alerts.limits import Limits, limits_of
-from kafka_mirror.alerts.model import Alert
-from kafka_mirror.alerts.observation import Beats, CheckObservation
 from kafka_mirror.alerts.outbox import deliver, with_more
-from kafka_mirror.alerts.problems import MISSED, CheckResult, FlowProblem
-from kafka_mirror.alerts.rules import NOT_COPYING, UNREACHABLE, find_problems
 from kafka_mirror.alerts.state import AlertState
 from kafka_mirror.alerts.tracker import open_alerts, track
-from kafka_mirror.alerts.wait_times import Memory
 from kafka_mirror.config.policies import replication_policy
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.errors.next_step import own
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.formats.fields import moment_text
 from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.status.alert import Alert
 from kafka_mirror.status.heartbeat_paths import heartbeat_paths
+from kafka_mirror.status.judge import NOT_COPYING, UNREACHABLE, find_problems
+from kafka_mirror.status.lag import LatePartition, late_partitions, memory_after
+from kafka_mirror.status.limits import Limits, limits_of
+from kafka_mirror.status.observation import Beats, CheckObservation
 from kafka_mirror.status.observe import observe
+from kafka_mirror.status.problems import MISSED, CheckResult, FlowProblem
 from kafka_mirror.status.status import PAUSED, Status, status_of
+from kafka_mirror.status.wait_times import Memory
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

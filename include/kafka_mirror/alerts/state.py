@@ -6,8 +6,8 @@ from typing import Any
 
 from kafka_mirror.alerts.outbox import Outbox
 from kafka_mirror.alerts.tracker import Tracking
-from kafka_mirror.alerts.wait_times import Memory
 from kafka_mirror.formats.documents import pack, unpack
+from kafka_mirror.status.wait_times import Memory
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ them until a run of it ends without them."""
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kafka_mirror.alerts.observation import CheckObservation
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import AuthenticationFailed, ClusterUnreachable, ErrorReport, MirrorError
+from kafka_mirror.status.observation import CheckObservation
 from kafka_mirror.sync.step import SWITCHES, run_step
 
 DRY = ("topic-configs", "topic-acls", "schemas")

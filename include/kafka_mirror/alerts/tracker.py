@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from kafka_mirror.alerts.model import Alert, key_of
-from kafka_mirror.alerts.problems import CheckResult, FlowProblem, Where
+from kafka_mirror.status.alert import Alert, key_of
+from kafka_mirror.status.problems import CheckResult, FlowProblem, Where
 
 STILL, WORSE = "still", "worse"
 

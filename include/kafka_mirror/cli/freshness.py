@@ -10,7 +10,7 @@ from kafka_mirror.formats.documents import to_document
 from kafka_mirror.status.formatting import duration
 
 if TYPE_CHECKING:
-    from kafka_mirror.alerts.lag import LatePartition
+    from kafka_mirror.status.lag import LatePartition
 
 _HEAD = ("topic", "partition", "records", "waiting")
 _SHOWN = 10
@@ -29,8 +29,8 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Fails when something is over its limit. It remembers nothing: for how long something lasts is judged by records' timestamps and by
     the ledger alone, what only a step can see by dry runs of the steps that are cheap, and nothing is sent."""
     from kafka_mirror.alerts.check import evaluate, observe_for_alerts
-    from kafka_mirror.alerts.limits import limits_of
     from kafka_mirror.alerts.step_errors import add_step_errors, ask_dry_runs
+    from kafka_mirror.status.limits import limits_of
 
     if options.test_alert:
         return _tested(flow)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kafka_mirror.alerts.model import Alert
 from kafka_mirror.errors import NextStep
 from kafka_mirror.errors.next_step import Command, program
 from kafka_mirror.errors.runbook import entries
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.documents import from_document
+from kafka_mirror.status.alert import Alert
 from kafka_mirror.web.auth import COPY, AirflowView, Dag
 from kafka_mirror.web.formatting import seconds
 

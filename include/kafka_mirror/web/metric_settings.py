@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from fastapi import HTTPException
 
-from kafka_mirror.alerts.limits import Limits, limits_of
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.status.limits import Limits, limits_of
 from kafka_mirror.web.metric_names import LEGACY
 
 TOKEN_VARIABLE = "MIRROR_METRICS_TOKEN"  # noqa: S105 — the name of it

@@ -12,9 +12,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from kafka_mirror.alerts.lag import SERVED
-from kafka_mirror.alerts.limits import Limits
 from kafka_mirror.config import Flow
+from kafka_mirror.status.lag import SERVED
+from kafka_mirror.status.limits import Limits
 from kafka_mirror.status.snapshot import FlowSnapshot, PartitionSnapshot, Snapshots
 from kafka_mirror.status.snapshot_builder import GROUPS_SHARE
 from kafka_mirror.status.status import INTENDED, PROGRESSING, PartitionStatus

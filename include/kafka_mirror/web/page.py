@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_mirror.alerts.model import Alert
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, AuditResult
 from kafka_mirror.audit.report import not_copied
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import NextStep
 from kafka_mirror.errors.words import count_text
+from kafka_mirror.status.alert import Alert
 from kafka_mirror.status.snapshot import FlowSnapshot, StandingDecision
 from kafka_mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
 from kafka_mirror.web.auth import Airflow, AirflowView, Person

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_mirror.airflow.deadlines import is_late
-from tests.unit.alerts.observations import at
+from tests.unit.status.observations import at
 
 ALLOWED = timedelta(seconds=100)
 

@@ -8,7 +8,7 @@ from kafka_mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, UNPROVEN, 
 from kafka_mirror.formats.documents import from_document, to_document
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.status.status import GONE, PartitionStatus
-from tests.unit.alerts.observations import at, hidden, partition, seen
+from tests.unit.status.observations import at, hidden, partition, seen
 
 
 def audited(minute: int, *partitions: tuple[int, str, tuple[int, int], int | None], topic: str = "orders") -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What is allowed by default, and by properties."""
 
-from kafka_mirror.alerts.limits import Limits, limits_of, run_seconds
+from kafka_mirror.status.limits import Limits, limits_of, run_seconds
 
 
 def test_by_default_a_quarter_of_an_hour_is_allowed_and_any_number_of_records(make_flow) -> None:

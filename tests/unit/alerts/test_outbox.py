@@ -7,12 +7,12 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.alerts.model import Alert
 from kafka_mirror.alerts.outbox import Outbox, deliver, with_more
 from kafka_mirror.alerts.tracker import Notification
 from kafka_mirror.errors import NotificationFailed
 from kafka_mirror.formats.documents import from_document, to_document
-from tests.unit.alerts.observations import at
+from kafka_mirror.status.alert import Alert
+from tests.unit.status.observations import at
 
 BOTH = ("mail", "slack")
 

@@ -9,16 +9,16 @@ import pytest
 
 from kafka_mirror.alerts.audits import Audits
 from kafka_mirror.alerts.check import FreshnessCheck, check, deliver_outbox
-from kafka_mirror.alerts.model import Alert
-from kafka_mirror.alerts.problems import late_run
 from kafka_mirror.alerts.state import AlertState, state_of
 from kafka_mirror.audit.model import DIFFERENT, EQUAL
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import NotificationFailed
 from kafka_mirror.formats.documents import pack
+from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.problems import late_run
 from kafka_mirror.status.status import LEDGER_UNREADABLE, NO_LEADER, PartitionStatus
-from tests.unit.alerts.observations import at, error, hidden, partition, seen, written
 from tests.unit.alerts.test_audits import audited
+from tests.unit.status.observations import at, error, hidden, partition, seen, written
 
 
 class Channel:

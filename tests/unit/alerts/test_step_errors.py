@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 
 from kafka_mirror.airflow.dags import steps
 from kafka_mirror.airflow.dags.heartbeats import KIND as HEARTBEATS
-from kafka_mirror.alerts.limits import Limits
-from kafka_mirror.alerts.rules import find_problems
 from kafka_mirror.alerts.step_errors import StepErrors, add_step_errors
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.runbook import entries
 from kafka_mirror.formats.documents import pack, unpack
+from kafka_mirror.status.judge import find_problems
+from kafka_mirror.status.limits import Limits
 from kafka_mirror.sync.step import STEPS, SWITCHES
-from tests.unit.alerts.observations import error, partition, seen
+from tests.unit.status.observations import error, partition, seen
 
 REFUSED = error("RemoteConfigRefused", "orders")
 PASSING = error("KafkaFailure", "orders", retriable=True)

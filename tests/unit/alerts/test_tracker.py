@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.alerts.problems import CheckResult, FlowProblem, Place, by_topic
 from kafka_mirror.alerts.tracker import Notification, TrackedProblem, track
 from kafka_mirror.errors import NextStep
 from kafka_mirror.formats.documents import pack, unpack
-from tests.unit.alerts.observations import at
+from kafka_mirror.status.problems import CheckResult, FlowProblem, Place, by_topic
+from tests.unit.status.observations import at
 
 KEY = "east->west/Behind"
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_mirror.alerts.model import Alert
 from kafka_mirror.alerts.webhook import Webhook
 from kafka_mirror.errors import NotificationFailed
 from kafka_mirror.formats.documents import from_document
+from kafka_mirror.status.alert import Alert
 from services.ports import free_ports
 from services.sinks import HttpSink
-from tests.unit.alerts.test_model import ALERT
+from tests.unit.status.test_alert import ALERT
 
 SECRET = "T000/B000/verysecret"
 

@@ -6,12 +6,12 @@ import pytest
 
 import kafka_mirror.errors
 from kafka_mirror.alerts.audits import MISMATCH
-from kafka_mirror.alerts.problems import MISSED
-from kafka_mirror.alerts.rules import CHECK_FAILED, LATE, LEADERLESS, NO_BEATS, NOT_COPYING, STILL, UNREACHABLE
 from kafka_mirror.errors import MirrorError, ReportedError
 from kafka_mirror.errors.base import class_of
 from kafka_mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
 from kafka_mirror.errors.runbook import anchor, classes, entries, markdown, sections
+from kafka_mirror.status.judge import CHECK_FAILED, LATE, LEADERLESS, NO_BEATS, NOT_COPYING, STILL, UNREACHABLE
+from kafka_mirror.status.problems import MISSED
 from tests.unit.errors.samples import samples
 
 PAGE = Path(__file__).parents[3] / "docs" / "operate" / "runbook.md"

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.alerts.lag import work_of
 from kafka_mirror.cli.status import summary
 from kafka_mirror.errors import ErrorReport, LedgerDamaged, RemoteTopicRefused, SourceGap, TargetMissing, UnexplainedTarget
 from kafka_mirror.errors.runbook import classes
@@ -16,6 +15,7 @@ from kafka_mirror.kafka.model import Partition, Topic
 from kafka_mirror.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.plan.ranges import SourceOffsets
 from kafka_mirror.status.formatting import duration
+from kafka_mirror.status.lag import work_of
 from kafka_mirror.status.status import PROGRESSING, Observation, status_of
 from tests.unit.ledger_records import ledger_record
 

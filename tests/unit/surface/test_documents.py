@@ -15,7 +15,6 @@ import pytest
 from kafka_mirror.airflow import copy_xcom
 from kafka_mirror.airflow.tasks import to_xcom
 from kafka_mirror.alerts.audits import Audits
-from kafka_mirror.alerts.model import Alert
 from kafka_mirror.alerts.tracker import TrackedProblem
 from kafka_mirror.audit.model import AuditResult
 from kafka_mirror.backfill.model import BackfillPart, Resolution
@@ -29,6 +28,7 @@ from kafka_mirror.formats.control import encode, encode_key
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.plan.model import Plan
 from kafka_mirror.status import status as partition_states
+from kafka_mirror.status.alert import Alert
 from kafka_mirror.sync import heartbeats, topic_acls, topic_configs, topics
 from kafka_mirror.sync.groups import checkpoints, find, offsets
 from kafka_mirror.sync.step import STEPS, StepResult

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_mirror.alerts.lag import late_partitions, memory_after
-from kafka_mirror.alerts.limits import Limits
-from kafka_mirror.alerts.observation import CheckObservation
-from kafka_mirror.alerts.problems import TOPICS_ALONE, CheckResult
-from kafka_mirror.alerts.rules import find_problems
 from kafka_mirror.policy import IdleMembers
+from kafka_mirror.status.judge import find_problems
+from kafka_mirror.status.lag import late_partitions, memory_after
+from kafka_mirror.status.limits import Limits
+from kafka_mirror.status.observation import CheckObservation
+from kafka_mirror.status.problems import TOPICS_ALONE, CheckResult
 from kafka_mirror.status.status import (
     DECIDED,
     FAILED,
@@ -23,7 +23,7 @@ from kafka_mirror.status.status import (
     UNKNOWN,
     PartitionStatus,
 )
-from tests.unit.alerts.observations import beats, error, hidden, partition, seen, written
+from tests.unit.status.observations import beats, error, hidden, partition, seen, written
 
 LIMITS = Limits(lag=100, lag_records=None, progress=200, copy=300, heartbeats=150, unreachable=250)
 

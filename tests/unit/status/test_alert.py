@@ -5,9 +5,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.alerts.model import Alert
 from kafka_mirror.formats.documents import from_document, to_document
-from tests.unit.alerts.observations import at
+from kafka_mirror.status.alert import Alert
+from tests.unit.status.observations import at
 
 ALERT = Alert(
     key="east->west/SourceGap/orders",

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kafka_mirror.alerts.model import Alert, key_of
 from kafka_mirror.errors import NextStep
+from kafka_mirror.status.alert import Alert, key_of
 from kafka_mirror.status.formatting import duration
 
 SHOWN = 10

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from kafka_mirror.alerts.lag import SERVED, LatePartition
-from kafka_mirror.alerts.limits import Limits
-from kafka_mirror.alerts.observation import CheckObservation
-from kafka_mirror.alerts.problems import CheckResult, FlowProblem, Place, by_topic, first_lines
 from kafka_mirror.config.deadlines import LEAST_SECONDS
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport, NextStep
 from kafka_mirror.errors.next_step import Command, own
 from kafka_mirror.status.formatting import duration
+from kafka_mirror.status.lag import SERVED, LatePartition
+from kafka_mirror.status.limits import Limits
+from kafka_mirror.status.observation import CheckObservation
+from kafka_mirror.status.problems import CheckResult, FlowProblem, Place, by_topic, first_lines
 from kafka_mirror.status.status import NO_LEADER, NO_REMOTE
 
 LATE, STILL, NOT_COPYING, NOTHING_MIRRORED = "Behind", "NoProgress", "NotCopying", "NothingMirrored"

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from kafka_mirror.alerts.observation import CheckObservation
-from kafka_mirror.alerts.wait_times import Memory, PartitionWork, update_wait_times
+from kafka_mirror.status.observation import CheckObservation
 from kafka_mirror.status.status import BEHIND, DECIDED, FIRST_SIGHT, GONE, INTENDED, NO_REMOTE, OPEN_TRANSACTION, PartitionStatus
+from kafka_mirror.status.wait_times import Memory, PartitionWork, update_wait_times
 
 SERVED = frozenset({BEHIND, FIRST_SIGHT, DECIDED})
 """States of partitions that a copy, if there were one, would serve now."""

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kafka_mirror.alerts.observation import Beats, CheckObservation
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.status.observation import Beats, CheckObservation
 from kafka_mirror.status.status import BEHIND, NO_LEADER, UP_TO_DATE, PartitionStatus, Status
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kafka_mirror.alerts.problems import Where
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.status.problems import Where
 from kafka_mirror.status.status import GONE, INTENDED, LEDGER_UNREADABLE, PROGRESSING, TARGET_UNAVAILABLE, PartitionStatus, Status
 
 
