@@ -23,9 +23,9 @@ def markdown_commands() -> str:
     lines += ["", "Options of every command, or of those that the table marks:", "", *_table(shared[name] for name in _COMMON)]
     for name, (_, command) in commands.items():
         if list(_own(command)):
-            lines += ["", f"### `{name}`", "", f"{command.description}", "", *_table(_own(command), _needed(command)), *_examples(name)]
+            lines += ["", f"### `{name}`", "", *_table(_own(command), _needed(command)), *_examples(name)]
         elif inner := _commands(command):
-            lines += ["", f"### `{name}`", "", f"{command.description}", "", *_inner_table(name, inner), *_examples(name)]
+            lines += ["", f"### `{name}`", "", *_inner_table(name, inner), *_examples(name)]
     return "\n".join(lines) + "\n"
 
 
