@@ -7,10 +7,11 @@ from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.decisions.apply import caught_up, passed_over
 from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, TargetLostRecords
-from kafka_mirror.formats.ledger import NO_TOPIC_ID, Blocked, LedgerRecord, SourceEnd, Writer
+from kafka_mirror.formats.ledger import Blocked, LedgerRecord, SourceEnd, Writer
 from kafka_mirror.formats.skips import merge_skips
 from kafka_mirror.offsets.intervals import merged
 from kafka_mirror.offsets.map import OffsetMap
+from kafka_mirror.offsets.partition import NO_TOPIC_ID
 from kafka_mirror.plan.model import Range
 
 

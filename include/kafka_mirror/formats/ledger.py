@@ -11,9 +11,8 @@ from kafka_mirror.formats.skips import Skipped
 from kafka_mirror.offsets.intervals import Interval, within
 from kafka_mirror.offsets.map import OffsetMap
 from kafka_mirror.offsets.older_copies import OlderCopies
+from kafka_mirror.offsets.partition import NO_TOPIC_ID
 
-NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""The id of every topic of a cluster before Kafka 2.8; it gets another one when the cluster is upgraded."""
 MAX_INTERVALS = 64
 """How many covered and history intervals a record keeps; the newest stay."""
 _SHOWN = 3

@@ -6,6 +6,9 @@ Lanes: the fixed number of writers that the partitions of a flow are spread over
 import zlib
 from typing import NamedTuple
 
+NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""The id of every topic of a cluster before Kafka 2.8; it gets another one when the cluster is upgraded."""
+
 
 class TopicPartition(NamedTuple):
     """One partition of one topic; sorts by topic, then number."""

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 
 from kafka_mirror.config.catalogue.per_topic import StartPosition
 from kafka_mirror.errors import ErrorReport, MirrorError, Remedy, SourceGap, SourceRecreated, SourceTruncated, SourceUnreadable
-from kafka_mirror.formats.ledger import NO_TOPIC_ID, Blocked, LedgerRecord
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.ledger import Blocked, LedgerRecord
+from kafka_mirror.offsets.partition import NO_TOPIC_ID, TopicPartition
 from kafka_mirror.plan.checks import still_lost
 from kafka_mirror.plan.model import BEHIND, BLOCKED, FIRST_SIGHT, GAP, Range
 

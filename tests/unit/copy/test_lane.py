@@ -12,8 +12,7 @@ from kafka_mirror.errors import (
     Overtaken,
     TransactionTooSlow,
 )
-from kafka_mirror.formats.ledger import NO_TOPIC_ID
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.offsets.partition import NO_TOPIC_ID, TopicPartition
 from kafka_mirror.plan.model import BEHIND, BLOCKED, Range
 from tests.unit.copy.conftest import MemoryReader
 from tests.unit.copy.happenings import raising, watermarks

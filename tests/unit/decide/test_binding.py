@@ -8,9 +8,9 @@ from kafka_mirror.decide.binding import bind
 from kafka_mirror.decide.model import PartitionState
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.errors import NothingToDecide, UsageError
-from kafka_mirror.formats.ledger import NO_TOPIC_ID, Blocked
+from kafka_mirror.formats.ledger import Blocked
 from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.offsets.partition import NO_TOPIC_ID, TopicPartition
 from kafka_mirror.plan.ranges import SourceOffsets
 from tests.unit.decision_records import DECIDED_AT
 from tests.unit.ledger_records import ledger_record

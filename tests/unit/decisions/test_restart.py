@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.formats.history import History, HistoryTopic
-from kafka_mirror.formats.ledger import NO_TOPIC_ID
 from kafka_mirror.formats.skips import Skipped
 from kafka_mirror.offsets.map import Run
+from kafka_mirror.offsets.partition import NO_TOPIC_ID
 from tests.unit.decision_records import decision
 from tests.unit.plan.partition_facts import NOW, RECORD, acted
 

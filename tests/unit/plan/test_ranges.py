@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kafka_mirror.config.catalogue.per_topic import StartPosition
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.formats.ledger import NO_TOPIC_ID, Blocked
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.ledger import Blocked
+from kafka_mirror.offsets.partition import NO_TOPIC_ID, TopicPartition
 from kafka_mirror.plan.model import Range
 from kafka_mirror.plan.ranges import SourceOffsets, first_sight, next_range, pause
 from tests.unit.ledger_records import ledger_record
