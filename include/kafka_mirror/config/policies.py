@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kafka_mirror.config.custom_classes import construct, custom_class, java_name
 from kafka_mirror.errors import ConfigurationError
-from kafka_mirror.policy.custom_classes import construct, custom_class, java_name
 from kafka_mirror.policy.filters import (
     ConfigPropertyFilter,
     DefaultConfigPropertyFilter,

@@ -3,6 +3,7 @@
 Which class gives it, and with what, stands in a client's settings as two texts, so that it travels wherever settings do.
 """
 
+import importlib
 import json
 import logging
 import os
@@ -12,7 +13,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka_mirror.logins.token import LoginToken, TokenProvider
-from kafka_mirror.policy.custom_classes import custom_class
 
 CLASS = "sasl.mirror.login.class"
 """The setting that names a Python class; librdkafka never sees it."""
@@ -66,9 +66,9 @@ class TokenSource:
 
 
 def token_provider(named: str, properties: Mapping[str, str]) -> TokenProvider:
-    """A provider of the class. Raises ConfigurationError if there is no such class, and what its constructor raises."""
-    kind = custom_class("sasl.login.callback.handler.class", named, TokenProvider)
-    provider: TokenProvider = kind(properties)
+    """A provider of the class, which `config` has checked. Raises what importing its module and its constructor raise."""
+    module, _, name = named.replace(":", ".").strip().rpartition(".")
+    provider: TokenProvider = getattr(importlib.import_module(module), name)(properties)
     return provider
 
 

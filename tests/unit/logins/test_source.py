@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from kafka_mirror.errors import ConfigurationError
 from kafka_mirror.logins import LoginToken, TokenProvider
-from kafka_mirror.logins.source import CLASS, PROPERTIES, NoToken, TokenSource, token_provider, token_source
+from kafka_mirror.logins.source import CLASS, PROPERTIES, NoToken, TokenSource, token_source
 from tests.unit.logins.token_providers import Counting
 
 
@@ -72,23 +71,6 @@ def test_all_clients_of_a_process_share_one_token_of_a_class_and_its_properties(
     assert one is two is not other
     assert (one.token().value, two.token().value, other.token().value) == ("token-1", "token-1", "token-1")
     assert token_source({"sasl.mechanism": "PLAIN"}) is None
-
-
-@pytest.mark.parametrize(
-    ("named", "reason"),
-    [
-        (
-            "io.strimzi.kafka.oauth.client.Handler",
-            "Java classes cannot be loaded here. Write it as a Python class that derives from",
-        ),
-        ("collections.OrderedDict", "is no class that derives from kafka_mirror.logins.TokenProvider"),
-    ],
-)
-def test_a_class_that_gives_no_tokens_is_refused(named, reason):
-    with pytest.raises(ConfigurationError) as refusal:
-        token_provider(named, {})
-    (problem,) = refusal.value.problems
-    assert (problem.property, reason in problem.message) == ("sasl.login.callback.handler.class", True)
 
 
 def test_the_text_of_a_token_shows_no_token():

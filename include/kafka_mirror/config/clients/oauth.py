@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from kafka_mirror.config.clients.client_settings import MappedSettings
 from kafka_mirror.config.clients.jaas import LoginModule
 from kafka_mirror.config.clients.security_catalogue import OAUTH_HANDLERS, OAUTH_RETRIEVERS, TOKEN_CLASSES
+from kafka_mirror.config.custom_classes import custom_class
 from kafka_mirror.config.setting import Setting
 from kafka_mirror.errors import ConfigurationError
-from kafka_mirror.logins.source import CLASS, PROPERTIES, token_provider
+from kafka_mirror.logins import TokenProvider
+from kafka_mirror.logins.source import CLASS, PROPERTIES
 
 _HANDLER = "sasl.login.callback.handler.class"
 _RETRIEVER = "sasl.oauthbearer.jwt.retriever.class"
@@ -62,7 +64,7 @@ def _by_class(mapped: MappedSettings, settings: Settings, kind: str, said: Setti
         return
     properties = {name: each.text.strip() for name, each in given.items()} | dict(module.options if module else {})
     try:
-        token_provider(kind, properties)
+        custom_class("sasl.login.callback.handler.class", kind, TokenProvider)(properties)
     except ConfigurationError as error:
         mapped.refuse(said, f"{error.problems[0].message}. {_NEAREST}")
     except (ValueError, ImportError) as error:

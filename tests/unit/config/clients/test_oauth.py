@@ -139,6 +139,11 @@ def test_a_class_of_the_users_own_gets_the_options_of_the_login_module():
             "Java classes cannot be loaded here. Write it as a Python class that derives from kafka_mirror.logins.TokenProvider",
         ),
         ({"login.callback.handler.class": "io.strimzi.H"}, "sasl.login.callback.handler.class", "For client credentials name Kafka's own"),
+        (
+            {"login.callback.handler.class": "collections.OrderedDict"},
+            "sasl.login.callback.handler.class",
+            "is no class that derives from kafka_mirror.logins.TokenProvider",
+        ),
         ({"login.callback.handler.class": f"{PROVIDERS}Choosy"}, "sasl.login.callback.handler.class", "the option tenant is missing"),
         ({"oauthbearer.token.endpoint.url": "file:token"}, "sasl.mechanism", "has to be the address of a file"),
         (

@@ -1,4 +1,4 @@
-"""Policies and filters by the class names of the configuration: MirrorMaker 2's own ones, and Python classes of the user."""
+"""Classes that the configuration names: MirrorMaker 2's own policies and filters, and Python classes of the user."""
 
 import importlib
 from typing import Any
