@@ -26,7 +26,7 @@ from kafka_mirror.cli.watch import check_watch, watch
 from kafka_mirror.config import Configuration, Flow, InvalidFlow
 from kafka_mirror.errors import ConfigurationError, ErrorReport, MirrorError, Problem, UsageError, unexpected
 from kafka_mirror.errors.next_step import started_as
-from kafka_mirror.sync.step import pairs_of
+from kafka_mirror.status.steps import pairs_of
 from kafka_mirror.watchdog.watch import watched
 
 EXIT_CODES = {FAILED: 1, UNUSABLE: 2, WAITING: 3}

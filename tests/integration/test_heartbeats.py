@@ -12,8 +12,8 @@ from kafka_mirror.alerts.check import _beats
 from kafka_mirror.config import load
 from kafka_mirror.errors import AuthorizationRefused, MirrorError
 from kafka_mirror.formats.mm2 import Heartbeat, decode_heartbeat
+from kafka_mirror.status.steps import run_step
 from kafka_mirror.sync.heartbeats import Heart, beat_until
-from kafka_mirror.sync.step import run_step
 from services.kafka import KafkaCluster
 from services.oracle import Record
 from tests.waiting import PATIENCE, eventually

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_mirror.errors import MirrorError
-from kafka_mirror.sync.step import STEPS, run_step
+from kafka_mirror.status.steps import STEPS, run_step
 from tests.integration.consumers import set_offsets
 
 SECONDS = 2.0

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_mirror.errors import AuthorizationRefused
-from kafka_mirror.sync.step import run_step
+from kafka_mirror.status.steps import run_step
 from services.oracle import OracleError, Record
 from tests.integration.access import acl
 from tests.waiting import eventually

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_mirror.errors import ClusterUnreachable
-from kafka_mirror.sync.step import run_step
+from kafka_mirror.status.steps import run_step
 from kafka_mirror.sync.topic_configs import step
 from tests.waiting import eventually
 

@@ -81,7 +81,7 @@ def remember_step(flow: FlowName, step: str, run: str, errors: Sequence[ErrorRep
 def step_errors_of(flow: "Flow") -> list[ErrorReport]:
     """The errors that stand since the newest run of each of the flow's steps."""
     from kafka_mirror.alerts.step_errors import is_enabled
-    from kafka_mirror.sync.step import STEPS
+    from kafka_mirror.status.steps import STEPS
 
     return [error for step in STEPS if is_enabled(flow, step) for error in _step(flow, step).standing]
 

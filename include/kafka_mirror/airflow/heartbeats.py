@@ -43,12 +43,12 @@ class HeartbeatOperator(BaseOperator):
         from airflow.sdk.exceptions import TaskDeferred
 
         from kafka_mirror.airflow.heartbeat_trigger import HeartbeatTrigger
-        from kafka_mirror.sync.step import run_step
+        from kafka_mirror.sync.heartbeats import step
 
         with task_body():
             flow = configuration_of(self.flow).for_heartbeats().flow(self.flow)
             if context["params"].get("dry_run"):
-                return run_step("heartbeats", flow, dry_run=True).result
+                return step(flow, dry_run=True).result
         now = time.time()
         until = (now // RUN_SECONDS + 1) * RUN_SECONDS + OVERLAP_SECONDS
         self.log.info("%s: the triggerer beats until %s.", flow.name, datetime.fromtimestamp(until, UTC).isoformat(timespec="seconds"))

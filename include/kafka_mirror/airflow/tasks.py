@@ -227,7 +227,7 @@ def step_task(flow_name: str, step: str) -> Any:
     @task(task_id=step.replace("-", "_"), inlets=[store_of(_name(flow_name))], **ONE_VALUE)
     def run() -> dict[str, Any]:
         """Runs the step and logs its lines. The result goes into XCom even if a part of the step failed."""
-        from kafka_mirror.sync.step import pairs_of, run_step
+        from kafka_mirror.status.steps import pairs_of, run_step
 
         with task_body(), told_to_freshness(flow_name, step, is_told=not is_dry_run()):
             result = run_step(step, pairs_of(step, configuration_of(flow_name)).flow(flow_name), is_dry_run())

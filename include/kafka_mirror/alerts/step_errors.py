@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import AuthenticationFailed, ClusterUnreachable, ErrorReport, MirrorError
 from kafka_mirror.status.observation import CheckObservation
-from kafka_mirror.sync.step import SWITCHES, run_step
+from kafka_mirror.status.steps import SWITCHES, run_step
 
 DRY = ("topic-configs", "topic-acls", "schemas")
 """The steps that are cheap to ask what they would fail with; what `refresh-topics` would, a look at the flow asks itself."""

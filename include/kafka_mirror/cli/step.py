@@ -4,7 +4,8 @@ import argparse
 
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer
 from kafka_mirror.config import Flow
-from kafka_mirror.sync.step import StepResult, run_step
+from kafka_mirror.status.steps import run_step
+from kafka_mirror.sync.step import StepResult
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:

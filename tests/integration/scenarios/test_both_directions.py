@@ -12,7 +12,7 @@ from kafka_mirror.config import load
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.errors import TopicGoesRound
 from kafka_mirror.policy import IdentityReplicationPolicy
-from kafka_mirror.sync.step import run_step
+from kafka_mirror.status.steps import run_step
 from tests.integration.scenarios.conftest import Mesh
 
 IDENTITY = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.sync.step import run_step
+from kafka_mirror.status.steps import run_step
 from services.oracle import Record
 from tests.integration.access import acl
 from tests.integration.conftest import Mirroring

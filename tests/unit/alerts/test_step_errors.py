@@ -11,7 +11,7 @@ from kafka_mirror.errors.runbook import entries
 from kafka_mirror.formats.documents import pack, unpack
 from kafka_mirror.status.judge import find_problems
 from kafka_mirror.status.limits import Limits
-from kafka_mirror.sync.step import STEPS, SWITCHES
+from kafka_mirror.status.steps import STEPS, SWITCHES
 from tests.unit.status.observations import error, partition, seen
 
 REFUSED = error("RemoteConfigRefused", "orders")

@@ -29,9 +29,10 @@ from kafka_mirror.formats.documents import to_document
 from kafka_mirror.plan.model import Plan
 from kafka_mirror.status import status as partition_states
 from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.steps import STEPS, step_of
 from kafka_mirror.sync import heartbeats, topic_acls, topic_configs, topics
 from kafka_mirror.sync.groups import checkpoints, find, offsets
-from kafka_mirror.sync.step import STEPS, StepResult
+from kafka_mirror.sync.step import StepResult
 from tests.unit.decision_records import decision
 from tests.unit.surface.examples import example
 from tests.unit.surface.snapshots import expect
@@ -116,7 +117,7 @@ def results_of_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Ste
 def test_results_of_steps_keep_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = []
     for name, done in results_of_steps(monkeypatch):
-        step = name if name in STEPS else next(step for step, function in STEPS.items() if function == f"{name}.step")
+        step = name if name in STEPS else next(step for step in STEPS if step_of(step).__module__ == name)
         lines += [*keys(done.result, step), *keys(done.totals, f"{step} (totals)")]
     expect("steps", "\n".join(lines))
 
