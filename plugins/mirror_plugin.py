@@ -5,4 +5,4 @@ from importlib.metadata import PackageNotFoundError, distribution
 try:
     distribution("airflow-kafka-mirror")
 except PackageNotFoundError:
-    from kafka_mirror.web.plugin import MirrorPlugin as MirrorPlugin
+    from kafka_mirror.plugin import MirrorPlugin as MirrorPlugin

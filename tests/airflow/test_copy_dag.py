@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_mirror.config.flow import FlowName
-from kafka_mirror.web.auth import CopyRun
+from kafka_mirror.status.airflow_view import CopyRun
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record, Side
 from tests.airflow.task_log import TaskLog
@@ -52,7 +52,7 @@ def copy(
 
 def on_its_page(pair: ClusterPair, run: Any) -> CopyRun:
     """What the tab of the run shows, out of Airflow's database."""
-    from kafka_mirror.web.airflow_view import read_copy_run
+    from kafka_mirror.airflow.page import read_copy_run
 
     found = read_copy_run(FlowName(pair.source, pair.target), run.run_id)
     assert found is not None

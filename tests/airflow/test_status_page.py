@@ -144,7 +144,7 @@ def admin() -> Any:
     """Somebody who may read everything."""
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
-    from kafka_mirror.web.auth import Person
+    from kafka_mirror.status.airflow_view import Person
 
     return Person("ada", SimpleAuthManagerUser(username="ada", role="admin"))
 
@@ -153,8 +153,8 @@ def test_the_newest_verdict_of_a_copy_is_told(api: TestClient, run_dag: Callable
     from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
 
+    from kafka_mirror.airflow.page import AirflowAccess
     from kafka_mirror.config.flow import FlowName
-    from kafka_mirror.web.airflow_view import AirflowAccess
 
     said, run = "done: 5 records, 12 bytes copied; in batches: 5 records", run_dag("east-to-west.copy").run_id
     with create_session() as session:
@@ -167,8 +167,8 @@ def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
     api: TestClient, run_dag: Callable[..., Any], headers: Callable[[str], dict[str, str]]
 ) -> None:
     assert run_dag("east-to-west.copy", with_others=True).state == "failed"
+    from kafka_mirror.airflow.page import AirflowAccess
     from kafka_mirror.config.flow import FlowName
-    from kafka_mirror.web.airflow_view import AirflowAccess
 
     view = AirflowAccess().view(admin(), FlowName("east", "west"))
     copy = view.dag("copy")

@@ -18,9 +18,9 @@ LADDER = (
         ("copy",),
         ("audit", "decide", "status"),
         ("alerts", "backfill", "cutover", "migration"),
-        ("airflow", "cli"),
+        ("airflow", "cli", "web"),
     ),
-    ("__main__", "client", "provider", "web"),
+    ("__main__", "client", "plugin", "provider"),
 )
 """A room imports only rooms of the steps before its own. "" is the package itself, which has the version."""
 

@@ -89,8 +89,6 @@ VALUES_AND_COMPARISONS = {
     "kafka_mirror.sync.groups.group_move",
 }
 """Modules of adapting rooms that ask no cluster, and that the cutover's judgement is made of."""
-AIRFLOW_OF_THE_PAGE = Path("web/airflow_view.py")
-"""The page runs inside Airflow's api-server; this one module of it knows that."""
 SPARK_CONNECT = (Path("spark/connect.py"), Path("spark/connect_workers.py"), Path("spark/worker_daemon.py"))
 """The modules that talk to Spark, or are started by it; drivers of spark-submit are in jobs/."""
 BELOW_FLOWS = ("errors", "offsets", "formats", "policy", "translation", "decisions", "logins", "kafka")
@@ -98,7 +96,7 @@ BELOW_FLOWS = ("errors", "offsets", "formats", "policy", "translation", "decisio
 AIRFLOW_COMPAT = Path("airflow/compat.py")
 """The one module that uses what Airflow does not call public."""
 AIRFLOW_PUBLIC = {"airflow.sdk", "airflow.sdk.exceptions", "airflow.sdk.log", "airflow.triggers.base"}
-PLUGIN = Path("web/plugin.py")
+PLUGIN = Path("plugin.py")
 """What Airflow loads into every process of its own."""
 HEAVY = {"pyspark", "confluent_kafka", "kafka", "pandas", "numpy", "pyarrow", "psycopg2"}
 
@@ -166,7 +164,7 @@ def refused(relative: Path, module: str) -> bool:
     if top in ("services", "tests", "tools", "dags", "jobs", "plugins"):
         return True
     if within(module, "kafka_mirror.airflow"):
-        return package not in ("airflow", "__main__.py") and relative != AIRFLOW_OF_THE_PAGE
+        return package not in ("airflow", "__main__.py", str(PLUGIN))
     if top in ("fastapi", "starlette", "jinja2", "pydantic"):
         return package != "web"
     return asks_though_pure(relative, module)
@@ -211,12 +209,10 @@ def test_airflows_private_attributes_are_used_in_one_module_alone(relative: Path
 @pytest.mark.parametrize("path", [*sorted((ROOT / "plugins").glob("*.py")), LIBRARY / PLUGIN], ids=lambda path: path.name)
 def test_plugin_that_every_task_loads_imports_nothing_but_airflows_base_class(path: Path) -> None:
     tree = at_import_time(ast.parse(path.read_text(encoding="utf-8")))
-    known = ("airflow.plugins_manager", "functools", "importlib.metadata", "importlib.util", "kafka_mirror.web.plugin", "typing")
+    known = ("airflow.plugins_manager", "functools", "importlib.metadata", "importlib.util", "kafka_mirror.plugin", "typing")
     assert [module for module in imports(tree) if not any(within(module, each) for each in known)] == []
-    # With it come its packages: none of them brings anything but the standard library.
-    library = [
-        module for file in ("__init__.py", "web/__init__.py") for module in imports(ast.parse((LIBRARY / file).read_text(encoding="utf-8")))
-    ]
+    # With it comes its package, which brings nothing but the standard library.
+    library = [module for file in ("__init__.py",) for module in imports(ast.parse((LIBRARY / file).read_text(encoding="utf-8")))]
     assert {module for module in library if module.split(".")[0] not in sys.stdlib_module_names} <= {"kafka_mirror"}
 
 
@@ -262,14 +258,15 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
         ("copy/run.py", "services.kafka", True),
         ("sync/topics.py", "kafka_mirror.kafka.cluster", False),
         ("web/page.py", "airflow.models.log", True),
-        ("web/airflow_view.py", "airflow.models.log", True),
+        ("airflow/page.py", "airflow.models.log", True),
         ("airflow/compat.py", "airflow.models.log", False),
         ("airflow/tasks.py", "airflow.models.log", True),
         ("airflow/tasks.py", "airflow.sdk.execution_time", True),
         ("airflow/tasks.py", "airflow.sdk.TaskInstanceState", False),
         ("airflow/tasks.py", "airflow.sdk.definitions", True),
         ("airflow/spark_hook.py", "airflow.providers.apache.spark.hooks.spark_submit.SparkSubmitHook", False),
-        ("web/airflow_view.py", "kafka_mirror.airflow.compat", False),
+        ("web/app.py", "kafka_mirror.airflow.compat", True),
+        ("plugin.py", "kafka_mirror.airflow.page", False),
         ("web/page.py", "kafka_mirror.airflow.tasks", True),
         ("web/page.py", "fastapi", False),
         ("status/snapshot.py", "fastapi", True),

@@ -10,7 +10,7 @@ from tests.unit.test_import_cycles import LADDER
 from tests.unit.test_imports import LIBRARY
 
 ROOMS = sorted(path.name for path in LIBRARY.iterdir() if (path / "__init__.py").exists())
-NO_ROOMS = {"", "provider"}
+NO_ROOMS = {"", "plugin", "provider"}
 """The package itself, and files that others find: Python's import system, and Airflow."""
 STEP = {room: number for number, rooms in enumerate(LADDER) for room in rooms if room not in NO_ROOMS}
 MOST_LINES = 20

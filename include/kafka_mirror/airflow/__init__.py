@@ -2,7 +2,7 @@
 
 `dags` makes the DAGs of a configuration, one file for each kind; `tasks` what all tasks share.
 
-`__main__`, `client` and `web` may import it; of `web` only the one file that runs inside Airflow does. DAG files import it.
+`__main__` and `client` may import it; DAG files and the plugin do.
 """
 
 from kafka_mirror.airflow.connections import lookup

@@ -2,5 +2,5 @@
 
 `check` is one check from look to outbox; `tracker` makes alerts of problems, `channels` and `webhook` send them.
 
-`airflow`, `cli` and every room above them may import it.
+`airflow`, `cli`, `web` and every room above them may import it.
 """

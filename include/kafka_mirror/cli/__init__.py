@@ -2,5 +2,5 @@
 
 `parser` has the options that all commands share.
 
-`__main__`, `client` and `web` may import it.
+`__main__` and `client` may import it.
 """

@@ -9,5 +9,5 @@ reopens a flow; `source_comparison` compares a source that came back, and `expor
 `wave` is what moves together, and `findings` is how a stop, a warning and information are said.
 No state is kept here: a step finds out from the clusters and the control topic what is left to do.
 
-`airflow`, `cli` and every room above them may import it.
+`airflow`, `cli`, `web` and every room above them may import it.
 """

@@ -2,5 +2,5 @@
 
 `app` puts it together, `state` is what page and JSON show, `metrics` what Prometheus scrapes.
 
-Only the plugin imports it.
+`__main__` and `client` may import it; only the plugin does.
 """

@@ -1,4 +1,4 @@
-"""The web application whole, and as Airflow's api-server mounts it."""
+"""The web application whole."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -8,12 +8,15 @@ from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException as AnyHttpException
 
+from kafka_mirror.status.snapshot_cache import shared_cache
 from kafka_mirror.web import decision_routes, json_routes, page_routes
-from kafka_mirror.web.auth import HEADERS, SafeHeaders, person
+from kafka_mirror.web.auth import HEADERS, Airflow, SafeHeaders, person
 from kafka_mirror.web.context import Site
+from kafka_mirror.web.decisions import Decider
+from kafka_mirror.web.metrics import metrics_router
 from kafka_mirror.web.rendering import PREFIX, html
 
-__all__ = ["PREFIX", "airflow_app", "create_app"]
+__all__ = ["PREFIX", "create_app", "whole_app"]
 
 
 def create_app(site: Site, open_routers: Sequence[APIRouter] = ()) -> FastAPI:
@@ -34,14 +37,9 @@ def create_app(site: Site, open_routers: Sequence[APIRouter] = ()) -> FastAPI:
     return app
 
 
-def airflow_app() -> FastAPI:
-    """The application inside Airflow's api-server."""
-    from kafka_mirror.status.snapshot_cache import shared_cache
-    from kafka_mirror.web.airflow_view import AirflowAccess
-    from kafka_mirror.web.decisions import Decider
-    from kafka_mirror.web.metrics import metrics_router
-
-    return create_app(Site(AirflowAccess(), shared_cache(), Decider()), [metrics_router(shared_cache())])
+def whole_app(airflow: Airflow) -> FastAPI:
+    """The application with its metrics and with the snapshots of this process."""
+    return create_app(Site(airflow, shared_cache(), Decider()), [metrics_router(shared_cache())])
 
 
 _nothing = APIRouter(dependencies=[Depends(person)])

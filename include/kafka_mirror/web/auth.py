@@ -1,11 +1,9 @@
 """Who may see and do what: the interface to Airflow's logins and permissions, the headers of every response, and the check of its origin.
 
-It imports nothing of Airflow: `airflow_view` implements the interface.
+It imports nothing of Airflow: `kafka_mirror.airflow.page` implements the interface.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Annotated, Any, Protocol
 from urllib.parse import urlsplit
 
@@ -14,11 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kafka_mirror.config.flow import FlowName
-from kafka_mirror.copy.model import Watermark
-from kafka_mirror.copy.verdict import Verdict
-
-COPY = "copy"
-"""The DAG whose permissions count: a person who may read it sees the flow, one who may edit it decides about the flow."""
+from kafka_mirror.status.airflow_view import COPY, AirflowView, CopyRun, Person
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -34,73 +28,6 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-
-
-@dataclass(frozen=True)
-class Person:
-    """A person who is logged in: the name in Airflow, and the user object of its auth manager."""
-
-    name: str
-    user: Any = None
-
-
-@dataclass(frozen=True)
-class DagRun:
-    """One run of a DAG."""
-
-    run_id: str
-    state: str
-    started: datetime | None = None
-    ended: datetime | None = None
-
-
-@dataclass(frozen=True)
-class CopyRun:
-    """One run of a flow's copy DAG. `verdict` is None as long as there is none, and of a dry run; `said` are the words of its task
-    `verdict`; `watermarks` how far its partitions came, as far as XCom has them."""
-
-    run: DagRun
-    verdict: Verdict | None = None
-    said: str = ""
-    watermarks: tuple[Watermark, ...] = ()
-
-
-@dataclass(frozen=True)
-class Dag:
-    """One of a flow's DAGs as Airflow has it. `what` is the part of its id behind the flow's name, such as `copy`."""
-
-    dag_id: str
-    what: str
-    paused: bool = False
-    newest: DagRun | None = None
-    last_good: DagRun | None = None
-
-
-@dataclass(frozen=True)
-class AirflowView:
-    """What Airflow's database says of a flow.
-
-    `freshness` are the documents that the flow's freshness task returned, oldest first; `audit` is the newest document of an audit, and
-    `audit_run` the DAG and the run that returned it. `copied` is what came of the newest good copy that had something to do, in the words
-    of its verdict, and `copied_by` its run. `silent` are Airflow's own components without a heartbeat.
-    """
-
-    dags: tuple[Dag, ...] = ()
-    missing_pools: tuple[str, ...] = ()
-    silent: tuple[str, ...] = ()
-    freshness: tuple[Mapping[str, Any], ...] = ()
-    audit: Mapping[str, Any] | None = None
-    audit_run: tuple[str, str] | None = None
-    copied: str = ""
-    copied_by: str = ""
-    by_what: Mapping[str, Dag] = field(init=False, default_factory=dict, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "by_what", {dag.what: dag for dag in self.dags})
-
-    def dag(self, what: str) -> Dag | None:
-        """The flow's DAG of this kind, if Airflow has it."""
-        return self.by_what.get(what)
 
 
 class Airflow(Protocol):

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport, MirrorError
-from kafka_mirror.web.auth import Person, Signed, person, require, same_origin
+from kafka_mirror.status.airflow_view import Person
+from kafka_mirror.web.auth import Signed, person, require, same_origin
 from kafka_mirror.web.context import Site, name_of, site_of, snapshot_by_id
 from kafka_mirror.web.decisions import DecisionEffects, DecisionInput, SituationChanged, status_of
 from kafka_mirror.web.error_actions import title

@@ -11,10 +11,11 @@ from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import NextStep
 from kafka_mirror.errors.words import count_text
+from kafka_mirror.status.airflow_view import AirflowView, Person
 from kafka_mirror.status.alert import Alert
 from kafka_mirror.status.snapshot import FlowSnapshot, StandingDecision
 from kafka_mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
-from kafka_mirror.web.auth import Airflow, AirflowView, Person
+from kafka_mirror.web.auth import Airflow
 from kafka_mirror.web.context import Site, name_of
 from kafka_mirror.web.error_actions import ErrorGroup, problems
 from kafka_mirror.web.formatting import number

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from kafka_mirror.errors.runbook import sections
-from kafka_mirror.web.auth import COPY, Signed, person, require
+from kafka_mirror.status.airflow_view import COPY
+from kafka_mirror.web.auth import Signed, person, require
 from kafka_mirror.web.context import Site, name_of, site_of, snapshot_by_id
 from kafka_mirror.web.page import flow_page, summaries
 from kafka_mirror.web.rendering import REFRESH_SECONDS, WAITING_SECONDS, html

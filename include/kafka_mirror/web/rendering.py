@@ -12,8 +12,8 @@ from kafka_mirror.decide.kinds import DECISIONS
 from kafka_mirror.errors.next_step import program
 from kafka_mirror.errors.runbook import anchor
 from kafka_mirror.errors.words import count_text
+from kafka_mirror.status.airflow_view import COPY
 from kafka_mirror.web import error_actions, formatting, groups, history, topics
-from kafka_mirror.web.auth import COPY
 
 PREFIX = "/mirror"
 """The application's path in Airflow's api-server."""

@@ -8,7 +8,7 @@ from kafka_mirror.copy.model import Watermark
 from kafka_mirror.copy.verdict import DONE, FAILED, NOTHING_TO_DO, Verdict, other_runs_text
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.words import count_text
-from kafka_mirror.web.auth import CopyRun
+from kafka_mirror.status.airflow_view import CopyRun
 from kafka_mirror.web.formatting import number, size
 
 MAX_ROWS = 200

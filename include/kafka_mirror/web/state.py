@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from kafka_mirror.errors import ErrorReport, NextStep
 from kafka_mirror.errors.next_step import NOTHING
 from kafka_mirror.errors.words import count_text
+from kafka_mirror.status.airflow_view import AirflowView
 from kafka_mirror.status.snapshot import FlowSnapshot
 from kafka_mirror.status.status import GONE, INTENDED, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PROGRESSING, PartitionStatus, Status
 from kafka_mirror.status.throughput import CatchUp
 from kafka_mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
-from kafka_mirror.web.auth import AirflowView
 from kafka_mirror.web.formatting import NOT_KNOWN, clock, number, seconds, size
 
 TOO_OLD_SECONDS = 300.0

@@ -12,6 +12,7 @@ from kafka_mirror.config.flow import FlowName
 from kafka_mirror.decide.model import DecisionWithEffect
 from kafka_mirror.errors import ErrorReport, Remedy
 from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.status.airflow_view import AirflowView, CopyRun, Dag, DagRun, Person
 from kafka_mirror.status.snapshot import (
     FlowSnapshot,
     GroupSnapshot,
@@ -26,7 +27,6 @@ from kafka_mirror.status.snapshot import (
 from kafka_mirror.status.status import BEHIND, UP_TO_DATE, PartitionStatus, Status
 from kafka_mirror.status.throughput import CatchUp, Throughput
 from kafka_mirror.web.app import create_app
-from kafka_mirror.web.auth import AirflowView, CopyRun, Dag, DagRun, Person
 from kafka_mirror.web.context import Site
 from kafka_mirror.web.decisions import Decider
 

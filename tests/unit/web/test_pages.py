@@ -14,9 +14,9 @@ import pytest
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.runbook import anchor, sections
 from kafka_mirror.formats.control import ACCEPT_GAP, PAUSE, Decision
+from kafka_mirror.status.airflow_view import AirflowView, Dag
 from kafka_mirror.status.snapshot import FlowSnapshot, GroupSnapshot, GroupsSnapshot, SkippedOffsets, StandingDecision
 from kafka_mirror.status.throughput import CatchUp
-from kafka_mirror.web.auth import AirflowView, Dag
 from kafka_mirror.web.groups import failover
 from tests.unit.web.made_up import (
     BUSY,

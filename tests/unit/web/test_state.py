@@ -10,10 +10,10 @@ import pytest
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, PartitionAudit
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.policy import IdleMembers
+from kafka_mirror.status.airflow_view import AirflowView, Dag, DagRun
 from kafka_mirror.status.snapshot import FlowSnapshot, GroupsSnapshot
 from kafka_mirror.status.throughput import UNKNOWN_LAG, CatchUp
 from kafka_mirror.web.airflow_health import FRESHNESS_OLD_SECONDS, airflow_issues, alerts_of
-from kafka_mirror.web.auth import AirflowView, Dag, DagRun
 from kafka_mirror.web.history import LagHistory
 from kafka_mirror.web.page import last_audit
 from kafka_mirror.web.state import TOO_OLD_SECONDS, state_of

@@ -1,6 +1,6 @@
 """The Airflow that the web application runs in: logins, permissions, audit log, and what its database says of a flow.
 
-The only module here that imports `kafka_mirror.airflow`. With it the configuration learns how to ask for Airflow's connections.
+It implements `kafka_mirror.web.auth.Airflow`, and knows nothing of the application.
 """
 
 import json
@@ -11,15 +11,13 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
-from fastapi import Request
-
 from kafka_mirror.airflow import compat
 from kafka_mirror.airflow.copy_xcom import verdict_from_xcom, watermarks_from_xcom
 from kafka_mirror.airflow.tasks import from_xcom
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.config.pools import pools
 from kafka_mirror.copy.verdict import NOTHING_TO_DO
-from kafka_mirror.web.auth import COPY, AirflowView, CopyRun, Dag, DagRun, Person
+from kafka_mirror.status.airflow_view import COPY, AirflowView, CopyRun, Dag, DagRun, Person
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -82,7 +80,7 @@ class AirflowAccess:
     def __init__(self) -> None:
         self._views: StaleWhileRevalidate[FlowName, AirflowView] = StaleWhileRevalidate(_read_view, _FRESH_SECONDS)
 
-    async def person(self, request: Request) -> Person:
+    async def person(self, request: Any) -> Person:
         """Who sent the request, by Airflow's session cookie or a Bearer token. Raises HTTPException, as Airflow's own routes do."""
         user = await compat.user_of(request)
         return Person(user.get_name(), user)

@@ -22,9 +22,10 @@ class MirrorPlugin(AirflowPlugin):
         """The web application; none where the package was installed without its extra `web`."""
         if not self._has_page:
             return []
-        from kafka_mirror.web.app import PREFIX, airflow_app
+        from kafka_mirror.airflow.page import AirflowAccess
+        from kafka_mirror.web.app import PREFIX, whole_app
 
-        return [{"app": airflow_app(), "url_prefix": PREFIX, "name": "Mirror"}]
+        return [{"app": whole_app(AirflowAccess()), "url_prefix": PREFIX, "name": "Mirror"}]
 
     @cached_property
     def external_views(self) -> list[dict[str, Any]]:  # type: ignore[override]
@@ -33,7 +34,7 @@ class MirrorPlugin(AirflowPlugin):
         Airflow shows a tab on the runs of every DAG, or of none."""
         if not self._has_page:
             return []
-        from kafka_mirror.web.airflow_view import base_path
+        from kafka_mirror.airflow.page import base_path
         from kafka_mirror.web.app import PREFIX
 
         page = f"{base_path()}{PREFIX}/"

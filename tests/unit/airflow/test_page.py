@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_mirror.airflow import page
+from kafka_mirror.airflow.page import MAX_STALE_SECONDS, AirflowAccess, StaleWhileRevalidate
 from kafka_mirror.config.flow import FlowName
-from kafka_mirror.web import airflow_view
-from kafka_mirror.web.airflow_view import MAX_STALE_SECONDS, AirflowAccess, StaleWhileRevalidate
-from kafka_mirror.web.auth import AirflowView, CopyRun, DagRun, Person
+from kafka_mirror.status.airflow_view import AirflowView, CopyRun, DagRun, Person
 
 
 class Slow:
@@ -90,8 +90,8 @@ def test_the_newest_copy_is_that_of_the_newest_run_with_work(
         assert (dags, task) == (["east-to-west.copy"], "verdict")
         return [(dags[0], f"run {number}", verdict) for number, verdict in enumerate(verdicts)]
 
-    monkeypatch.setattr(airflow_view.compat, "returned_values", returned)
-    assert airflow_view._newest_copy(None, FlowName("east", "west")) == known
+    monkeypatch.setattr(page.compat, "returned_values", returned)
+    assert page._newest_copy(None, FlowName("east", "west")) == known
 
 
 @pytest.mark.parametrize("forbidden", ["audit", "freshness", "copy", "none"])
@@ -106,9 +106,9 @@ def test_what_a_dags_tasks_returned_is_for_those_who_may_read_its_xcom(forbidden
         asked.append((user, method, dag_id, returned))
         return dag_id != flow.dag_id(forbidden)
 
-    monkeypatch.setattr(airflow_view, "_read_view", lambda _flow: whole)
-    monkeypatch.setattr(airflow_view, "read_copy_run", lambda _flow, _run: CopyRun(DagRun("r", "success"), said="done: 3"))
-    monkeypatch.setattr(airflow_view.compat, "is_authorized", is_authorized)
+    monkeypatch.setattr(page, "_read_view", lambda _flow: whole)
+    monkeypatch.setattr(page, "read_copy_run", lambda _flow, _run: CopyRun(DagRun("r", "success"), said="done: 3"))
+    monkeypatch.setattr(page.compat, "is_authorized", is_authorized)
     access = AirflowAccess()
     view, run = access.view(person, flow), access.copy_run(person, flow, "r")
     assert (
