@@ -44,7 +44,8 @@ def follow(plan_file: str, result_file: str, flow_name: str, run_id: str, until:
             return copy_on_spark(now, planned, run_id, spark.defaultParallelism, partial(run_on_workers, spark), max_bytes)
 
         due, keep = float(until) - time.time() + time.monotonic(), partial(keep_run, Path(result_file))
-        return Following(flow, RunResult(plan), run_id, due, wait, plan=plan, keep=keep).run(copy)
+        following = Following(flow, RunResult(plan), run_id, due, wait, plan=plan, hand_over=plan.hand_over_for, keep=keep)
+        return following.run(copy)
 
 
 def main(plan_file: str, result_file: str, flow_name: str, run_id: str, *following: str) -> int:

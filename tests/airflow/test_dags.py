@@ -150,12 +150,18 @@ def test_a_flow_copies_once_at_a_time_and_retries_with_a_pause(configured: Calla
     configured(*TWO_WAYS)
     dag = dags()["east-to-west.copy"]
     copy = dag.get_task("copy")
-    assert (copy.pool, copy.max_active_tis_per_dag) == ("mirror_copy_east-to-west", 1)
+    assert (copy.pool, copy.max_active_tis_per_dag, dag.max_active_runs) == ("mirror_copy_east-to-west", 1, 1)
     for name in ("plan", "copy", "publish"):
         task = dag.get_task(name)
         assert (task.retries, task.retry_delay, task.retry_exponential_backoff) == (3, timedelta(seconds=10), 2.0)
     assert dag.get_task("verdict").retries == 0
     assert [task.task_id for task in dag.topological_sort()] == ["plan", "copy", "publish", "verdict"]
+
+
+def test_runs_that_follow_hand_over_to_the_next_one(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
+    configured(*TWO_WAYS, "mirror.follow.seconds = 1")
+    dag = dags()["east-to-west.copy"]
+    assert (dag.max_active_runs, dag.get_task("copy").max_active_tis_per_dag) == (2, 2)
 
 
 def test_no_task_leaves_more_than_one_row_in_xcom(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:

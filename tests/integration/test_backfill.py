@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pendulum
 
@@ -15,9 +16,10 @@ from kafka_mirror.backfill.model import ANY_ORDER, BackfillRequest
 from kafka_mirror.backfill.run import run_backfill
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.run import plan
 from services.java import ROOT
-from tests.integration.backfill_flow import ALL, DAY, DAYS, FIRST, PARTITIONS, day
-from tests.waiting import PATIENCE
+from tests.integration.backfill_flow import ALL, DAY, DAYS, FIRST, PARTITIONS, Backfilling, day
+from tests.waiting import PATIENCE, eventually
 
 
 def test_five_days_below_the_start_of_the_copy_come_once_in_order_and_a_second_time_copies_nothing(backfilling):
@@ -58,6 +60,29 @@ def test_days_in_any_order_overlapping_and_empty_ones_come_once(backfilling):
     assert backfilling.account(name) == sum(each.history.records for each in done) == (DAYS - 1) * 40
     records = [record for tp, record in backfilling.mirroring.ledger().items() if tp.topic == name]
     assert [len(record.history_topics[0].intervals) for record in records] == [1] * PARTITIONS
+
+
+def test_beside_a_copy_that_follows_both_are_done_and_each_record_comes_once(make_mirroring, pair):
+    extra = {"mirror.start": "latest", "mirror.transaction.max.bytes": "2000", "mirror.transaction.timeout.ms": "2000"}
+    backfilling = Backfilling(make_mirroring(pair, {f"source->target.{name}": value for name, value in extra.items()}))
+    name, stop = backfilling.topic("orders", lambda topic, number: backfilling.records(topic, number, 60)), threading.Event()
+    flow, planned = backfilling.mirroring.flow, plan(backfilling.mirroring.flow, follow_for=600.0)
+    with ThreadPoolExecutor(1) as threads:
+        run = threads.submit(copy_in_process, flow, planned, "a-to-b.copy / 1", stop=stop)
+        eventually(lambda: len(backfilling.starts(name)) == PARTITIONS, "the start of the copy")
+        backfilling.records(name, DAYS, 10)
+        done = backfilling.fill(ALL, name)
+        backfilling.records(name, DAYS, 10)
+
+        def arrived():
+            return sum(record.records for record in backfilling.mirroring.ledger().values()) == 40 or run.done()
+
+        eventually(arrived, "what came meanwhile and afterwards")
+        stop.set()
+        results = run.result(PATIENCE)
+    assert (done.history.owed, [error for result in results for error in result.errors]) == (0, [])
+    assert backfilling.assert_history(name) == DAYS * 120
+    assert backfilling.mirroring.assert_mirrored(name, start=backfilling.starts(name)).records == 40
 
 
 def test_two_at_once_write_everything_once(backfilling):

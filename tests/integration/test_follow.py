@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,23 +15,29 @@ from kafka_mirror.__main__ import main
 from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.copy.verdict import verdict
+from kafka_mirror.copy.verdict import Verdict, verdict
 from kafka_mirror.plan.model import Plan
 from kafka_mirror.plan.run import plan
 from tests.integration.conftest import Mirroring
 from tests.waiting import PATIENCE, eventually
 
-RUN, LONG = "a run that follows", 600.0
+LONG = 600.0
 OFTEN = {"source->target.mirror.follow.seconds": "1", "source->target.mirror.follow.discovery.seconds": "2"}
 
 
 class Follower:
-    """A run that follows in a thread."""
+    """A run that follows in a thread. It `is_due` at once, so that the next one may take over, or not before the test ends."""
 
-    def __init__(self, mirroring: Mirroring, threads: ThreadPoolExecutor) -> None:
-        self.mirroring, self.stop = mirroring, threading.Event()
-        self.planned: Plan = plan(mirroring.flow, by_person=True, follow_for=LONG)
-        self.run: Future[list[LaneResult]] = threads.submit(copy_in_process, mirroring.flow, self.planned, RUN, stop=self.stop)
+    def __init__(self, mirroring: Mirroring, threads: ThreadPoolExecutor, name: str, is_due: bool) -> None:
+        self.mirroring, self.name, self.stop = mirroring, f"a-to-b.copy / {name}", threading.Event()
+        planned = plan(mirroring.flow, by_person=True, follow_for=LONG)
+        self.planned: Plan = replace(planned, follow_for=1.0, hand_over_for=LONG) if is_due else planned
+        self.run: Future[list[LaneResult]] = threads.submit(copy_in_process, mirroring.flow, self.planned, self.name, stop=self.stop)
+
+    def verdict(self) -> Verdict:
+        """The run's verdict once it has ended."""
+        results = self.run.result(PATIENCE)
+        return verdict(self.planned, results, publish(self.mirroring.flow, self.planned, results, run=self.name))
 
     def arrived(self, topic: str, records: int) -> None:
         """Until the target has so many records; it fails once the run has ended."""
@@ -44,13 +51,13 @@ class Follower:
 
 
 @pytest.fixture
-def follow(make_mirroring: Callable[..., Mirroring], pair: Any) -> Iterator[Callable[[], Follower]]:
+def follow(make_mirroring: Callable[..., Mirroring], pair: Any) -> Iterator[Callable[..., Follower]]:
     """Begins a run that follows; it is stopped with the test."""
     mirroring, runs = make_mirroring(pair, OFTEN), list[Follower]()
     with ThreadPoolExecutor(2) as threads:
 
-        def begin() -> Follower:
-            runs.append(Follower(mirroring, threads))
+        def begin(name: str, is_due: bool = False) -> Follower:
+            runs.append(Follower(mirroring, threads, name, is_due))
             return runs[-1]
 
         try:
@@ -61,27 +68,25 @@ def follow(make_mirroring: Callable[..., Mirroring], pair: Any) -> Iterator[Call
 
 
 def test_what_arrives_is_copied_in_one_epoch_until_the_next_run_takes_the_lanes_over_and_a_pause_ends_that(
-    follow: Callable[[], Follower], pair: Any, oracle: Any, topic: str
+    follow: Callable[..., Follower], pair: Any, oracle: Any, topic: str
 ) -> None:
-    first = follow()
+    first = follow("1", is_due=True)
     first.arrived(topic, 60)
     for number in range(1, 4):
         oracle.produce(pair.source_bootstrap, topic, 10, seed=number)
         first.arrived(topic, 60 + 10 * number)
-    second = follow()
+    second = follow("2")
+    assert (first.planned.is_busy, second.planned.is_busy) == (False, True)
     oracle.produce(pair.source_bootstrap, topic, 10, seed=7)
     second.arrived(topic, 100)
     oracle.produce(pair.source_bootstrap, topic, 10, seed=8)
     second.arrived(topic, 110)
-    handed_over = first.run.result(PATIENCE)  # its lanes were fenced, and find out with the first records
+    handed_over = first.verdict()  # its lanes were fenced, and find out with the first records
     decide = ["decide", "pause", "--flow", pair.flow, "--topic", topic, "--reason", "a test"]
     assert main(["--config", first.mirroring.flow.file, *decide]) == 0
-    paused = second.run.result(PATIENCE)
-    for planned, results in ((first.planned, handed_over), (second.planned, paused)):
-        judged = verdict(planned, results, publish(first.mirroring.flow, planned, results, run=RUN))
-        assert (judged.state, judged.errors) == ("done", ())
-        assert [error for result in results for error in result.errors] == []
-    assert sum(result.records for result in handed_over) + sum(result.records for result in paused) == 110
+    paused = second.verdict()
+    assert [(judged.state, judged.errors, judged.copied_elsewhere) for judged in (handed_over, paused)] == [("done", (), ())] * 2
+    assert handed_over.records + paused.records == sum(lane.records for run in (first, second) for lane in run.run.result()) == 110
     oracle.produce(pair.source_bootstrap, topic, 5, seed=9)
     assert first.mirroring.copy().records == 0, "the pause holds"
     ends = {tp.partition: record.watermark for tp, record in first.mirroring.ledger().items()}

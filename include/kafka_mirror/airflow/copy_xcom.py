@@ -62,7 +62,7 @@ def run_to_xcom(run: RunResult) -> dict[str, Any]:
     from kafka_mirror.plan.model import to_columns
 
     totals = {"lanes": len(run.results), "records": sum(result.records for result in run.results)}
-    return to_xcom(results_to_columns(run.results) | {"plan": to_columns(run.whole_plan), "plans": run.plans}, totals)
+    return to_xcom(results_to_columns(run.results) | {"plan": to_columns(run.plan_that_moved), "plans": run.plans}, totals)
 
 
 def run_from_xcom(value: Value | None) -> RunResult | None:

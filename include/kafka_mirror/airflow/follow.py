@@ -14,6 +14,7 @@ from kafka_mirror.airflow.copy_xcom import run_from_xcom
 from kafka_mirror.airflow.spark_hook import connect_master, job_hook
 from kafka_mirror.airflow.tasks import run_name
 from kafka_mirror.config import Flow
+from kafka_mirror.config.deadlines import hand_over_seconds
 from kafka_mirror.copy.connect import following_in_session
 from kafka_mirror.copy.follow import Following, due_time
 from kafka_mirror.copy.job import JOB, arguments, job_files, read_run
@@ -31,11 +32,12 @@ SetEnd = Callable[[Callable[[], Any]], None]
 
 
 def follow_in_task(flow: Flow, plan: Plan, context: Any, set_end: SetEnd) -> RunResult:
-    """Follows until the next run is due, after the plan of the task `plan` or after an earlier try."""
+    """Follows until the next run has taken over, after the plan of the task `plan` or after an earlier try."""
     begun, stop = time.time(), threading.Event()
     set_end(stop.set)
     result = _earlier_try(context) or RunResult(plan)
-    following = Following(flow, result, run_name(), due_time(flow, begun), lambda seconds: not stop.wait(seconds))
+    due, hand_over = due_time(flow, begun), hand_over_seconds(flow)
+    following = Following(flow, result, run_name(), due, lambda seconds: not stop.wait(seconds), hand_over=hand_over)
     master = connect_master(flow)
     if not following.await_work():
         return following.result

@@ -13,6 +13,8 @@ LEAST_SECONDS = 900
 INTERVALS = 3
 """How many missed intervals are no coincidence any more."""
 
+_HAND_OVER_SECONDS = 60.0
+
 
 @dataclass(frozen=True)
 class DefaultLimit:
@@ -46,6 +48,15 @@ DEFAULT_LIMITS: Mapping[str, DefaultLimit] = {
     "mirror.deadline.heartbeats.seconds": BY_BEATS,
 }
 """By property; the other limits have defaults of their own in the catalogue."""
+
+
+def hand_over_seconds(flow: Flow) -> float:
+    """How long lanes that follow go on after their run was due, at most: until the next one has planned, started its job and fenced them.
+    It is over before a third run is due. 0: a run ends with its plan, or before the next one is due."""
+    interval = _between_copies(flow)
+    if not flow.value("mirror.follow.seconds") or flow.value("mirror.run.max.seconds") < interval:
+        return 0.0
+    return min(_HAND_OVER_SECONDS, interval / 2)
 
 
 def lag_seconds(flow: Flow) -> int | None:

@@ -65,7 +65,7 @@ class FlowName:
 
     @property
     def pool(self) -> str:
-        """The Airflow pool that lets one copy of the flow run at a time."""
+        """The Airflow pool of the flow's copies."""
         return f"mirror_copy_{self.airflow_name}"
 
     @property

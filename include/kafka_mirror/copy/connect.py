@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.follow import Copy
@@ -13,10 +14,11 @@ from kafka_mirror.spark.log import write_lines
 
 
 @contextmanager
-def copy_session(flow: Flow, plan: Plan, master: str, say: SayLines = write_lines) -> Iterator[ConnectSession]:
+def copy_session(flow: Flow, plan: Plan, master: str, say: SayLines = write_lines, run: str = "") -> Iterator[ConnectSession]:
     """The session in which the flow is copied. What an earlier run of the flow still copies on the server is interrupted: its task is gone,
-    or it would lose its lanes to this run's fences anyway. Raises as `connected`."""
-    tag = f"mirror copy {flow.name} into {plan.target_cluster_id}"
+    or it would lose its lanes to this run's fences anyway. With `run`, only what an earlier try of this run does: the run before it hands
+    its lanes over. Raises as `connected`."""
+    tag = f"mirror copy {flow.name} into {plan.target_cluster_id} {run}".strip().replace(",", " ")  # Spark takes no comma
     with connected(master, flow.value("mirror.installation"), tag, say) as session:
         yield session
 
@@ -30,19 +32,24 @@ def copy_in_session(session: ConnectSession, flow: Flow, plan: Plan, run: str) -
 def following_in_session(
     master: str, run: str, opened: Callable[[ConnectSession], None] = lambda _session: None, say: SayLines = write_lines
 ) -> Iterator[Copy]:
-    """The copy by one plan after the other, all of them in one session. It is opened for the first of them, and `opened` gets it."""
+    """The copy by one plan after the other, all of them in one session. It is opened for the first of them, and `opened` gets it.
+
+    It takes half of the server's cores, so that the next run has the other half to take over with. A server with one core has no place for
+    both: the lanes end when their run is due.
+    """
     with ExitStack() as until_end:
         sessions: list[tuple[ConnectSession, int]] = []
 
         def copy(flow: Flow, plan: Plan, max_bytes: int) -> list[LaneResult]:
             """Copies by one plan. Where it fails, what still runs on the server is interrupted."""
             if not sessions:
-                session = until_end.enter_context(copy_session(flow, plan, master, say))
+                session = until_end.enter_context(copy_session(flow, plan, master, say, run))
                 opened(session)
                 sessions.append((session, session.cores))
             session, cores = sessions[0]
+            planned = plan if cores > 1 else replace(plan, hand_over_for=0.0)
             try:
-                return copy_on_spark(flow, plan, run, cores, session.run, max_bytes)
+                return copy_on_spark(flow, planned, run, max(1, cores // 2), session.run, max_bytes)
             except BaseException:
                 session.interrupt()
                 raise

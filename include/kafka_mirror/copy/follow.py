@@ -29,7 +29,6 @@ Wait = Callable[[float], bool]
 """Waits for this many seconds. False, at once: the run is told to stop."""
 Ends = dict[TopicPartition, int]
 
-_SHORTEST_RUN_SECONDS = 10
 _SECONDS_WORTH_A_PLAN = 2.0
 
 log = logging.getLogger(__name__)
@@ -39,10 +38,7 @@ def due_time(flow: Flow, begun: float) -> float:
     """When a run ends whose copy began at this moment, in seconds since the epoch, from which Airflow counts intervals too: when the next
     run is due, or its own seconds are over. By the monotonic clock of this process."""
     interval, longest = flow.value("mirror.copy.interval.seconds"), flow.value("mirror.run.max.seconds")
-    until_next = interval - begun % interval
-    if until_next < _SHORTEST_RUN_SECONDS:
-        until_next += interval
-    return float(time.monotonic() - (time.time() - begun) + min(until_next, longest))
+    return float(time.monotonic() - (time.time() - begun) + min(interval - begun % interval, longest))
 
 
 def plan_anew(flow: Flow, by_person: bool, follow_for: float) -> tuple[Flow, PlanContext]:
@@ -83,18 +79,20 @@ class Following:
         wait: Wait,
         *,
         plan: Plan | None = None,
+        hand_over: float = 0.0,
         anew: Callable[[Flow, bool, float], tuple[Flow, PlanContext]] | None = None,
         watch: Callable[[Flow, Plan, Ends], AbstractContextManager[Callable[[], bool]]] | None = None,
         sync: Callable[[Flow, Plan], AbstractContextManager[None]] | None = None,
         keep: Callable[[RunResult], None] = lambda _result: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`due`: when it ends, by `now`. `plan` is what it copies first; None: it plans. `keep` is called before and after each copy, with
-        what would be known if this process ended then."""
+        """`due`: when it ends, by `now`, but for lanes, which the next run then has `hand_over` seconds to take over. `plan` is what it
+        copies first; None: it plans. `keep` is called before and after each copy, with what would be known if this process ended then."""
         self.flow = flow
         self.plan = plan
         self.result = result
         self.due = due
+        self._hand_over = hand_over
         self._run = run
         self._wait = wait
         self._anew = anew or plan_anew
@@ -123,7 +121,7 @@ class Following:
         """Leaves the work that there is to a job that runs to the end itself."""
         if self.plan is not None:
             try:
-                self.result = self.result.then(job(self.flow, self.plan))
+                self.result = self.result.then(job(self.flow, replace(self.plan, hand_over_for=self._hand_over)))
             except Exception as failure:  # noqa: BLE001 — it is reported, and judged by the ledger
                 self._failed(self.plan, failure)
         return self.result
@@ -176,7 +174,7 @@ class Following:
         """Copies by the newest plan until its lanes end. False: nothing more is to be planned."""
         assert self.plan is not None
         began = self._now()
-        plan = replace(self.plan, follow_for=max(self.due - began, _SECONDS_WORTH_A_PLAN))
+        plan = replace(self.plan, follow_for=max(self.due - began, _SECONDS_WORTH_A_PLAN), hand_over_for=self._hand_over)
         self._keep(self.result.copied(plan, ()))
         try:
             with self._sync(self.flow, plan):
@@ -188,7 +186,7 @@ class Following:
         self._tell(answers, self._now() - began)
         reasons = {answer.ended_for for answer in answers}
         if HANDED_OVER in reasons:
-            return self._ends("another run has taken a lane over, or the target forgot this one")
+            return self._ends("the next run has its lanes")
         return NEWS in reasons or self._ends("its lanes ended, for their time or budget is over or an error stopped them")
 
     def _failed(self, plan: Plan, failure: Exception) -> bool:

@@ -30,6 +30,7 @@ _ELSEWHERE = ("lane", "topic", "partition", "records", "bytes", "run")
 _SHARE = ("lane", "way", "batches", "records")
 _REASON = ("lane", "reason", "batches", "topic", "partition")
 _STOPPED = ("lane", "topic", "partition")
+_ENDED = ("lane", "ended_for")
 _LANE = ("lane", "watermarks", "errors", "transactions", "seconds", "skipped", "ledger_end")
 
 Row = TypeVar("Row")
@@ -65,6 +66,7 @@ def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
         "batches": (_SHARE, [(result.lane, *astuple(share)) for result in results for share in result.batches]),
         "rewritten": (_REASON, [(result.lane, *astuple(why)) for result in results for why in result.rewritten]),
         "stopped": (_STOPPED, [(result.lane, *tp) for result in results for tp in result.stopped]),
+        "ended_for": (_ENDED, [(result.lane, result.ended_for) for result in results if result.ended_for]),
     }
     document: dict[str, Any] = {
         "watermarks": watermarks_to_columns(mark for result in results for mark in result.watermarks),
@@ -85,6 +87,7 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
     shares = _by_lane(BatchShare, _SHARE, document.get("batches"))
     reasons = _by_lane(RewriteReason, _REASON, document.get("rewritten"))
     stopped = _by_lane(TopicPartition, _STOPPED, document.get("stopped"))
+    ended_for = dict(rows_of(_ENDED, document["ended_for"])) if "ended_for" in document else {}
     return [
         LaneResult(
             lane,
@@ -98,6 +101,7 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
             tuple(shares.get(lane, ())),
             tuple(reasons.get(lane, ())),
             tuple(stopped.get(lane, ())),
+            ended_for.get(lane, ""),
         )
         for lane, reached, failed, transactions, seconds, passed_over, ledger_end in rows_of(_LANE, document["lanes"])
     ]

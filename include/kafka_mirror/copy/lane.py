@@ -9,7 +9,7 @@ from kafka_mirror.copy.engine import BatchRefused, EngineFactory, NothingRead, P
 from kafka_mirror.copy.lane_log import error_text
 from kafka_mirror.copy.lane_protocol import Attempt
 from kafka_mirror.copy.lane_state import LaneState
-from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult, LaneTask, Watermark
+from kafka_mirror.copy.model import NEWS, LaneResult, LaneTask, Watermark
 from kafka_mirror.errors import (
     AuthenticationFailed,
     ErrorReport,
@@ -134,10 +134,9 @@ class LaneCopy:
     def _go_on(self, error: MirrorError) -> bool:
         """What an error means for the lane: leave out a partition or a topic, make transactions smaller, try again later, or stop."""
         state = self._state
-        if isinstance(error, Overtaken) and self._task.follow_seconds:
-            state.ended_for = HANDED_OVER
-            state.log.handed_over()
-            return False
+        follows = self._task.follow_seconds > 0
+        if isinstance(error, Overtaken) and follows and not error.is_id_unknown:
+            return state.hand_over()
         unacknowledged = isinstance(error, TransactionTooSlow) and not error.written
         if isinstance(error, OF_ANOTHER_BROKER) or unacknowledged or self._turn:
             self._turn += 1
@@ -156,7 +155,7 @@ class LaneCopy:
             return True  # the next attempt writes it into the ledger
         elif error.topic is not None and state.leave_out(error.report()):
             return True
-        elif isinstance(error, Overtaken) or not (error.retriable or self._login_just_ended(error)):
+        elif (isinstance(error, Overtaken) and not follows) or not (error.retriable or self._login_just_ended(error)):
             self._lane_error = error.report()
             return False
         return self._again(error)

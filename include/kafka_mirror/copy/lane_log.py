@@ -156,6 +156,12 @@ class LaneLog:
         """Something happened that the next plan acts on."""
         log.info("%s no longer follows: since its plan somebody decided something, or the source got other topics.", self._lane)
 
+    def overtaken(self, seconds: float) -> None:
+        """Somebody has begun the lane although its run was not due."""
+        log.info(
+            "%s was taken over before its run was due, by a backfill or a copy by hand, and is taken back in %g s.", self._lane, seconds
+        )
+
     def handed_over(self) -> None:
         """Another run began the lane, which is how runs hand over."""
         log.info("%s no longer follows: another run has taken it over, and goes on after what was committed here.", self._lane)

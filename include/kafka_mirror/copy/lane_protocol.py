@@ -14,8 +14,9 @@
        the source has topics that the plan did not know
     6  wait until readers of committed records see it
 
-A lane that follows keeps its epoch, the ends that it knows and its connections; without anything new it writes nothing. The fence of the
-next run may come at any time and hands the lane over: what is open then is aborted, and the lane ends well, for the next run has the rest.
+A lane that follows keeps its epoch, the ends that it knows and its connections; without anything new it writes nothing. It goes on for a
+while after its run was due: the fence of the next run then hands it over. What is open is aborted, and the lane ends well, for the next run
+has the rest. Before that, whoever fences it has it for the time of a transaction.
 A partition that was left out for an error that may pass is tried again after a while, from the top: no other run comes for minutes.
 
 Ledger and offsets are read after the fencing, so they cannot change any more: nobody else can write to the lane's ledger partition, and
@@ -93,6 +94,10 @@ class Attempt:
             Cluster(task.source, task.clients.source_admin, task.request_seconds) as source,
         ):
             self._target, self._source = target, source
+            if self._state.was_overtaken:
+                self._state.pace.look(target)
+                if self._state.has_news(source):
+                    return
             source.open_ahead()  # it is asked just before the first commit, and may be far away
             self._view = TargetView(task, target)
             self._portion = self._state.pace.portion

@@ -8,7 +8,18 @@ from datetime import UTC, datetime
 
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.lane_log import LaneLog
-from kafka_mirror.copy.model import NEWS, BatchShare, CopiedElsewhere, LaneTask, RewriteReason, SkippedRecords, added_reasons, added_shares
+from kafka_mirror.copy.model import (
+    HANDED_OVER,
+    NEWS,
+    BatchShare,
+    CopiedElsewhere,
+    LaneTask,
+    RewriteReason,
+    SkippedRecords,
+    added_reasons,
+    added_shares,
+    is_hand_over,
+)
 from kafka_mirror.copy.next_transaction import SMALLEST_TRANSACTION, BatchBisection, TransactionSize, Turns
 from kafka_mirror.copy.throttle import Pace
 from kafka_mirror.errors import ErrorReport, RecordRefused, TargetLostRecords
@@ -54,6 +65,8 @@ class LaneState:
         """Whether the planned ranges are copied and the lane follows."""
         self.ended_for = ""
         """As in `LaneResult`."""
+        self.was_overtaken = False
+        """Whether somebody has copied by the lane for a while."""
         self.turns_followed = 0
         """How many turns of following found out how far the source is."""
         self.followed: dict[TopicPartition, Range] = {}
@@ -74,6 +87,22 @@ class LaneState:
     def is_over(self) -> bool:
         """Whether the lane's time is up, its bytes are used up, or it was told to stop or ends for what is new."""
         return self._stop.is_set() or bool(self.ended_for) or time.monotonic() >= self.deadline or self._bytes_left() == 0
+
+    def hand_over(self) -> bool:
+        """What a lane that follows does when it was fenced; whether it goes on.
+
+        After its run was due, the next run has it. Before, it is somebody who copies for a while, such as a backfill: the lane lets him
+        have the time of a transaction, and then takes it back.
+        """
+        due, self.was_overtaken = self.deadline - self.task.hand_over_seconds, True
+        seconds = min(self.task.transaction_timeout_ms / 1000, due - time.monotonic())
+        if seconds > 0:
+            self.log.overtaken(seconds)
+            self._stop.wait(seconds)
+        if time.monotonic() >= due:
+            self.ended_for = HANDED_OVER
+            self.log.handed_over()
+        return not self.is_over()
 
     def has_news(self, source: Cluster) -> bool:
         """Whether a lane that follows is to end for the next plan: somebody decided something, or the source has other topics."""
@@ -131,8 +160,11 @@ class LaneState:
                 before = self.copied_elsewhere.get(tp)
                 more, bytes_more = record.records - records_before, max(0, record.bytes - bytes_before)
                 counts = (more + before.records, bytes_more + before.bytes) if before else (more, bytes_more)
-                self.log.copied_elsewhere(CopiedElsewhere(tp.topic, tp.partition, more, bytes_more, record.writer.run))
+                if not is_hand_over(self.task.run, record.writer.run):
+                    self.log.copied_elsewhere(CopiedElsewhere(tp.topic, tp.partition, more, bytes_more, record.writer.run))
                 self.copied_elsewhere[tp] = CopiedElsewhere(tp.topic, tp.partition, *counts, record.writer.run)
+            elif record.records > records_before and self.task.run:
+                self.written.setdefault(tp, record)
             self._totals[tp] = (record.records, record.bytes)
 
     def count(self, moved: PartitionProgress) -> None:

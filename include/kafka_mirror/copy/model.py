@@ -74,6 +74,8 @@ class LaneTask(ResolvedFlow):
     """Whether history may only stand behind older history of its partition."""
     follow_seconds: float = 0.0
     """How often the lane asks the source for more once its ranges are copied, until `max_seconds` are over; 0: it ends with its ranges."""
+    hand_over_seconds: float = 0.0
+    """How many of `max_seconds` lie after the run was due: in these the next run takes the lane over."""
     control_end: int = 0
     """Up to where the plan read the control topic. A decision after it ends a lane that follows."""
     known_topics: KnownTopics | None = None
@@ -128,6 +130,12 @@ class CopiedElsewhere:
     records: int
     bytes: int
     run: str
+
+
+def is_hand_over(run: str, other: str) -> bool:
+    """Whether two runs, by their names in the ledger, are of one copy DAG: they hand over to each other, and neither copies elsewhere."""
+    dag = run.partition(" / ")[0]
+    return dag.endswith(".copy") and dag == other.partition(" / ")[0]
 
 
 @dataclass(frozen=True)

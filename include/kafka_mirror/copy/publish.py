@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from kafka_mirror.config import Flow
-from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark
+from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark, is_hand_over
 from kafka_mirror.decisions.apply import is_applied
 from kafka_mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
 from kafka_mirror.formats.ledger import LedgerRecord
@@ -44,7 +44,7 @@ class Published:
     disagreements: tuple[str, ...] = ()
     syncs: OffsetSyncsResult = NO_SYNCS
     copied_elsewhere: tuple[CopiedElsewhere, ...] = ()
-    """What other runs copied of these partitions since they were planned."""
+    """What other runs copied of these partitions since they were planned, but for those that this one hands over to, or had them from."""
 
     def watermark(self, tp: TopicPartition) -> int | None:
         """The next source offset of a partition; None if the ledger does not know it."""
@@ -96,7 +96,7 @@ def compared(
             copied, size = _growth(planned, record)
             counts = (max(0, copied - others.records), max(0, size - others.bytes)) if others else (copied, size)
             marks.append(Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *counts))
-            elsewhere += [others] if others else []
+            elsewhere += [others] if others and not is_hand_over(run or "", others.run) else []
         ledger_says = record.watermark if record is not None else None
         if said is not None and said.source_offset != ledger_says:
             disagreements.append(f"{tp}: the job reported {said.source_offset}, the ledger says {ledger_says}; the ledger counts.")

@@ -29,6 +29,15 @@ class RunResult:
         return self.plan if self.failure is None else replace(self.plan, errors=(*self.plan.errors, self.failure))
 
     @property
+    def plan_that_moved(self) -> Plan:
+        """The whole plan without the partitions that were only followed, to which nothing came. After an error nobody knows of these."""
+        if self.failure is not None or any(result.errors for result in self.results):
+            return self.whole_plan
+        moved = {TopicPartition(mark.topic, mark.partition) for result in self.results for mark in result.watermarks}
+        ranges = (planned for planned in self.plan.ranges if planned.is_work or planned.topic_partition in moved)
+        return replace(self.plan, ranges=tuple(ranges))
+
+    @property
     def bytes(self) -> int:
         """How many bytes the lanes say that they copied."""
         return sum(mark.bytes for result in self.results for mark in result.watermarks)

@@ -91,6 +91,10 @@ class Plan:
     follow_for: float = 0.0
     """For how many seconds the lanes of the run copy and then follow their partitions; 0: they end with their ranges. A plan that is
     followed has a range, if an empty one, of every partition that may be copied."""
+    hand_over_for: float = 0.0
+    """For how many seconds after that its lanes go on, unless the next run takes them over before."""
+    is_busy: bool = False
+    """Whether the ledger was written within the last interval. A run that follows then starts its job, though nothing is to be copied."""
     control_end: int = 0
     """Up to where the control topic was read."""
     source_topics: str = ""
@@ -103,8 +107,8 @@ class Plan:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is to be copied at the moment."""
-        return not any(planned.is_work for planned in self.ranges)
+        """Whether nothing is to be copied, now or soon."""
+        return not (self.ranges and self.is_busy) and not any(planned.is_work for planned in self.ranges)
 
 
 _COLUMNS = ("topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes")

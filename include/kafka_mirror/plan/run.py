@@ -5,7 +5,7 @@ Who comes first: the order of a plan's ranges, so that a budget that ends early 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import topic_selection
@@ -135,6 +135,7 @@ def _survey(
     planning.notices += [f"{topic} is left out: {moved}" for topic, moved in sorted(decisions.moved_topics.items())]
     if not flow.value("mirror.installation") and not view.records:
         planning.notices.append(UNNAMED)
+    interval = timedelta(seconds=flow.value("mirror.copy.interval.seconds"))
     plan = replace(
         plan_without_work(flow, source_id, target_id, ledger_id, decisions),
         ranges=in_order(planning.ranges, view.records, flow.value("mirror.lanes"), planning.now),
@@ -143,6 +144,7 @@ def _survey(
         notices=tuple(planning.notices),
         by_person=by_person,
         follow_for=follow_for,
+        is_busy=any(record.writer.time > planning.now - interval for record in view.records.values()),
         control_end=control.read_end,
         source_topics=_digest(flow, source) if follow_for else "",
     )

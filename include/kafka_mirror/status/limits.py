@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafka_mirror.config.deadlines import BY_BEATS, BY_COPIES, LEAST_SECONDS, lag_seconds
+from kafka_mirror.config.deadlines import BY_BEATS, BY_COPIES, LEAST_SECONDS, hand_over_seconds, lag_seconds
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
@@ -49,11 +49,8 @@ def run_seconds(flow: "Flow", what: str) -> int | None:
 
 
 def _copy_seconds(flow: "Flow") -> int:
-    """For how long a run copies; where runs follow, one that a person starts waits besides for the run before it, which goes on until the
-    next is due."""
-    longest = int(flow.value("mirror.run.max.seconds"))
-    waits = min(longest, int(flow.value("mirror.copy.interval.seconds"))) if flow.value("mirror.follow.seconds") else 0
-    return longest + waits
+    """For how long a run copies, and hands over; one that a person starts while two others hand over waits for one of them besides."""
+    return int(flow.value("mirror.run.max.seconds") + 2 * hand_over_seconds(flow))
 
 
 def _limit(value: int | None, default: int | None = None) -> int | None:

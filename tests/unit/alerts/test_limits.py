@@ -1,5 +1,6 @@
 """What is allowed by default, and by properties."""
 
+from kafka_mirror.config.deadlines import hand_over_seconds
 from kafka_mirror.status.limits import Limits, limits_of, run_seconds
 
 
@@ -28,5 +29,7 @@ def test_a_copy_may_take_its_budget_in_addition(make_flow) -> None:
     assert (run_seconds(flow, "copy"), run_seconds(flow, "freshness")) == (177, 100)
     assert run_seconds(make_flow("mirror.deadline.run.seconds = -1"), "copy") is None
     flow = make_flow("mirror.deadline.run.seconds = 100", "mirror.run.max.seconds = 77", "mirror.follow.seconds = 2")
-    assert run_seconds(flow, "copy") == 237, "one that a person starts waits until the run before it has ended, which a minute later it has"
+    assert run_seconds(flow, "copy") == 177 + 2 * 30, "it hands over, and one that a person starts may wait for others that do"
+    assert hand_over_seconds(make_flow("mirror.follow.seconds = 2", "mirror.copy.interval.seconds = 300")) == 60
+    assert hand_over_seconds(make_flow("mirror.follow.seconds = 2", "mirror.copy.interval.seconds = 301")) == 0, "it ends before that"
     assert run_seconds(make_flow("mirror.heartbeats.trigger = true"), "heartbeats") is None

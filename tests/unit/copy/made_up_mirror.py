@@ -134,7 +134,7 @@ class Mirror:
             self.clock += 1
             return [LaneResult(lane_of(plan.ranges[0].topic, 0, 16), errors=tuple(self.answers[number]), ended_for=NEWS)]
         before = {planned.topic: self.copied.get(planned.topic, 0) for planned in plan.ranges}
-        ended_for = self._follow(list(before), self.clock + plan.follow_for, number in self.broken)
+        ended_for = self._follow(list(before), self.clock + plan.follow_for + plan.hand_over_for, number in self.broken)
         if number in self.broken:
             raise self.broken[number]
         results = []
@@ -159,7 +159,7 @@ class Mirror:
             if answered:
                 return answered[0] or NEWS
 
-    def following(self, due: float = 60.0, earlier: RunResult | None = None, plan: Plan | None = None) -> Following:
+    def following(self, due: float = 60.0, earlier: RunResult | None = None, plan: Plan | None = None, hand_over: float = 0.0) -> Following:
         result = earlier or RunResult(plan or self.plan())
         plan = None if earlier else plan or self.plan()
         return Following(
@@ -169,6 +169,7 @@ class Mirror:
             START + due,
             self.wait,
             plan=plan,
+            hand_over=hand_over,
             anew=self.anew,
             watch=self.watch,
             sync=self.sync,

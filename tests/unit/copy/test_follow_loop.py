@@ -13,7 +13,7 @@ import pytest
 from kafka_mirror.config import Flow, load
 from kafka_mirror.copy import follow
 from kafka_mirror.copy.follow import Ends, due_time, watch_idle
-from kafka_mirror.copy.model import HANDED_OVER, CopiedElsewhere
+from kafka_mirror.copy.model import HANDED_OVER, CopiedElsewhere, LaneResult
 from kafka_mirror.copy.publish import compared
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport, RecordRefused
@@ -110,6 +110,14 @@ def test_no_plan_is_made_that_nobody_has_the_time_to_act_on(mirror: Mirror, at: 
     mirror.happenings = {at: nothing}
     mirror.run()
     assert len(mirror.copies) == copies
+
+
+def test_lanes_go_on_for_a_while_after_the_run_is_due_but_nothing_is_planned_any_more(mirror: Mirror) -> None:
+    mirror.ends["orders"] = 3
+    mirror.arrivals, mirror.happenings = {65: {"orders": 2}}, {70: nothing}
+    result = mirror.run(hand_over=30.0)
+    assert (mirror.plans, mirror.copies, mirror.clock) == ([], [(0, 60, -1)], 1070)
+    assert mirror.judged(result).records == 5
 
 
 def test_what_another_run_has_taken_over_is_left_to_it(mirror: Mirror) -> None:
@@ -237,6 +245,15 @@ def test_what_another_run_copied_between_two_plans_is_told_as_its_own(mirror: Mi
     assert judged.copied_elsewhere == (CopiedElsewhere("orders", 0, 10, 100, "copy by hand / 1"),)
 
 
+def test_what_the_run_before_it_copied_until_it_handed_over_is_no_other_runs_and_is_not_its_own(mirror: Mirror) -> None:
+    mirror.ends["orders"] = 13
+    plan = mirror.plan()
+    mirror.copied["orders"], mirror.writers["orders"] = 10, "east-to-west.copy / the one before"
+    found = LaneResult(lane_of("orders", 0, 16), copied_elsewhere=(CopiedElsewhere("orders", 0, 10, 100, mirror.writers["orders"]),))
+    judged = mirror.judged(RunResult(plan).copied(plan, [found, *mirror.copy(mirror.configured(), plan, -1)]))
+    assert (judged.records, judged.bytes, judged.copied_elsewhere) == (3, 30, ())
+
+
 # ---------------------------------------------------------------- without work
 
 
@@ -315,6 +332,8 @@ def test_only_what_is_to_be_copied_or_committed_is_work() -> None:
     assert Plan("east->west", (idle,)).is_idle
     assert not Plan("east->west", (idle, replace(idle, end=6))).is_idle
     assert not Plan("east->west", (replace(idle, reason=FIRST_SIGHT),)).is_idle
+    assert not Plan("east->west", (idle,), is_busy=True).is_idle, "the run before it, whose lanes it is to take over, copied just now"
+    assert Plan("east->west", is_busy=True).is_idle, "nothing can be copied"
 
 
 # ---------------------------------------------------------------- over several tries and processes
@@ -367,5 +386,5 @@ def test_a_run_is_due_where_airflow_counts_its_intervals_and_is_no_longer_than_i
         return round(due_time(flow, begun) - time.monotonic() + time.time() - begun)
 
     assert seconds(configured(), minute + 20) == 40
-    assert seconds(configured(), minute + 55) == 65, "there is always time for a plan and its copy"
+    assert seconds(configured(), minute + 55) == 5
     assert seconds(configured("mirror.run.max.seconds = 7"), minute) == 7

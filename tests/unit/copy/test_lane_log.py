@@ -6,7 +6,7 @@ import pytest
 
 from kafka_mirror.copy import lane as lane_module
 from kafka_mirror.copy.lane_log import LaneLog
-from kafka_mirror.copy.model import CopiedElsewhere
+from kafka_mirror.copy.model import CopiedElsewhere, Watermark
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, Overtaken
 from kafka_mirror.formats.ledger import Writer
 from kafka_mirror.offsets.partition import TopicPartition
@@ -134,6 +134,11 @@ def test_what_another_run_copied_since_the_plan_is_named_and_not_counted(copy, k
 def test_what_an_earlier_try_of_the_run_copied_is_its_own(copy, known):
     known("orders", 7, writer=Writer("", "host", "ours / 1", WRITTEN_AT))
     assert copy(run="ours / 1").copied_elsewhere == ()
+    idle = (Range("orders", 0, "id-orders", 5, 5, BEHIND),)
+    known("orders", 7, writer=Writer("", "host", "ours / 1", WRITTEN_AT))
+    assert copy(run="ours / 1", ranges=idle).watermarks == (Watermark("orders", 0, 7, 7, 0, 0),), (
+        "a lane of a worker that died tells nobody"
+    )
 
 
 def test_a_commit_of_ours_whose_answer_was_lost_is_not_another_runs(copy, world):

@@ -1,5 +1,6 @@
 """A lane that follows, turn by turn: what it asks and writes, what ends it, and what it answers."""
 
+import threading
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -228,15 +229,50 @@ def test_a_decision_ends_it_between_two_transactions_of_a_turn_too(follow, world
     assert (watermarks(result), result.errors) == ({("orders", 12), ("payments", 10)}, ())
 
 
-def test_the_fence_of_the_next_run_hands_the_lane_over(follow, world, arrive):
-    def fenced(_engine):
-        if world.log.count("commit") > 1:
-            raise Overtaken(0)
+@pytest.fixture
+def fenced(world):
+    """The lane is fenced once, when it commits what came while it followed; with True, the target does not know its producer id."""
 
-    world.happenings["commit"] = fenced
-    result = follow(nothing, arrive(ORDERS, 3), nothing)
+    def once(is_id_unknown=False):
+        def commit(_engine):
+            if world.log.count("commit") == 2:
+                raise Overtaken(0, is_id_unknown)
+
+        world.happenings["commit"] = commit
+
+    return once
+
+
+@pytest.mark.parametrize("hand_over", [300.0, 299.9])
+def test_the_fence_of_the_next_run_hands_the_lane_over_once_its_own_is_due(follow, world, arrive, fenced, hand_over):
+    fenced()
+    result = follow(arrive(ORDERS, 3), lambda: threading.Event().wait(0.1), max_seconds=300.0, hand_over_seconds=hand_over)
     assert (watermarks(result), result.errors, result.stopped, world.engines) == ({("orders", 10), ("payments", 10)}, (), (), 1)
     assert result.ended_for == HANDED_OVER
+    planned = Plan("east->west", (Range("orders", 0, "id-orders", 10, 13, BEHIND),))
+    over_xcom = results_from_columns(results_to_columns([result]))
+    judged = verdict(planned, over_xcom, Published((Watermark("orders", 0, 10, 10, 0, 0),)))
+    assert (judged.state, judged.errors, judged.owed) == ("done", (), 3), "nothing moved, for the next run has the lane"
+
+
+def test_a_lane_that_is_fenced_before_its_run_is_due_waits_for_a_transaction_and_takes_it_back(follow, world, arrive, fenced):
+    fenced()
+    waits = []
+    result = follow(arrive(ORDERS, 3), lambda: waits.append(1), arrive(ORDERS, 1), hand_over_seconds=60.0)
+    assert (watermarks(result), result.errors, result.ended_for) == ({("orders", 14), ("payments", 10)}, (), "")
+    assert (world.engines, waits) == (2, [1])
+
+
+def test_what_was_decided_while_another_had_the_lane_holds_before_it_is_fenced_again(follow, world, arrive, fenced, decide):
+    fenced()
+    result = follow(arrive(ORDERS, 3), decide(PAUSE), nothing, control_topic=CONTROL.topic)
+    assert (watermarks(result), result.ended_for, world.engines) == ({("orders", 10), ("payments", 10)}, NEWS, 1)
+
+
+def test_a_lane_whose_producer_id_the_target_forgot_begins_anew_at_once(follow, world, arrive, fenced):
+    fenced(is_id_unknown=True)
+    result = follow(arrive(ORDERS, 3), nothing, hand_over_seconds=300.0)
+    assert (watermarks(result), result.errors, result.ended_for, world.engines) == ({("orders", 13), ("payments", 10)}, (), "", 2)
 
 
 # ---------------------------------------------------------------- errors

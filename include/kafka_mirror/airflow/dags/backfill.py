@@ -29,8 +29,9 @@ from before the copy's start come only if somebody asks for them: by a Backfill,
 
 With `mirror.assets.events` = hours or days there is `announce` in front of it: it tells the assets of the topics that are complete.
 
-`live` and `history` share the copy's slot in its pool, one slice of `mirror.run.max.seconds` at a time, and the copy comes first. The last
-run of a backfill sends one summary of the whole range (`mirror.alert.connections`).
+`live` and `history` copy slices of `mirror.run.max.seconds`. With a copy that ends with its plan they share a slot in the flow's pool, and
+the copy comes first. With one that follows they take turns lane by lane, each for the time of a transaction
+(`mirror.transaction.timeout.ms`). The last run of a backfill sends one summary of the whole range (`mirror.alert.connections`).
 
 **When not to use it.** To make the copy go on: it does so by itself, and a backfill of times that it has passed copies nothing. To repair
 records that were mirrored wrongly: it never copies again what the ledger calls copied (`decide restart` does).

@@ -26,8 +26,8 @@ Partitions without an error were copied all the same. Airflow retries what is re
 over). The rest waits for a person: a gap, a topic that was created anew, a refused record, a target with records that the ledger does not
 explain.
 
-With `mirror.follow.seconds` a run copies what is there, and then follows its partitions until the next one is due. So it is no sign of
-trouble that it takes the whole interval, or that `copy` is skipped only at its end.
+With `mirror.follow.seconds` a run copies what is there, and then follows its partitions until the next run has taken them over. So it is no
+sign of trouble that it takes the whole interval, that two runs go on at once for up to a minute, or that `copy` is skipped only at its end.
 
 `dry_run` in the trigger form plans, writes nothing, and says what a copy would do.
 """
@@ -41,10 +41,15 @@ def tasks(flow: Flow) -> None:
         task_id="copy",
         flow=flow.name,
         pool=flow.pool,
-        max_active_tis_per_dag=1,
+        max_active_tis_per_dag=runs_at_once(flow),
         execution_timeout=copy_limit(flow),
     )
     chain(plan(flow.name), copy, publish.override(outlets=outlets(flow))(flow.name), verdict(flow.name))
 
 
-KIND = FlowDag("copy", tasks, every="mirror.copy.interval.seconds", doc=DOC, params=DRY_RUN)
+def runs_at_once(flow: Flow) -> int:
+    """Where runs follow, one begins while the one before still copies."""
+    return 2 if flow.value("mirror.follow.seconds") else 1
+
+
+KIND = FlowDag("copy", tasks, every="mirror.copy.interval.seconds", runs_at_once=runs_at_once, doc=DOC, params=DRY_RUN)
