@@ -61,7 +61,7 @@ def last_measured(heading: str, mirror: str, backlog: str, column: str) -> tuple
     ("title", "heading", "backlog", "column"),
     [
         ("CPU for a record of 1 KB", CPU_A_RECORD, "1,000,000 × 1 KB", "µs without start"),
-        ("the same with each one's start", CPU_A_RECORD, "1,000,000 × 1 KB", "µs with start"),
+        ("the same with the start of the process", CPU_A_RECORD, "1,000,000 × 1 KB", "µs with start"),
         (
             "CPU for a record of 100 B in batches of 64 KB, lz4",
             CPU_A_RECORD,
