@@ -25,7 +25,8 @@ def main() -> None:
     done = subprocess.run(command, cwd=ROOT, env=os.environ | {"NO_COLOR": "1"}, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{done.stdout}{done.stderr.partition('Traceback')[0]}\nThe handbook was not built.")
-    print(f"The handbook stands in {ROOT / '.run' / 'handbook'}: open index.html.")
+    print("The handbook is built. To read and search it (search works over http alone):")
+    print(f"  python3 -m http.server --bind 127.0.0.1 --directory {ROOT / '.run' / 'handbook'} 8000    # then http://127.0.0.1:8000")
 
 
 def make_environment() -> None:

@@ -3,9 +3,7 @@
 import argparse
 from collections.abc import Collection, Iterator
 
-from kafka_mirror.cli.help import EXAMPLES
 from kafka_mirror.cli.parser import parser
-from kafka_mirror.errors.next_step import SCRIPT
 
 _COMMON = ("--config", "--json", "--verbose", "--flow", "--dry-run")
 
@@ -23,9 +21,9 @@ def markdown_commands() -> str:
     lines += ["", "Options of every command, or of those that the table marks:", "", *_table(shared[name] for name in _COMMON)]
     for name, (_, command) in commands.items():
         if list(_own(command)):
-            lines += ["", f"### `{name}`", "", *_table(_own(command), _needed(command)), *_examples(name)]
+            lines += ["", f"### `{name}`", "", *_table(_own(command), _needed(command))]
         elif inner := _commands(command):
-            lines += ["", f"### `{name}`", "", *_inner_table(name, inner), *_examples(name)]
+            lines += ["", f"### `{name}`", "", *_inner_table(name, inner)]
     return "\n".join(lines) + "\n"
 
 
@@ -37,7 +35,7 @@ def _inner_table(before: str, commands: dict[str, tuple[str, argparse.ArgumentPa
         own = {each.option_strings[-1]: each for each in _own(command)}
         options |= own
         words = [f"`{option}`" + (" (needed)" if option in _needed(command) else "") for option in own]
-        lines.append(f"| `{name}` | {_cell(command.description or summary)} | {', '.join(words)} |")
+        lines.append(f"| `{name}` | {_cell(summary)} | {', '.join(words)} |")
     return [*lines, "", *_table(iter(options.values()))]
 
 
@@ -62,11 +60,6 @@ def _own(command: argparse.ArgumentParser) -> Iterator[argparse.Action]:
         named = each.option_strings[-1] if each.option_strings else each.dest
         if named not in (*_COMMON, "--help") and each.help != argparse.SUPPRESS and not isinstance(each, argparse._SubParsersAction):
             yield each
-
-
-def _examples(command: str) -> list[str]:
-    lines = [f"{SCRIPT} {each}" for each in EXAMPLES.get(command, ())]
-    return ["", "```sh", *lines, "```"] if lines else []
 
 
 def _needed(command: argparse.ArgumentParser) -> list[str]:

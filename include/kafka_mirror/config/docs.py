@@ -1,6 +1,6 @@
 """The handbook's tables of properties and client settings, made from the catalogue so that they cannot differ from it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafka_mirror.config.catalogue import CATALOGUE, OF_THE_FILE
@@ -9,6 +9,7 @@ from kafka_mirror.config.catalogue.property import Property
 from kafka_mirror.config.clients.catalogue import ALL, CLIENT_PROPERTIES, ClientProperty
 from kafka_mirror.config.clients.security_catalogue import SECURITY_PROPERTIES
 
+_BY_TOPIC = "list of [&lt;topic regex>=]&lt;word>, the first match wins; words:"
 _TITLES = {"mirror": "The mirror's own (`mirror.*`)"}
 
 
@@ -23,18 +24,15 @@ def markdown_table() -> str:
     lines = [
         "### Refused, unless it says what is done anyway",
         "",
-        "| property | type | possible | meaning | because |",
-        "|---|---|---|---|---|",
+        "| property | possible | because |",
+        "|---|---|---|",
     ]
     refused = [prop for prop in known if prop.refused]
-    lines += [
-        f"| {_anchored(prop.name)} | {prop.type} | {_default(prop) or 'empty'} | {_cell(prop.doc)} | {_cell(prop.refused)} |"
-        for prop in refused
-    ]
+    lines += [f"| {_anchored(prop.name)} | {_default(prop) or 'empty'} | {_cell(prop.refused)} |" for prop in refused]
     lines += ["", "### Accepted, without effect in batch (with a notice)", "", "| properties | because |", "|---|---|"]
     worker = dict.fromkeys(sorted(WORKER_NAMES - set(OF_THE_FILE) - set(CATALOGUE)), "there is no Connect worker")
     reasons = {prop.name: prop.effect for prop in known if prop.effect} | worker
-    lines += _by_reason(reasons, _anchored)
+    lines += _by_reason(reasons)
     return "\n\n".join([*parts, "\n".join(lines)]) + "\n"
 
 
@@ -57,10 +55,10 @@ def _anchored(name: str) -> str:
     return f'<a id="{name}"></a>`{name}`'
 
 
-def _by_reason(reasons: Mapping[str, str], written: Callable[[str], str] = "`{}`".format) -> list[str]:
+def _by_reason(reasons: Mapping[str, str]) -> list[str]:
     """A row for each reason, with the names that have it."""
     return [
-        f"| {', '.join(written(name) for name, why in reasons.items() if why == reason)} | {_cell(reason)} |"
+        f"| {', '.join(f'`{name}`' for name, why in reasons.items() if why == reason)} | {_cell(reason)} |"
         for reason in dict.fromkeys(reasons.values())
     ]
 
@@ -76,11 +74,11 @@ def _code(names: str) -> str:
 def _group(title: str, members: Iterable[Property]) -> Iterator[str]:
     yield f"### {title}"
     yield ""
-    yield "| property | type | default | allowed | meaning |"
-    yield "|---|---|---|---|---|"
+    yield "| property | default | allowed | meaning |"
+    yield "|---|---|---|---|"
     for prop in members:
-        allowed = _cell(prop.valid.text if prop.valid else "")
-        yield f"| {_anchored(prop.name)} | {prop.type} | {_default(prop)} | {allowed} | {_cell(prop.doc)} |"
+        allowed = _cell(prop.valid.text if prop.valid else "").replace(_BY_TOPIC, "by topic:")
+        yield f"| {_anchored(prop.name)} | {_default(prop)} | {allowed} | {_cell(prop.doc)} |"
 
 
 def _default(definition: Property) -> str:

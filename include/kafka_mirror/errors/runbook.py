@@ -51,8 +51,8 @@ _INTRODUCTION = f"""# Runbook
 
 <!-- Made from the classes in include/kafka_mirror/errors by tools/write_runbook.py. -->
 
-One section for each alert and each error: what it means, whether anything is lost, what to do. Its heading is the `kind` of the alert, and
-the code in messages, in `--json`, on the status page and in the metric `mirror_problems`. [All codes](#all-codes).
+One section for each alert and each error: what it means, whether anything is lost, whether Airflow and the next run retry it, what to do.
+Its heading is the `kind` of the alert, and the code in messages, in `--json`, on the status page and in the metric `mirror_problems`.
 
 Read the log of the task `verdict` first. Every error names topic-partition@offset where there is one. What was committed before an error
 stays committed, and is never copied twice.
@@ -93,17 +93,13 @@ def link(code: str) -> str:
 
 
 def markdown() -> str:
-    """The whole page: alerts first, as whoever is called at night has one, then errors, then the index of all."""
+    """The whole page: alerts first, as whoever is called at night has one, then errors."""
     parts = [_INTRODUCTION, "## Alerts\n", *(_section(kind, *entry) for kind, entry in ALERTS.items())]
-    index = {"Alerts": tuple(ALERTS)}
     for title, module in CHAPTERS:
         parts.append(f"## {title}\n")
         parts += [_section(error.__name__, error.runbook, error.retriable) for error in _of(module)]
-        index[title] = tuple(error.__name__ for error in _of(module))
     parts += ["## A mistake in the mirror\n", _section(unknown_failure.UNEXPECTED, unknown_failure.RUNBOOK, retriable=False)]
-    index["A mistake in the mirror"] = (unknown_failure.UNEXPECTED,)
-    lines = [f"- {title}: {', '.join(f'[{code}](#{anchor(code)})' for code in codes)}" for title, codes in index.items()]
-    return "\n".join([*parts, "## All codes\n", *lines]) + "\n"
+    return "\n".join(parts)
 
 
 def _of(module: ModuleType) -> Iterator[type[MirrorError]]:
@@ -119,7 +115,7 @@ def _section(code: str, runbook: Runbook, retriable: bool) -> str:
         "",
         f"{runbook.means} {runbook.more}".rstrip(),
         "",
-        f"**Lost?** {runbook.lost} **Retried automatically?** {'Yes' if retriable else 'No'}.",
+        f"**Lost?** {runbook.lost} **Retried?** {'Yes' if retriable else 'No'}.",
         "",
         f"**Do:** {runbook.do}",
         "",

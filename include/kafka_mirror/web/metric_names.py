@@ -134,6 +134,11 @@ METRICS: tuple[Metric, ...] = (
 
 
 def markdown_metrics() -> str:
-    """The handbook's table of metrics."""
-    rows = [f"| `{metric.sample}` | {', '.join(f'`{label}`' for label in metric.labels)} | {metric.help} |" for metric in METRICS]
-    return "\n".join(["| metric | labels | says |", "|---|---|---|", *rows]) + "\n"
+    """The handbook's table of metrics: one row for what MirrorMaker 2 has under two names."""
+    pairs = list(zip(vars(LEGACY_SOURCE).values(), vars(NEW_SOURCE).values(), strict=True))
+    rows = [*pairs, *((metric,) for metric in METRICS[2 * len(pairs) :])]
+    lines = ["| metric | labels | says |", "|---|---|---|"]
+    for metrics in rows:
+        names, labels = (", ".join(f"`{each}`" for each in found) for found in ((m.sample for m in metrics), metrics[0].labels))
+        lines.append(f"| {names} | {labels} | {metrics[0].help.partition(_LIMIT)[0]} |")
+    return "\n".join(lines) + "\n"
