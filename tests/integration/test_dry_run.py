@@ -1,6 +1,5 @@
 """`--dry-run` of every command that has it: nothing changes on either cluster, and what it says is what the next run does."""
 
-import argparse
 import json
 import zlib
 
@@ -95,8 +94,8 @@ def _records(bootstrap, ends, marks):
 
 
 def with_dry_run():
-    (steps,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
-    return {name for name, step in steps.choices.items() if any("--dry-run" in action.option_strings for action in step._actions)}
+    commands = parser().commands
+    return {name for name, step in commands.items() if any("--dry-run" in action.option_strings for action in step.arguments)}
 
 
 def test_every_command_with_a_dry_run_is_tried_here():

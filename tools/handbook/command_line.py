@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Collection, Iterator
 
+from kafka_mirror.cli.options import Parser
 from kafka_mirror.cli.parser import parser
 
 _COMMON = ("--config", "--json", "--verbose", "--flow", "--dry-run")
@@ -27,7 +28,7 @@ def markdown_commands() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _inner_table(before: str, commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> list[str]:
+def _inner_table(before: str, commands: dict[str, tuple[str, Parser]]) -> list[str]:
     """The commands of a command with the names of their options, and once what each option is."""
     options: dict[str, argparse.Action] = {}
     lines = [f"| `{before} …` | what it does | options of its own |", "|---|---|---|"]
@@ -39,30 +40,24 @@ def _inner_table(before: str, commands: dict[str, tuple[str, argparse.ArgumentPa
     return [*lines, "", *_table(iter(options.values()))]
 
 
-def _commands(top: argparse.ArgumentParser) -> dict[str, tuple[str, argparse.ArgumentParser]]:
+def _commands(top: Parser) -> dict[str, tuple[str, Parser]]:
     """Every command with its summary, in the order of `--help`."""
-    found: dict[str, tuple[str, argparse.ArgumentParser]] = {}
-    for action in top._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            summaries = {each.dest: each.help or "" for each in action._choices_actions}
-            for name, command in action.choices.items():
-                found[name] = summaries.get(name, ""), command
-    return found
+    return {name: (command.summary, command) for name, command in top.commands.items()}
 
 
-def _options(command: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    return (each for each in command._actions if each.option_strings and each.dest != "help" and each.help != argparse.SUPPRESS)
+def _options(command: Parser) -> Iterator[argparse.Action]:
+    return (each for each in command.arguments if each.option_strings and each.dest != "help" and each.help != argparse.SUPPRESS)
 
 
-def _own(command: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+def _own(command: Parser) -> Iterator[argparse.Action]:
     """The arguments that only this command has."""
-    for each in command._actions:
+    for each in command.arguments:
         named = each.option_strings[-1] if each.option_strings else each.dest
-        if named not in (*_COMMON, "--help") and each.help != argparse.SUPPRESS and not isinstance(each, argparse._SubParsersAction):
+        if named not in (*_COMMON, "--help") and each.help != argparse.SUPPRESS:
             yield each
 
 
-def _needed(command: argparse.ArgumentParser) -> list[str]:
+def _needed(command: Parser) -> list[str]:
     """The options without which the command does nothing."""
     return [option for _, option in command.get_default("needs") or ()]
 

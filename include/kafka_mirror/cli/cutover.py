@@ -35,19 +35,18 @@ _RUNS: Mapping[str, Callable[[Flow, argparse.Namespace], Answer]] = {
 
 def add_arguments(step: Parser, add_common: AddCommon) -> None:
     """A command of its own for each part of a cutover. `add_common` adds the options of every command, for one that writes or not."""
-    parts = step.add_subparsers(dest="part", metavar="part", title="parts")
+    step.add_commands("part", title="parts")
     step.set_defaults(check=check, prog=step.prog)
     unset = dict.fromkeys(("topics", "groups", "wave", "max_lag", "mode", "until", "step", "by", "reason", "who", "output"))
     for name, add in ((PLAN, _add_plan), (RUN, _add_run), (STATUS, _add_status), (ROLLBACK, _add_rollback), (REPORT, _add_report)):
-        text = _PARTS[name]
         # What stands in front of the part holds, unless it is said again behind it.
-        part: Parser = parts.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", argument_default=argparse.SUPPRESS)
+        part = step.add_command(name, _PARTS[name], argument_default=argparse.SUPPRESS)
         part.set_defaults(**unset)
         add(part)
         add_common(part, name in (RUN, ROLLBACK))
         part.set_defaults(looks=name not in (RUN, ROLLBACK))
         part.need(*_NEEDED.get(name, ()))
-    cutover_compare.add_parts(parts, add_common)
+    cutover_compare.add_parts(step, add_common)
 
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -107,9 +106,11 @@ def _add_run(part: Parser) -> None:
     _add_wave(part)
     _add_name(part)
     part.add_argument("--mode", choices=MODES, help=f"failover: the source is lost, or you declare it lost (default: {PLANNED})")
-    steps = part.add_mutually_exclusive_group()
-    steps.add_argument("--until", metavar="STEP", choices=STEPS, help="end behind this step")
-    steps.add_argument("--step", metavar="STEP", choices=STEPS, help="run this step alone; those in front of it have to be done")
+    of_steps = {"metavar": "STEP", "choices": STEPS}
+    part.add_one_of(
+        ("--until", {**of_steps, "help": "end behind this step"}),
+        ("--step", {**of_steps, "help": "run this step alone; those in front of it have to be done"}),
+    )
     _add_lag(part, default=1000)
     fence = f"who keeps producers off: you, a DENY of WRITE that the mirror sets, or nobody and it looks only once (default: {BY_HAND})"
     part.add_argument("--by", choices=FENCES, help=fence)

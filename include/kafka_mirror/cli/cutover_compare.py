@@ -24,9 +24,9 @@ _HEAD = ("partition", "state", "copied up to", "only on the source", "no more on
 AddCommon = Callable[[Parser, bool], None]
 
 
-def add_parts(parts: "argparse._SubParsersAction[Parser]", add_common: AddCommon) -> None:
+def add_parts(step: Parser, add_common: AddCommon) -> None:
     """Adds both; `add_common` adds the options of every command, for one that writes or not."""
-    compare = parts.add_parser(COMPARE, help=_COMPARE, description=_sentence(_COMPARE), argument_default=argparse.SUPPRESS)
+    compare = step.add_command(COMPARE, _COMPARE, argument_default=argparse.SUPPRESS)
     compare.add_argument("--topics", metavar="PATTERNS", type=typed(patterns), help="only these topics: Java patterns between commas")
     export = "write the records that only the source has there, as JSON lines; run again, it goes on where it ended"
     compare.add_argument("--export", metavar="DIR", type=Path, help=export)
@@ -35,7 +35,7 @@ def add_parts(parts: "argparse._SubParsersAction[Parser]", add_common: AddCommon
     add_common(compare, False)
     compare.need(FLOW)
     compare.set_defaults(run=run_compare, looks=True)
-    reopen = parts.add_parser(REOPEN, help=_REOPEN, description=_sentence(_REOPEN), argument_default=argparse.SUPPRESS)
+    reopen = step.add_command(REOPEN, _REOPEN, argument_default=argparse.SUPPRESS)
     reopen.add_argument("--reason", metavar="TEXT", help="why, for those who read it later")
     add_common(reopen, True)
     reopen.need(FLOW, "--reason")

@@ -30,17 +30,15 @@ def add_arguments(step: Parser, add_common: Callable[[Parser, bool], None]) -> N
     """
     for name in (*OPTIONS, *_ALWAYS):
         _ADD[name](step, hidden=True)
-    decisions = step.add_subparsers(dest="decision", metavar="decision", title="decisions")
+    step.add_commands("decision", title="decisions")
     step.set_defaults(check=check, prog=step.prog)
     for word, kind in KINDS.items():
-        decision: Parser = decisions.add_parser(
-            word, help=_summary(kind.explanation), description=kind.explanation, argument_default=_UNSET
-        )
+        decision = step.add_command(word, _summary(kind.explanation), kind.explanation, argument_default=_UNSET)
         for name in (*kind.needs, *kind.takes, *_ALWAYS):
             _ADD[name](decision)
         add_common(decision, True)
         decision.need(FLOW, *(OPTIONS[name] for name in kind.needs), "--reason")
-    shown: Parser = decisions.add_parser(LIST, help=_LIST, description=f"{_LIST[0].upper()}{_LIST[1:]}.", argument_default=_UNSET)
+    shown = step.add_command(LIST, _LIST, argument_default=_UNSET)
     add_common(shown, False)
     shown.set_defaults(looks=True)
 
@@ -59,11 +57,15 @@ def _add_rate(step: argparse.ArgumentParser, hidden: bool = False) -> None:
     _add(step, "--bytes-per-second", hidden, told, metavar="N", type=typed(_rate))
 
 
-def _add_start(step: argparse.ArgumentParser, hidden: bool = False) -> None:
-    start = step.add_mutually_exclusive_group()
-    _add(start, "--to-earliest", hidden, "where the source's log starts", dest="start", action="store_const", const=EARLIEST)
-    _add(start, "--to-latest", hidden, "where it ends", dest="start", action="store_const", const=LATEST)
-    _add(start, "--to-offset", hidden, "a source offset; needs --partition", dest="start", metavar="N", type=typed(offset_of))
+def _add_start(step: Parser, hidden: bool = False) -> None:
+    def starts(help: str, **how: Any) -> dict[str, Any]:
+        return {"dest": "start", "help": argparse.SUPPRESS if hidden else help, **how}
+
+    step.add_one_of(
+        ("--to-earliest", starts("where the source's log starts", action="store_const", const=EARLIEST)),
+        ("--to-latest", starts("where it ends", action="store_const", const=LATEST)),
+        ("--to-offset", starts("a source offset; needs --partition", metavar="N", type=typed(offset_of))),
+    )
 
 
 def _adder(option: str, help: str, **how: Any) -> Callable[..., None]:

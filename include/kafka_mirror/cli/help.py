@@ -1,7 +1,8 @@
 """What `--help` says beside the arguments: the groups of the commands, and examples to copy."""
 
-import argparse
+import shutil
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 
 from kafka_mirror.errors.next_step import program
 
@@ -51,21 +52,15 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
 """Command lines without what they begin with."""
 
 
-class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Lists the commands in their groups."""
-
-    def _format_action(self, action: argparse.Action) -> str:
-        commands = {command.dest: command for command in action._get_subactions()} if isinstance(action, argparse._SubParsersAction) else {}
-        if commands.keys() != {name for names in GROUPS.values() for name in names}:
-            return super()._format_action(action)
-        parts = []
-        for title, names in GROUPS.items():
-            parts.append(f"{' ' * self._current_indent}{title}:\n")
-            self._indent()
-            self._action_max_length = max(self._action_max_length, self._current_indent + max(map(len, commands)))
-            parts += [super(HelpFormatter, self)._format_action(commands[name]) for name in names]
-            self._dedent()
-        return "".join(parts)
+def listed(summaries: Mapping[str, str]) -> str:
+    """The commands with their summaries in their groups, as wide as the terminal."""
+    column, width = max(map(len, summaries)) + 4, shutil.get_terminal_size().columns - 4
+    lines = []
+    for title, names in GROUPS.items():
+        lines.append(f"{title}:")
+        for name in names:
+            lines += wrap(summaries[name], width, initial_indent=f"  {name}".ljust(column), subsequent_indent=" " * column)
+    return "\n".join(lines)
 
 
 def examples(command: str) -> str:

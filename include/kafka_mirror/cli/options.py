@@ -1,8 +1,9 @@
 """How a command line is read: a wrong one is an error like any other, which says all that is missing, and what was meant."""
 
 import argparse
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from typing import Any, NoReturn
@@ -16,6 +17,8 @@ from kafka_mirror.errors import ConfigurationError, UsageError
 from kafka_mirror.errors.next_step import Command, own, program
 
 FLOW = "--flow"
+_NO_CHOICE = re.compile(r"(?:argument (?P<argument>\S+): )?invalid choice: '(?P<value>.*)' \(choose from .*", re.DOTALL)
+"""What argparse says of a value that is none of an argument's choices."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,11 +27,41 @@ class Parser(argparse.ArgumentParser):
     What a command needs is not checked while the words are read, but by `check`, for everything that is missing is told at once.
     """
 
-    _needed: tuple[argparse.Action, ...] = ()
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.arguments: list[argparse.Action] = []
+        self.commands: dict[str, Parser] = {}
+        """Its own commands by name."""
+        self.summary = ""
+        self._needed: tuple[argparse.Action, ...] = ()
+        self._steps: Any = None
+        super().__init__(*args, **options)
+
+    def add_argument(self, *names: Any, **how: Any) -> argparse.Action:
+        """Adds an argument, and remembers it."""
+        action = super().add_argument(*names, **how)
+        self.arguments.append(action)
+        return action
+
+    def add_one_of(self, *options: tuple[str, Mapping[str, Any]]) -> None:
+        """Adds options of which one may be given."""
+        group = self.add_mutually_exclusive_group()
+        self.arguments += [group.add_argument(name, **how) for name, how in options]
+
+    def add_commands(self, dest: str, **how: Any) -> None:
+        """Lets the parser have commands of its own."""
+        self._steps = self.add_subparsers(dest=dest, metavar=dest, **how)
+
+    def add_command(self, name: str, summary: str, description: str = "", **how: Any) -> "Parser":
+        """Adds a command. Its description is the summary as a sentence, if there is no other one."""
+        described = description or f"{summary[0].upper()}{summary[1:]}."
+        command: Parser = self._steps.add_parser(name, help=summary, description=described, **how)
+        command.summary = summary
+        self.commands[name] = command
+        return command
 
     def need(self, *options: str) -> None:
         """Declares options without which the command does nothing."""
-        self._needed = tuple(action for option in options for action in self._actions if option in action.option_strings)
+        self._needed = tuple(action for option in options for action in self.arguments if option in action.option_strings)
         for action in self._needed:
             action.help = (action.help or "").partition(" (default: ")[0]
         needs = tuple((action.dest, action.option_strings[-1]) for action in self._needed)
@@ -55,30 +88,28 @@ class Parser(argparse.ArgumentParser):
 
     def _knows(self, word: str) -> bool:
         option = word.partition("=")[0]
-        return any(name.startswith(option) for action in self._actions for name in action.option_strings)
+        return any(name.startswith(option) for action in self.arguments for name in action.option_strings)
 
     def _refuse_unknown(self, unknown: Sequence[str]) -> None:
         if not unknown:
             return
         options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
-        known = [name for action in self._actions for name in action.option_strings if action.help != argparse.SUPPRESS]
+        known = [name for action in self.arguments for name in action.option_strings if action.help != argparse.SUPPRESS]
         what = f"option {options[0]}" if options else f"argument {unknown[0]!r}"
         words = _command(self.prog)
         self._refuse(f"{words} has no {what}" if words else f"there is no {what}", options[0] if options else "", known)
 
     def error(self, message: str) -> NoReturn:
         """What argparse calls for everything else that it does not understand."""
+        if wrong := _NO_CHOICE.fullmatch(message):
+            self._refuse_choice(wrong["argument"] or "", wrong["value"])
         self._refuse(message.removeprefix("argument "))
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is None or value in action.choices:
-            return
-        choices = [str(choice) for choice in action.choices]
-        if isinstance(action, argparse._SubParsersAction):
-            what = f"there is no {action.dest} {value!r}"
-        else:
-            what = f"{'/'.join(action.option_strings) or action.dest} cannot be {value!r}"
-        self._refuse(what, str(value), choices, f"Possible are: {', '.join(choices)}. ")
+    def _refuse_choice(self, argument: str, value: str) -> NoReturn:
+        known = next((each.choices for each in self.arguments if argument in ("/".join(each.option_strings), each.dest)), None)
+        choices = list(self.commands if known is None else map(str, known))
+        what = f"there is no {argument} {value!r}" if known is None else f"{argument} cannot be {value!r}"
+        self._refuse(what, value, choices, f"Possible are: {', '.join(choices)}. ")
 
     def _refuse(self, what: str, meant: str = "", known: Iterable[str] = (), possible: str = "") -> NoReturn:
         near = nearest(meant, known)

@@ -23,7 +23,7 @@ from kafka_mirror.cli import (
     watch,
 )
 from kafka_mirror.cli.completion import complete_flow
-from kafka_mirror.cli.help import HelpFormatter, examples
+from kafka_mirror.cli.help import examples, listed
 from kafka_mirror.cli.options import FLOW, Parser
 from kafka_mirror.errors.next_step import program
 
@@ -42,15 +42,16 @@ def parser() -> Parser:
         prog=program(),
         description="Mirrors Apache Kafka clusters as MirrorMaker 2 does, in short batches.",
         epilog=_EPILOG,
-        formatter_class=HelpFormatter,
+        usage="%(prog)s [-h] [--version] [--config FILE] [--json] [-v] command ...",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"airflow-kafka-mirror {__version__}", help="say which version this is")
     _add_common(top, config=None, json=False, verbose=False)
-    steps = top.add_subparsers(dest="command", metavar="command", title="commands")
-    showing = _add(steps, "config", "show the effective configuration and where each value is from; asks no broker", config.run)
+    top.add_commands("command", prog=top.prog, help=argparse.SUPPRESS)
+    showing = _add(top, "config", "show the effective configuration and where each value is from; asks no broker", config.run)
     config.add_arguments(showing)
-    _add(steps, "plan", "say what the next copy has to do; writes nothing", plan.run)
-    copying = _add(steps, "copy", "plan, copy and publish", copy.run, writes=True)
+    _add(top, "plan", "say what the next copy has to do; writes nothing", plan.run)
+    copying = _add(top, "copy", "plan, copy and publish", copy.run, writes=True)
     copy.add_arguments(copying)
     copying.add_argument("--without-spark", action="store_true", help="copy in this process instead of a Spark job")
     copying.add_argument(
@@ -59,53 +60,54 @@ def parser() -> Parser:
         help="the Spark cluster: spark://host:7077, sc://127.0.0.1:15002 (default: that of mirror.spark.connection, else local[*,4])",
     )
     filling = _add(
-        steps, "backfill", "bring a time interval to the target, with the history below the copy's start", backfill.run, writes=True
+        top, "backfill", "bring a time interval to the target, with the history below the copy's start", backfill.run, writes=True
     )
     backfill.add_arguments(filling)
-    _add(steps, "refresh-topics", "find topics, create remote topics and partitions", step.run, writes=True)
-    _add(steps, "topic-configs", "give remote topics the configs of their source topics", step.run, writes=True)
-    _add(steps, "topic-acls", "let readers of source topics read the remote topics", step.run, writes=True)
-    _add(steps, "schemas", "bring schemas to the target's registry, ids and all; --dry-run compares both", step.run, writes=True)
-    _add(steps, "heartbeats", "write one heartbeat for each pair of clusters that beats", step.run, writes=True)
-    _add(steps, "refresh-groups", "find the consumer groups whose offsets are translated; writes nothing", step.run)
-    checkpoints = _add(steps, "checkpoints", "translate group offsets and write checkpoints", step.run_groups, writes=True)
+    _add(top, "refresh-topics", "find topics, create remote topics and partitions", step.run, writes=True)
+    _add(top, "topic-configs", "give remote topics the configs of their source topics", step.run, writes=True)
+    _add(top, "topic-acls", "let readers of source topics read the remote topics", step.run, writes=True)
+    _add(top, "schemas", "bring schemas to the target's registry, ids and all; --dry-run compares both", step.run, writes=True)
+    _add(top, "heartbeats", "write one heartbeat for each pair of clusters that beats", step.run, writes=True)
+    _add(top, "refresh-groups", "find the consumer groups whose offsets are translated; writes nothing", step.run)
+    checkpoints = _add(top, "checkpoints", "translate group offsets and write checkpoints", step.run_groups, writes=True)
     group_offsets = _add(
-        steps, "group-offsets", "commit translated offsets for groups that are idle on the target", step.run_groups, writes=True
+        top, "group-offsets", "commit translated offsets for groups that are idle on the target", step.run_groups, writes=True
     )
     for by_group in (checkpoints, group_offsets):
         by_group.add_argument("--master", metavar="URL", help="translate on this Spark cluster, however few groups there are")
     group_offsets.add_argument(
         "--undo", metavar="RUN", help="put back what the groups had on the target before this run, where nobody else moved them since"
     )
-    translating = _add(steps, "translate", "say where a group would go on on the target; writes nothing", translate.run)
+    translating = _add(top, "translate", "say where a group would go on on the target; writes nothing", translate.run)
     translate.add_arguments(translating)
-    standing = _add(steps, "status", "say how each partition stands: how far behind, stuck, since when; writes nothing", status.run)
+    standing = _add(top, "status", "say how each partition stands: how far behind, stuck, since when; writes nothing", status.run)
     standing.add_argument("--topic", metavar="TOPIC", help="only this topic, in the summary and among the errors too")
     standing.add_argument("--problems", action="store_true", help="only the partitions that the next run does not simply serve")
     watch.add_arguments(standing)
-    judging = _add(steps, "freshness", "say what is over its limit: how far behind, stuck, broken; writes nothing", freshness.run)
+    judging = _add(top, "freshness", "say what is over its limit: how far behind, stuck, broken; writes nothing", freshness.run)
     freshness.add_arguments(judging)
-    auditing = _add(steps, "audit", "compare what is copied with what stands on the target; writes nothing", audit.run)
+    auditing = _add(top, "audit", "compare what is copied with what stands on the target; writes nothing", audit.run)
     audit.add_arguments(auditing)
     deciding = _add(
-        steps, "decide", "decide what only a person can: accept a gap, restart, pause; the next copy acts on it", decide.run, writes=True
+        top, "decide", "decide what only a person can: accept a gap, restart, pause; the next copy acts on it", decide.run, writes=True
     )
     decide.add_arguments(deciding, _add_common_of_a_flow)
-    moving = _add(steps, "cutover", "move applications to the target, wave by wave", cutover.run, writes=True)
+    moving = _add(top, "cutover", "move applications to the target, wave by wave", cutover.run, writes=True)
     cutover.add_arguments(moving, _add_common_of_a_flow)
-    taking = _add(steps, "take-over", "go on where MirrorMaker 2 stopped with a flow", migration.take_over, writes=True)
+    taking = _add(top, "take-over", "go on where MirrorMaker 2 stopped with a flow", migration.take_over, writes=True)
     migration.add_take_over_arguments(taking)
-    handing = _add(steps, "hand-back", "let MirrorMaker 2 go on where the mirror stopped with a flow", migration.hand_back, writes=True)
+    handing = _add(top, "hand-back", "let MirrorMaker 2 go on where the mirror stopped with a flow", migration.hand_back, writes=True)
     migration.add_arguments(handing)
-    pools.add_arguments(_add(steps, "pools", "print the pools for `airflow pools import`", pools.run, each_flow=False))
-    serving = _add(steps, "spark", "serve: run a Spark that stays, in the foreground; writes nothing", spark.run, each_flow=False)
+    pools.add_arguments(_add(top, "pools", "print the pools for `airflow pools import`", pools.run, each_flow=False))
+    serving = _add(top, "spark", "serve: run a Spark that stays, in the foreground; writes nothing", spark.run, each_flow=False)
     spark.add_arguments(serving)
+    top.add_argument_group("commands", listed({name: command.summary for name, command in top.commands.items()}))
     return top
 
 
-def _add(steps: Any, name: str, summary: str, run: Callable[..., Any], *, each_flow: bool = True, writes: bool = False) -> Parser:
-    description = f"{summary[0].upper()}{summary[1:]}."
-    step: Parser = steps.add_parser(name, help=summary, description=description, epilog=examples(name), formatter_class=HelpFormatter)
+def _add(top: Parser, name: str, summary: str, run: Callable[..., Any], *, each_flow: bool = True, writes: bool = False) -> Parser:
+    shown = argparse.RawDescriptionHelpFormatter
+    step = top.add_command(name, summary, epilog=examples(name), formatter_class=shown)
     step.set_defaults(run=run, each_flow=each_flow, looks=not writes)
     if each_flow:
         _add_common_of_a_flow(step, writes)

@@ -1,6 +1,5 @@
 """`--help`: every command in one group, and examples that work."""
 
-import argparse
 import shlex
 from collections import Counter
 
@@ -11,8 +10,7 @@ from kafka_mirror.cli.parser import parser
 
 
 def commands():
-    (steps,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
-    return steps.choices
+    return parser().commands
 
 
 def test_every_command_is_in_one_group_and_has_one_or_two_examples():

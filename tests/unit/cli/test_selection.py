@@ -63,7 +63,7 @@ def test_names_are_read_from_the_option_that_the_command_has(given, names):
 
 
 def test_every_command_that_takes_names_without_a_flow_is_held_to_them():
-    (steps,) = (action for action in parser.parser()._actions if isinstance(action, argparse._SubParsersAction))
-    options = {name: {option for action in step._actions for option in action.option_strings} for name, step in steps.choices.items()}
+    commands = parser.parser().commands
+    options = {name: {option for each in command.arguments for option in each.option_strings} for name, command in commands.items()}
     asking = {name for name, found in options.items() if found & {"--topic", "--topics", "--group"}}
     assert asking - {"decide", "take-over", "hand-back"} == set(CALLS), "these three need --flow"

@@ -1,26 +1,24 @@
 """Every command with its arguments and texts, the exit codes, and the configuration as JSON."""
 
-import argparse
 import json
 from pathlib import Path
 
 import pytest
 
 from kafka_mirror.__main__ import EXIT_CODES, INTERRUPTED, main
+from kafka_mirror.cli.options import Parser
 from kafka_mirror.cli.parser import parser
 from tests.unit.surface.snapshots import expect
 
 EXAMPLE = Path(__file__).parents[3] / "include" / "mm2.properties"
 
 
-def described(name: str, command: argparse.ArgumentParser) -> list[str]:
+def described(name: str, command: Parser) -> list[str]:
     """What `--help` says, argument by argument: how it lays that out depends on the version of Python."""
     lines = [f"## {name}", command.description or ""]
     if needs := command.get_default("needs"):
         lines.append(f"needs {', '.join(option for _, option in needs)}")
-    for action in command._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            continue
+    for action in command.arguments:
         names = ", ".join(action.option_strings) or action.dest
         takes = {"metavar": action.metavar, "nargs": action.nargs, "choices": action.choices and list(action.choices)}
         takes |= {"default": action.default, "required": action.required}
@@ -29,14 +27,13 @@ def described(name: str, command: argparse.ArgumentParser) -> list[str]:
     return [*lines, ""]
 
 
-def commands_of(parent: argparse.ArgumentParser, before: str = "") -> list[str]:
+def commands_of(parent: Parser, before: str = "") -> list[str]:
     """The commands of a parser in short, then each with its arguments; its own commands follow it."""
     lines = []
-    for action in parent._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            lines += [*(f"{before}{summary.dest}: {summary.help}" for summary in action._choices_actions), ""]
-            for name, command in action.choices.items():
-                lines += [*described(before + name, command), *commands_of(command, f"{before}{name} ")]
+    if parent.commands:
+        lines += [*(f"{before}{name}: {command.summary}" for name, command in parent.commands.items()), ""]
+    for name, command in parent.commands.items():
+        lines += [*described(before + name, command), *commands_of(command, f"{before}{name} ")]
     return lines
 
 
