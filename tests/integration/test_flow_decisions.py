@@ -27,7 +27,8 @@ from kafka_mirror.errors import (
     OtherCluster,
 )
 from kafka_mirror.formats.control import PAUSE, Decision, encode, encode_key
-from kafka_mirror.kafka.writer import Outgoing, RecordWriter
+from kafka_mirror.kafka.produce_request import Outgoing
+from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.plan.run import plan
 from kafka_mirror.sync.flow_clusters import clusters, control_of

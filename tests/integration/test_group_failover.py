@@ -12,7 +12,8 @@ from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import ensure_internal_topic
 from kafka_mirror.kafka.mm2_topics import read_topic
-from kafka_mirror.kafka.writer import Outgoing, RecordWriter
+from kafka_mirror.kafka.produce_request import Outgoing
+from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.sync.groups.checkpoints import emit
 from kafka_mirror.sync.groups.context import group_context
 from kafka_mirror.sync.groups.find import selected_groups

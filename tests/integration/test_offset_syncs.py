@@ -14,7 +14,8 @@ from kafka_mirror.errors import KafkaFailure
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.kafka.mm2_topics import newest_offset_syncs, read_topic
-from kafka_mirror.kafka.writer import Outgoing, RecordWriter
+from kafka_mirror.kafka.produce_request import Outgoing
+from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.plan.model import Plan
 from kafka_mirror.plan.run import plan

@@ -156,15 +156,16 @@ class RecordBatch(NamedTuple):
             return f"a batch has the attributes {self.attributes:#06x}, which nobody knows"
         return None
 
-    def by_producer(self, producer_id: int, epoch: int, sequence: int) -> tuple[bytes, memoryview]:
-        """The batch as a transactional producer sends it: a header of its own under a new checksum, and the records as they are.
+    def by_producer(self, producer_id: int, epoch: int, sequence: int, transactional: bool = True) -> tuple[bytes, memoryview]:
+        """The batch as an idempotent producer sends it: a header of its own under a new checksum, and the records as they are.
 
         Raises ValueError for a batch with an obstacle: it would be another batch on the target than it says it is.
         """
         if obstacle := self.obstacle():
             raise ValueError(obstacle)
         times = (self.last_offset_delta, self.base_timestamp, self.max_timestamp)
-        covered = _COVERED.pack(self.attributes | _TRANSACTIONAL, *times, producer_id, epoch, sequence, self.record_count)
+        attributes = self.attributes | _TRANSACTIONAL if transactional else self.attributes & ~_TRANSACTIONAL
+        covered = _COVERED.pack(attributes, *times, producer_id, epoch, sequence, self.record_count)
         records = self.data[_HEADER.size :]
         return _UNCOVERED.pack(0, self.length, -1, MAGIC, _checksum(records, _checksum(covered))) + covered, records
 

@@ -15,7 +15,6 @@ nothing.
 import operator
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, UnexpectedOffset
@@ -23,12 +22,11 @@ from kafka_mirror.formats.record_batch import RecordBatch
 from kafka_mirror.kafka.broker_connection import OF_TARGET
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.connection_errors import COORDINATOR_MOVES, TOPIC_DENIED, name_of, raise_for
-from kafka_mirror.kafka.offset_questions import LEADER_MOVES
+from kafka_mirror.kafka.connection_errors import COORDINATOR_MOVES, TOPIC_DENIED, name_of
 from kafka_mirror.kafka.polling import until
-from kafka_mirror.kafka.produce_request import KEY, Acknowledgement, Produced, ProduceRequests, keyed_batches, produced
-from kafka_mirror.kafka.transactions import CONCURRENT, PRODUCE, SHORT_MS, Transactions
-from kafka_mirror.kafka.writer import Outgoing
+from kafka_mirror.kafka.produce_request import Outgoing, batches_of
+from kafka_mirror.kafka.transactions import PRODUCE, SHORT_MS, Transactions
+from kafka_mirror.kafka.writer import acknowledged
 from kafka_mirror.offsets.partition import TopicPartition
 
 _MARKER_POLL_SECONDS = 0.01
@@ -108,7 +106,7 @@ class ConditionalWriter:
         What fails before the commit is tried again while there is time. Raises UnexpectedOffset or Fenced, then nothing was written;
         CommitInDoubt, then it may have been; and what the brokers say.
         """
-        batches = list(keyed_batches([(record.key, record.value) for record in records], _BATCH_BYTES))
+        batches = batches_of(records, _BATCH_BYTES)
         deadline = time.monotonic() + self._seconds
         while True:
             try:
@@ -140,42 +138,14 @@ class ConditionalWriter:
         transactions.add({log: log.topic})
         sequence = 0
         for batch in batches:
-            answer = self._acknowledged(transactions, batch, log, sequence, step)
+            sent = batch.by_producer(*transactions.producer, sequence)
+            answer = acknowledged(transactions.pool, step, log, sent, PRODUCE[transactions.version], self._id)
             if answer.error_code == TOPIC_DENIED:
                 raise AuthorizationRefused(self._alias, "WRITE", f"topic {log.topic}", topic=log.topic)
             if answer.error_code:
                 raise transactions.translate(answer.error_code, step)
             sequence += batch.record_count
             yield answer.base_offset, batch.record_count
-
-    def _acknowledged(
-        self, transactions: Transactions, batch: RecordBatch, log: TopicPartition, sequence: int, step: str
-    ) -> Acknowledgement:
-        """What the leader says of a batch. It is asked again while another broker becomes leader, and while the markers of the last
-        transaction are being written: it took nothing then."""
-
-        def question(pool: BrokerPool) -> Acknowledgement:
-            """Raises kafka-python's error for a code that passes."""
-            answer = self._produce(transactions, pool.leaders([log])[log].node, batch, log, sequence)
-            if answer.error_code == CONCURRENT or answer.error_code in LEADER_MOVES:
-                raise_for(answer.error_code)
-            return answer
-
-        return transactions.pool.ask(step, question)
-
-    def _produce(self, transactions: Transactions, node: int, batch: RecordBatch, log: TopicPartition, sequence: int) -> Acknowledgement:
-        connection = transactions.pool.to(node)
-        version = connection.version(KEY, PRODUCE[transactions.version])
-        parts = ProduceRequests(self._id, SHORT_MS).parts(
-            {log.topic: [(log.partition, *batch.by_producer(*transactions.producer, sequence))]}
-        )
-        answers: list[Produced] = []
-        connection.queue_parts(KEY, version, parts, partial(produced, version=version), answers.append)
-        connection.flush()
-        while not answers:
-            connection.receive()
-        [answer] = answers[0].batches
-        return answer
 
     def _commit(self, transactions: Transactions, log: TopicPartition) -> None:
         try:

@@ -17,8 +17,9 @@ from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.formats.record import headers_or_none
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import without_leader
+from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.kafka.writer import Outgoing, RecordWriter
+from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.translation.group_rules import Candidate, SeenLog, SeenLogs, StoredCheckpoint, key_of
 from kafka_mirror.translation.offset_sync_store import SyncPair

@@ -6,24 +6,24 @@ is read by those schemas.
 """
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
-from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from kafka_mirror.formats.record_batch import MAGIC, RecordBatch, batches_in
-from kafka_mirror.formats.varint import read_length, varint
+from kafka_mirror.formats.batch_rewrite import BatchBuilder
+from kafka_mirror.formats.record_batch import CODECS, RecordBatch, sealed
+from kafka_mirror.formats.varint import read_length, signed_varint, varint
 
 KEY: int = ProduceRequest.API_KEY
+ALL_REPLICAS = -1
+"""Who acknowledges a batch."""
 Batch = tuple[int, bytes, memoryview]
 """A partition's number, and the batch for it: its header and its records."""
 Part = bytes | bytearray | memoryview
 
-_UNCOMPRESSED = 0
-_NO_PRODUCER = -1
-_ALL_REPLICAS = -1
 _NO_TAGS = b"\0"
 _NAMES = 4096
 """How many topics' names are remembered. A broker chooses what it answers."""
@@ -33,18 +33,35 @@ _ACKNOWLEDGED = struct.Struct(">ihqqqBBB")
 """Partition, error code, base offset, append time, log start; no record errors, no message and no tags, if all is well."""
 
 
-def keyed_batches(entries: Sequence[tuple[bytes, bytes]], max_bytes: int) -> Iterator[RecordBatch]:
-    """Keyed records of now, in their order, in batches of at most `max_bytes`; a larger record has one to itself."""
-    rest = list(entries)
-    while rest:
-        builder = DefaultRecordBatchBuilder(MAGIC, _UNCOMPRESSED, False, _NO_PRODUCER, _NO_PRODUCER, _NO_PRODUCER, max_bytes)
-        taken = 0
-        for key, value in rest:
-            if builder.append(taken, None, key, value, []) is None:
-                break
-            taken += 1
-        del rest[:taken]
-        yield from batches_in(builder.build())
+class Outgoing(NamedTuple):
+    """A record to write. `timestamp` in Unix milliseconds; 0: now."""
+
+    topic: str
+    key: bytes
+    value: bytes
+    timestamp: int = 0
+    partition: int = 0
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+def batches_of(records: Iterable[Outgoing], max_bytes: int, codec: str = CODECS[0]) -> list[RecordBatch]:
+    """Records of one partition, in their order, in batches of at most `max_bytes`; a larger record has one to itself."""
+    now = int(time.time() * 1000)
+    builder = BatchBuilder(max_bytes, max_bytes)
+    encoded = [(place, record.timestamp or now, b"\0", _content(record)) for place, record in enumerate(records)]
+    return [sealed(outgoing.batch) for outgoing in (*builder.add(encoded, codec, -1), *builder.finish())]
+
+
+def keyed_batches(entries: Iterable[tuple[bytes, bytes]], max_bytes: int) -> list[RecordBatch]:
+    """Keys and values as batches of records of now, likewise."""
+    return batches_of((Outgoing("", key, value) for key, value in entries), max_bytes)
+
+
+def _content(record: Outgoing) -> bytes:
+    """What stands of a record behind its place in the batch."""
+    parts = [record.key, record.value, *(part for name, value in record.headers for part in (name.encode(), value))]
+    sized = [signed_varint(len(part)) + part for part in parts]
+    return b"".join((*sized[:2], signed_varint(len(record.headers)), *sized[2:]))
 
 
 class Acknowledgement(NamedTuple):
@@ -70,7 +87,7 @@ class ProduceRequests:
     """The requests of one transactional id."""
 
     def __init__(self, transactional_id: str, timeout_ms: int) -> None:
-        self._start = _string(transactional_id) + _ACKS.pack(_ALL_REPLICAS, timeout_ms)
+        self._start = _string(transactional_id) + _ACKS.pack(ALL_REPLICAS, timeout_ms)
 
     def parts(self, topics: Mapping[str, Sequence[Batch]]) -> list[Part]:
         """A request's body as the pieces that make it up; the records among them are those that were given."""
@@ -101,7 +118,7 @@ def produced(body: memoryview, version: int) -> Produced:
     except _SomethingElse:
         try:
             answer = ProduceResponse.decode(body, version=version)
-            return Produced(answer.throttle_time_ms, list(_acknowledgements(answer)))
+            return Produced(answer.throttle_time_ms, acknowledgements(answer))
         except Exception as failure:
             raise ValueError(f"an acknowledgement cannot be read: {failure}") from failure
 
@@ -130,11 +147,14 @@ def _all_well(body: memoryview) -> Produced:
     return Produced(_INT32.unpack_from(body, at)[0], batches)
 
 
-def _acknowledgements(answered: Any) -> Iterator[Acknowledgement]:
+def acknowledgements(answered: Any) -> list[Acknowledgement]:
+    """What an answer that kafka-python's schema read says of each batch."""
+    found: list[Acknowledgement] = []
     for topic in answered.responses:
         for answer in topic.partition_responses:
             records = tuple((named.batch_index, named.batch_index_error_message or "") for named in answer.record_errors or ())
-            yield Acknowledgement(topic.name, answer.index, answer.error_code, answer.base_offset, answer.error_message, records)
+            found.append(Acknowledgement(topic.name, answer.index, answer.error_code, answer.base_offset, answer.error_message, records))
+    return found
 
 
 @lru_cache(_NAMES)

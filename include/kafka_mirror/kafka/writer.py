@@ -1,123 +1,145 @@
-"""Writing a few records outside any transaction (decisions, checkpoints, heartbeats …): acknowledged by all replicas, or an error."""
+"""Writing records outside any transaction (decisions, checkpoints, heartbeats …): each once, acknowledged by all replicas, or an error.
 
-import time
+Every batch has the writer's producer id and a sequence number, and is sent as it is until a leader has said what became of it (KIP-98):
+
+    batch 0 ──► leader ── no answer ──► batch 0 ──► written now, or it was there already
+                                                    batch 1 follows
+
+So what is sent again after a broken connection, or to the next leader, stands in the log once.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+import kafka.errors as errors
+from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
-from kafka_mirror.errors import DeadlineExceeded, MirrorError
-from kafka_mirror.kafka.client_errors import ClientErrors, settings_with, to_mirror_error
+from kafka_mirror.errors import KafkaFailure, MirrorError
+from kafka_mirror.formats.compression import has_packer
+from kafka_mirror.formats.record_batch import CODECS, RecordBatch, following
+from kafka_mirror.kafka.broker_pool import BrokerPool
+from kafka_mirror.kafka.connection_errors import is_retriable, name_of, raise_for
+from kafka_mirror.kafka.produce_request import ALL_REPLICAS, KEY, Acknowledgement, Outgoing, acknowledgements, batches_of
+from kafka_mirror.offsets.partition import TopicPartition
 
-_FLUSH_SECONDS = 0.2
+_BATCH_BYTES = 512 * 1024
+_INIT_PRODUCER_ID, _PRODUCE = 5, 11
+"""The newest versions that a writer speaks."""
+_OLDEST_PRODUCE = 3
+"""That of Kafka 0.11: the first with batches as they are today."""
+_NOBODY = {"transactional_id": None, "transaction_timeout_ms": 1000, "producer_id": -1, "producer_epoch": -1}
+_THERE_ALREADY = errors.DuplicateSequenceNumberError.errno
+_LOST_TRACK = {errors.OutOfOrderSequenceNumberError.errno, errors.UnknownProducerIdError.errno}
 
 
-class Outgoing(NamedTuple):
-    """A record to write. `timestamp` in Unix milliseconds; 0, as the client has it: now."""
+def acknowledged(
+    pool: BrokerPool, step: str, tp: TopicPartition, batch: tuple[bytes, memoryview], newest: int, transactional_id: str | None = None
+) -> Acknowledgement:
+    """What the leader says of a batch, which is its header and its records. The same is sent again while Kafka calls that an error that
+    passes, as while another broker becomes leader. `newest`: the newest version of a produce request to speak."""
 
-    topic: str
-    key: bytes
-    value: bytes
-    timestamp: int = 0
-    partition: int = 0
-    headers: tuple[tuple[str, bytes], ...] = ()
+    def question(pool: BrokerPool) -> Acknowledgement:
+        """Raises kafka-python's error for a code that passes."""
+        try:
+            connection = pool.to(pool.leaders([tp])[tp].node)
+        except errors.TopicAuthorizationFailedError as refused:
+            return Acknowledgement(*tp, refused.errno, -1)
+        kind = ProduceRequest.TopicProduceData
+        topic = kind(name=tp.topic, partition_data=[kind.PartitionProduceData(index=tp.partition, records=b"".join(batch))])
+        request = ProduceRequest(
+            version=connection.version(KEY, newest, _OLDEST_PRODUCE),
+            transactional_id=transactional_id,
+            acks=ALL_REPLICAS,
+            timeout_ms=int(pool.seconds * 1000),
+            topic_data=[topic],
+        )
+        answer: Acknowledgement = connection.ask(request, _only)
+        if is_retriable(answer.error_code):
+            raise_for(answer.error_code)
+        return answer
+
+    return pool.ask(step, question)
 
 
-class DeliveryReports:
-    """Takes the delivery reports of records: why some were not written, with their topics."""
+@dataclass
+class _Producer:
+    """By whom batches are sent, and the sequence number of each partition's next one."""
 
-    def __init__(self) -> None:
-        self.failures: list[tuple[KafkaError, str]] = []
-
-    def __call__(self, error: KafkaError | None, message: Message) -> None:
-        """Takes the report of one record, as the client gives it."""
-        if error is not None:
-            self.failures.append((error, message.topic() or ""))
+    id: int
+    epoch: int
+    sequences: dict[TopicPartition, int] = field(default_factory=lambda: defaultdict(int))
 
 
 class RecordWriter:
-    """Writes records to one cluster, in their order within each partition. Its connections are kept from one `write` to the next."""
+    """Writes records to one cluster, in their order within each partition."""
 
     def __init__(self, alias: str, settings: Mapping[str, Any], seconds: float) -> None:
-        """`settings` are those of a producer, whose tuning does no harm; `seconds`: how long `write` may take."""
+        """`settings` are those of a producer; `seconds`: how long a batch may take."""
         self._alias = alias
-        self._settings = {
-            "client.id": "mirror",
-            **{name: value for name, value in settings.items() if name not in ("transactional.id", "transaction.timeout.ms")},
-            "enable.idempotence": True,
-            "acks": "all",
-            "allow.auto.create.topics": False,
-        }
+        self._settings = settings
         self._seconds = seconds
-        self._reusable: tuple[Producer, ClientErrors] | None = None
+        self._pool: BrokerPool | None = None
+        self._producer: _Producer | None = None
+        """Of the last write; None after one that failed: nobody knows which sequence numbers that used."""
 
     def write(self, records: Iterable[Outgoing], what: str) -> None:
         """Writes all of them and waits until all replicas have them; `what` names them in errors, such as "the decision".
 
         Raises DeadlineExceeded, KafkaFailure, AuthorizationRefused …: some of the records may be written then.
         """
-        reports = DeliveryReports()
-        producer, complaints = self._reusable or self._connected()
-        self._reusable = None
-        topics: set[str] = set()
-        deadline = time.monotonic() + self._seconds
+        by_partition: dict[TopicPartition, list[Outgoing]] = {}
+        for record in records:
+            by_partition.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
+        if not by_partition:
+            return
+        codec = str(self._settings.get("compression.type"))
+        pool = self._pool = self._pool or BrokerPool(self._alias, self._settings, self._seconds)
+        producer, self._producer = self._producer, None
         try:
-            for record in records:
-                topics.add(record.topic)
-                self._produce(producer, record, reports, complaints, deadline, what)
-            while producer.flush(_FLUSH_SECONDS):
-                self._check_progress(complaints, deadline, what, topics)
+            for tp, of_one in by_partition.items():
+                step = f"writing {what} to {tp.topic}"
+                producer = producer or _new_producer(pool, step, tp.topic)
+                for batch in batches_of(of_one, _BATCH_BYTES, codec if has_packer(codec) else CODECS[0]):
+                    _write(pool, step, producer, tp, batch)
+        except MirrorError as failure:
+            if failure.retriable:
+                failure.add_next(before=f"{what[:1].upper()}{what[1:]} may be written or not, and writing it once more is harmless.")
+            raise
         finally:
-            producer.purge()
-        if reports.failures:
-            error, topic = reports.failures[0]
-            raise self._translated(KafkaException(error), topic, complaints, what)
-        if not complaints.detail():  # what was complained of once would explain a later failure wrongly
-            self._reusable = producer, complaints
+            pool.release()
+        self._producer = producer
 
-    def _connected(self) -> tuple[Producer, ClientErrors]:
-        complaints = ClientErrors(self._alias, self._settings)
-        return Producer(settings_with(self._settings, complaints)), complaints
 
-    def _produce(
-        self, producer: Producer, record: Outgoing, reports: DeliveryReports, complaints: ClientErrors, deadline: float, what: str
-    ) -> None:
-        while True:
-            try:
-                producer.produce(
-                    record.topic,
-                    record.value,
-                    record.key,
-                    record.partition,
-                    reports,
-                    timestamp=record.timestamp,
-                    headers=list(record.headers),
-                )
-            except BufferError:
-                producer.poll(_FLUSH_SECONDS)
-                self._check_progress(complaints, deadline, what, {record.topic})
-            except KafkaException as failure:  # the client knows already that it may not, or that the topic is gone
-                raise self._translated(failure, record.topic, complaints, what) from None
-            else:
-                producer.poll(0)
-                return
+def _only(answered: Any) -> Acknowledgement:
+    [answer] = acknowledgements(answered)
+    return answer
 
-    def _check_progress(self, complaints: ClientErrors, deadline: float, what: str, topics: Iterable[str]) -> None:
-        complaints.raise_refusal()
-        if time.monotonic() > deadline:
-            raise DeadlineExceeded(
-                f"Cluster '{self._alias}': {', '.join(sorted(topics))} did not acknowledge {what} within {self._seconds:g} s; "
-                "it may be written or not.",
-                topic=min(topics, default=None),
-                next="Look at the brokers; writing it once more is harmless.",
-            )
 
-    def _translated(self, failure: KafkaException, topic: str, complaints: ClientErrors, what: str) -> MirrorError:
-        return to_mirror_error(
-            failure,
-            complaints,
-            step=f"writing {what}",
-            seconds=self._seconds,
-            topic=topic,
-            operation="WRITE",
-        )
+def _new_producer(pool: BrokerPool, step: str, topic: str) -> _Producer:
+    def question(pool: BrokerPool) -> _Producer:
+        """Raises kafka-python's error for a code that passes."""
+        connection = pool.some()
+        version = connection.version(InitProducerIdRequest.API_KEY, _INIT_PRODUCER_ID)
+        answer = connection.ask(InitProducerIdRequest(version=version, **_NOBODY))
+        if is_retriable(answer.error_code):
+            raise_for(answer.error_code)
+        if answer.error_code:
+            what = f"topic {topic} (before Kafka 3.0 also IDEMPOTENT_WRITE on the cluster)"
+            raise pool.refused(answer.error_code, step, topic=topic, operation="WRITE", what=what)
+        return _Producer(answer.producer_id, answer.producer_epoch)
+
+    return pool.ask(step, question)
+
+
+def _write(pool: BrokerPool, step: str, producer: _Producer, tp: TopicPartition, batch: RecordBatch) -> None:
+    sequence = producer.sequences[tp]
+    answer = acknowledged(pool, step, tp, batch.by_producer(producer.id, producer.epoch, sequence, transactional=False), _PRODUCE)
+    if answer.error_code in _LOST_TRACK:
+        name = name_of(answer.error_code)
+        said = f"Cluster '{pool.alias}': {step} failed: {name}. The leader of {tp} no longer knows what was written before."
+        raise KafkaFailure(said, reason=name, topic=tp.topic, partition=tp.partition)
+    if answer.error_code not in (0, _THERE_ALREADY):
+        raise pool.refused(answer.error_code, step, topic=tp.topic, operation="WRITE", what=f"topic {tp.topic}")
+    producer.sequences[tp] = following(sequence, batch.record_count)

@@ -35,7 +35,8 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import create_topic
 from kafka_mirror.kafka.model import NewTopic, Topic
 from kafka_mirror.kafka.polling import until
-from kafka_mirror.kafka.writer import Outgoing, RecordWriter
+from kafka_mirror.kafka.produce_request import Outgoing
+from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.migration.connect import MirrorMaker, require_stopped, stored_offsets
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.plan.checks import check_clusters

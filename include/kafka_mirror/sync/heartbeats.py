@@ -15,7 +15,8 @@ from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.mm2 import Heartbeat
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import ensure_internal_topic
-from kafka_mirror.kafka.writer import Outgoing, RecordWriter
+from kafka_mirror.kafka.produce_request import Outgoing
+from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.sync.flow_clusters import check_answering_clusters
 from kafka_mirror.sync.step import StepResult
 

@@ -14,7 +14,8 @@ from kafka_mirror.formats.ledger import LedgerRecord
 from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.kafka.create_topics import BY_THE_HOUR, ensure_internal_topic
 from kafka_mirror.kafka.mm2_topics import newest_offset_syncs
-from kafka_mirror.kafka.writer import Outgoing, RecordWriter
+from kafka_mirror.kafka.produce_request import Outgoing
+from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.translation.offset_sync_pairs import pairs_to_write
 from kafka_mirror.translation.offset_sync_store import SyncPair

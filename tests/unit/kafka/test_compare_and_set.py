@@ -7,9 +7,8 @@ from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, Unexpe
 from kafka_mirror.formats.batch_records import opened, records_of
 from kafka_mirror.formats.record_batch import batches_in
 from kafka_mirror.kafka.compare_and_set import CommitInDoubt, ConditionalWriter, not_readable
-from kafka_mirror.kafka.produce_request import keyed_batches
+from kafka_mirror.kafka.produce_request import Outgoing, keyed_batches
 from kafka_mirror.kafka.transactions import Fenced, fence
-from kafka_mirror.kafka.writer import Outgoing
 from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import INVALID_PRODUCER_EPOCH, KAFKA_2_8, PRODUCER_FENCED

@@ -227,7 +227,7 @@ class WireBroker:
         if not code:
             self._end(owner, committed=False)
             owner.epoch += self.transaction_version < 2
-            owner.sequences = {}
+            owner.sequences, owner.last = {}, {}
         return InitProducerIdResponse(throttle_time_ms=0, error_code=code, producer_id=self.PRODUCER_ID, producer_epoch=owner.epoch)
 
     def _add_partitions(self, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
@@ -276,8 +276,7 @@ class WireBroker:
             partitions = []
             for data in topic.partition_data:
                 tp = TopicPartition(topic.name, data.index)
-                code = self._refused(request, tp) or self._judged(owner, tp, bytes(data.records))
-                base = -1 if code else self.logs[tp].append(bytes(data.records))
+                code, base = self._taken(owner, request, tp, bytes(data.records))
                 partitions.append(
                     ProduceResponse.TopicProduceResponse.PartitionProduceResponse(
                         index=data.index,
@@ -292,24 +291,36 @@ class WireBroker:
             topics.append(ProduceResponse.TopicProduceResponse(name=topic.name, partition_responses=partitions))
         return ProduceResponse(responses=topics, throttle_time_ms=self.throttle_ms)
 
+    def _taken(self, owner: Owner, request: ProduceRequest, tp: TopicPartition, data: bytes) -> tuple[int, int]:
+        """The error code, and where the batch stands; the one that it took last it does not take twice."""
+        if code := self._refused(request, tp):
+            return code, -1
+        sequence = DefaultRecordBatch(data).base_sequence
+        if request.transactional_id is None and owner.last.get(tp, (-1, -1))[0] == sequence:
+            return 0, owner.last[tp][1]
+        if code := self._judged(owner, tp, data, request.transactional_id is not None):
+            return code, -1
+        owner.last[tp] = sequence, self.logs[tp].append(data)
+        return 0, owner.last[tp][1]
+
     def _record_errors(self) -> list[object]:
         kind = ProduceResponse.TopicProduceResponse.PartitionProduceResponse.BatchIndexAndErrorMessage
         return [kind(batch_index=place, batch_index_error_message=f"record {place}") for place in self.named]
 
-    def _judged(self, owner: Owner, tp: TopicPartition, data: bytes) -> int:
+    def _judged(self, owner: Owner, tp: TopicPartition, data: bytes, in_transaction: bool) -> int:
         batch = DefaultRecordBatch(data)
         if tp not in self.logs:
             return UNKNOWN_TOPIC_OR_PARTITION
         whole = batch.size_in_bytes == len(data) and batch.validate_crc() and batch.records_count == batch.last_offset_delta + 1
-        if not whole or not batch.is_transactional or batch.base_offset or batch.producer_id != self.PRODUCER_ID:
+        if not whole or batch.is_transactional != in_transaction or batch.base_offset or batch.producer_id != self.PRODUCER_ID:
             return INVALID_RECORD
         if batch.producer_epoch != owner.epoch:
             return INVALID_PRODUCER_EPOCH
         if batch.base_sequence != owner.sequences.get(tp, 0):
             return OUT_OF_ORDER_SEQUENCE_NUMBER
-        if self.transaction_version >= 2:
+        if in_transaction and self.transaction_version >= 2:
             owner.begun.add(tp)
-        elif tp not in owner.begun:
+        elif in_transaction and tp not in owner.begun:
             return INVALID_TXN_STATE
         owner.sequences[tp] = batch.base_sequence + batch.records_count
         return 0

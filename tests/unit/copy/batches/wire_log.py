@@ -56,11 +56,13 @@ class Log:
 
 @dataclass
 class Owner:
-    """Who may write under a transactional id, and which partitions its open transaction has."""
+    """Who may write under a transactional id (or none), and which partitions its open transaction has."""
 
     epoch: int = -1
     begun: set[TopicPartition] = field(default_factory=set)
     sequences: dict[TopicPartition, int] = field(default_factory=dict)
+    last: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    """The first sequence number and the offset of the batch that came last."""
 
 
 def last_offset(data: bytes) -> int:
