@@ -172,12 +172,7 @@ class Flow(FlowName):
                 # What cannot be read is reported as such, and not as missing.
                 resolved[name] = setting._replace(unresolved=True)
                 problems += error.problems
-        client = replace(self.as_client(side, role), files=True)
-        try:
-            client = self.as_client(side, role, files=True)
-        except ConfigurationError as error:
-            problems += error.problems
-        mapped = client_settings(resolved, client, self._connection(resolved, problems))
+        mapped = client_settings(resolved, self.as_client(side, role, files=True), self._connection(resolved, problems))
         problems += [self._with_quoting(problem, side, role) for problem in mapped.problems]
         if problems:
             raise self.unusable(problems)
@@ -211,8 +206,7 @@ class Flow(FlowName):
 
     def as_client(self, side: Side, role: Role, files: bool = False) -> Client:
         """How the mapping of settings knows a client of this flow."""
-        timeout = self.value("mirror.transaction.timeout.ms") if files else 60_000
-        return Client(self.name, self.source if side == "source" else self.target, side, role, timeout, files)
+        return Client(self.name, self.source if side == "source" else self.target, side, role, files)
 
     def java_settings(self, side: Side, role: Role) -> Mapping[str, Setting]:
         """The settings of a client by their Java names, unresolved, as MM2 would give them to it."""

@@ -49,17 +49,17 @@ def test_config_tells_every_value_and_where_it_is_from(run):
     all_three = ["source", "checkpoint", "heartbeat"]
     assert result["properties"]["admin.timeout.ms"] == {"value": 60_000, "from": "default", "read_by": all_three}
     assert result["properties"]["offset-syncs.topic.location"]["read_by"] == ["source", "checkpoint"]
-    assert result["clients"]["target producer"]["acks"] == {"value": "all", "from": "default"}
+    assert result["clients"]["target producer"]["compression.type"] == {"value": "lz4", "from": "default"}
     assert result["clients"]["source admin"]["bootstrap.servers"] == {"value": "127.0.0.1:9001", "from": "east.bootstrap.servers"}
 
 
 def test_config_tells_the_same_to_people(run):
-    code, output, _ = run("config", config=VALID + "east->west.offset.lag.max = 5\nwest.producer.linger.ms = 7\n")
+    code, output, _ = run("config", config=VALID + "east->west.offset.lag.max = 5\nwest.producer.compression.type = zstd\n")
     rows = [line.split() for line in output.splitlines()]
     assert code == 0
     assert ["offset.lag.max", "source", "east->west.offset.lag.max", "5"] in rows
     assert ["groups", "checkpoint", "default", ".*"] in rows
-    assert ["linger.ms", "west.producer.linger.ms", "7"] in rows
+    assert ["compression.type", "west.producer.compression.type", "zstd"] in rows
     assert any(row[:1] == ["file:"] and row[1].endswith("/mm2.properties") for row in rows)
 
 

@@ -64,7 +64,7 @@ def test_client_settings_are_shown_with_the_key_they_come_from_and_secrets_hidde
     assert shown["bootstrap.servers"] == EffectiveValue("127.0.0.1:9001", "east.bootstrap.servers")
     assert shown["fetch.max.bytes"] == EffectiveValue(1_000_000, "east.consumer.fetch.max.bytes")
     assert shown["security.protocol"] == EffectiveValue("sasl_plaintext", "east.security.protocol")
-    assert shown["check.crcs"] == EffectiveValue(True, "default")
+    assert shown["isolation.level"] == EffectiveValue("read_committed", "default")
     assert shown["sasl.username"] == shown["sasl.password"] == EffectiveValue(HIDDEN, "east.sasl.jaas.config")
     assert set(shown) == set(made.client("source", "consumer"))
 

@@ -54,7 +54,8 @@ _KERBEROS = (PRINCIPAL, KEYTAB)
 _KERBEROS_MODULE = "com.sun.security.auth.module.Krb5LoginModule"
 _METHOD = "sasl.oauthbearer.method"
 _OURS = frozenset(
-    ("group.id", "auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "acks", "enable.idempotence", "isolation.level")
+    "group.id auto.offset.reset enable.auto.commit enable.auto.offset.store isolation.level acks enable.idempotence linger.ms batch.size "
+    "queue.buffering.max.kbytes message.max.bytes max.in.flight.requests.per.connection compression.level".split()
 )
 """What the mirror decides itself, and a connection may have for others."""
 _TUNING = frozenset(known.librdkafka for known in CLIENT_PROPERTIES.values() if known.librdkafka)

@@ -82,12 +82,12 @@ class ClientProperty:
         return "mapped" if self.librdkafka else "refused" if self.refuse else "without effect"
 
 
-def number(least: int, most: int = _INT_MAX, divide: int = 1) -> Callable[[str], int]:
+def number(least: int, most: int = _INT_MAX) -> Callable[[str], int]:
     """A whole number, brought into the range that librdkafka takes (Java's -1 for 'the system's default' is its 0)."""
 
     def convert(text: str) -> int:
         value: int = parse_value("LONG", text)
-        return min(max(value // divide, least), most)
+        return min(max(value, least), most)
 
     return convert
 
@@ -139,15 +139,6 @@ _MAPPED = (
     ClientProperty("check.crcs", CONSUMER, "check.crcs", boolean),
     ClientProperty("isolation.level", CONSUMER, "isolation.level", word("read_committed", "read_uncommitted")),
     ClientProperty("compression.type", PRODUCER, "compression.type", word("none", "gzip", "snappy", "lz4", "zstd")),
-    ClientProperty("compression.gzip.level", PRODUCER, "compression.level", number(-1, 9)),
-    ClientProperty("compression.lz4.level", PRODUCER, "compression.level", number(-1, 12)),
-    ClientProperty("compression.zstd.level", PRODUCER, "compression.level", number(-1, 12)),
-    ClientProperty("linger.ms", PRODUCER, "linger.ms", number(0, 900_000)),
-    ClientProperty("batch.size", PRODUCER, "batch.size", number(1)),
-    ClientProperty("buffer.memory", PRODUCER, "queue.buffering.max.kbytes", number(1, divide=1024)),
-    ClientProperty("max.request.size", PRODUCER, "message.max.bytes", number(1000, 1_000_000_000)),
-    # More than five are not idempotent, for Java's producer as for librdkafka's.
-    ClientProperty("max.in.flight.requests.per.connection", PRODUCER, "max.in.flight.requests.per.connection", number(1, 5)),
 )
 
 _REFUSED = (
@@ -195,6 +186,14 @@ _IGNORED = (
     *_without_effect("delivery.timeout.ms max.block.ms", PRODUCER, _BOUNDED),
     *_without_effect("transaction.timeout.ms", PRODUCER, "the copy's transactions follow mirror.transaction.timeout.ms"),
     *_without_effect("metadata.max.idle.ms", PRODUCER, "a run is short"),
+    *_without_effect(
+        "linger.ms batch.size buffer.memory max.request.size max.in.flight.requests.per.connection",
+        PRODUCER,
+        "how large batches are, and how many are under way, is for the copy to say",
+    ),
+    *_without_effect(
+        "compression.gzip.level compression.lz4.level compression.zstd.level", PRODUCER, "what is packed anew gets its codec's own level"
+    ),
     *_without_effect(
         "partitioner.class partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.ignore.keys",
         PRODUCER,

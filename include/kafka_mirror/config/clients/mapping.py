@@ -56,7 +56,6 @@ class Client:
     alias: str
     side: str
     role: str
-    transaction_timeout_ms: int = 60_000
     files: bool = False
 
 
@@ -73,16 +72,13 @@ def client_settings(settings: Mapping[str, Setting], client: Client, connection:
     if CONNECTION not in settings or connection is not None:
         _bootstrap(mapped, settings.get("bootstrap.servers"), client.alias)
     security_settings(mapped, settings, client.alias)
-    codec = settings["compression.type"].text.strip().lower() if "compression.type" in settings else DEFAULT_CODEC
     for name, setting in settings.items():
         known = CLIENT_PROPERTIES.get(name)
-        # Java has a level for each codec, librdkafka one for the codec in use.
-        other_codec = name.startswith("compression.") and name.endswith(".level") and name != f"compression.{codec}.level"
-        if known and client.role in known.roles and not other_codec:
+        if known and client.role in known.roles:
             _one(mapped, known, setting)
     if connection is not None:
         tune(mapped, connection, client.role)
-    _agree(mapped.settings, client)
+    _agree(mapped.settings)
     _defaults(mapped.settings, client)
     return mapped
 
@@ -122,23 +118,13 @@ def _addresses(text: str) -> str:
     return ",".join(addresses)
 
 
-def _agree(found: dict[str, Any], client: Client) -> None:
+def _agree(found: dict[str, Any]) -> None:
     """Settings that librdkafka wants to agree with each other, where Java's client does not mind or adapts them itself."""
     for least, most in (("reconnect.backoff.ms", "reconnect.backoff.max.ms"), ("retry.backoff.ms", "retry.backoff.max.ms")):
         if most in found:
             found.setdefault(least, min(100, found[most]))
         if least in found:
             found[most] = max(found.get(most, 0), found[least])
-    if "fetch.wait.max.ms" in found:
-        found["socket.timeout.ms"] = max(found.get("socket.timeout.ms", 60_000), found["fetch.wait.max.ms"] + 1_000)
-    if "fetch.max.bytes" in found:
-        # A limit of librdkafka's producers, which its consumers compare all the same.
-        found["message.max.bytes"] = min(found["fetch.max.bytes"], 1_000_000)
-    if client.role == "producer":
-        # No waiting may outlast the transaction that waits.
-        for name, longest in (("socket.timeout.ms", client.transaction_timeout_ms), ("linger.ms", client.transaction_timeout_ms // 4)):
-            if name in found:
-                found[name] = min(found[name], longest)
 
 
 def _defaults(found: dict[str, Any], client: Client) -> None:
@@ -148,12 +134,6 @@ def _defaults(found: dict[str, Any], client: Client) -> None:
         own = f"{client.flow}|mirror|{client.side}-{client.role}"
         found["client.id"] = f"{found['client.id']}|{own}" if "client.id" in found else own
     if client.role == "consumer":
-        # librdkafka's Python client insists on a group, but none is joined and no offset is committed to it.
-        found |= {"group.id": "mirror", "enable.auto.commit": False, "enable.auto.offset.store": False, "allow.auto.create.topics": False}
         found.setdefault("isolation.level", "read_committed")
-        found.setdefault("check.crcs", True)
     if client.role == "producer":
-        found |= {"acks": "all", "enable.idempotence": True}
         found.setdefault("compression.type", DEFAULT_CODEC)
-        # How large a record may be is for the target's topic to say, not for this client.
-        found.setdefault("message.max.bytes", 100_000_000)
