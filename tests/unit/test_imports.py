@@ -18,8 +18,8 @@ MOVES_RECORDS = Path("copy/batches")
 CHANGES_CLUSTERS = {Path("kafka/admin.py")}
 """What opens librdkafka's admin client: for changes alone."""
 ADMIN_CLIENT = "confluent_kafka.admin.AdminClient"
-CONSUMERS = ("confluent_kafka.Consumer", "confluent_kafka.DeserializingConsumer")
-"""Of librdkafka; nobody uses them, for all reading goes over connections of our own."""
+UNUSED_CLIENTS = tuple(f"confluent_kafka.{name}" for name in ("Consumer", "DeserializingConsumer", "Producer", "SerializingProducer"))
+"""Of librdkafka; nobody uses them, for all reading and writing goes over connections of our own."""
 OF_KAFKA_PYTHON = ("kafka.errors", "kafka.net.sasl", "kafka.protocol", "kafka.record")
 """Its schemas, logins, readers of old records, and errors. Its clients are not used: all questions go over connections of our own."""
 REGISTRY = "kafka.protocol.api_header"
@@ -174,7 +174,7 @@ def is_unused(relative: Path, module: str) -> bool:
     """Whether it is an admin client where nothing is changed, a consumer, or a part of kafka-python that nobody uses."""
     is_used = module in ("kafka", "kafka.net") or any(within(module, each) for each in OF_KAFKA_PYTHON)
     of_kafka_python = within(module, "kafka") and (not is_used or within(module, REGISTRY))
-    return of_kafka_python or module in CONSUMERS or (module == ADMIN_CLIENT and relative not in CHANGES_CLUSTERS)
+    return of_kafka_python or module in UNUSED_CLIENTS or (module == ADMIN_CLIENT and relative not in CHANGES_CLUSTERS)
 
 
 def asks_though_pure(relative: Path, module: str) -> bool:
@@ -232,6 +232,7 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
         ("kafka/cluster.py", "confluent_kafka", False),
         ("kafka/cluster.py", "confluent_kafka.admin.AdminClient", True),
         ("kafka/admin.py", "confluent_kafka.admin.AdminClient", False),
+        ("kafka/writer.py", "confluent_kafka.Producer", True),
         ("kafka/acls.py", "kafka.KafkaAdminClient", True),
         ("kafka/groups.py", "kafka.admin.KafkaAdminClient", True),
         ("kafka/groups.py", "kafka.consumer", True),

@@ -1,8 +1,8 @@
 """The way to the brokers: the only place, beside the copy's `batches/`, that imports the Kafka clients.
 
 - What is asked: `cluster` and what it derives from, `asked_cluster`, groups, ACLs, producers. Each is a question to a `broker_pool`.
-- What changes a cluster, and single records that are written: librdkafka (`admin`, `writer`).
-- What goes as batches: `batch_fetch` and `produce_request` over connections of a pool, `transactions` around them.
+- What changes a cluster: librdkafka (`admin`).
+- What goes as batches: `batch_fetch` and `produce_request` over connections of a pool, `transactions` around them; `writer` outside of any.
 - What is read record by record: `reader`. Topics of our own: `ledger` and `control`, read by `log_reader`, written after what was read by
   `compare_and_set`. Both read ranges by `range_reader`.
 

@@ -30,7 +30,6 @@ _CUT_SHORT = ("mechanism handshake failed: Local: ",)
 """In librdkafka's words: the connection broke before the broker answered, so the broker refused nothing. A broker closes the connection of
 a token that ended (KIP-368), also in the middle of the client's next login."""
 _UNREACHABLE = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE}
-_TIMED_OUT = {KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._MSG_TIMED_OUT}
 _REFUSALS = 2
 """So many refusals of our credentials are believed while no broker answers; one alone might be a broker that is just starting."""
 
@@ -96,11 +95,11 @@ def _is_refusal(error: KafkaError) -> bool:
     return not _is_unjudged(error) and (error.code() in _AUTHENTICATION or refuses_us(error.str()))
 
 
-def settings_with(settings: Mapping[str, Any], complaints: ClientErrors, **more: Any) -> dict[str, Any]:
+def settings_with(settings: Mapping[str, Any], complaints: ClientErrors) -> dict[str, Any]:
     """Client settings with our error callback and a logger, so that a client never writes to the terminal by itself. Raises
     TokenUnavailable."""
     keep_secret(settings)
-    own = with_ticket({"error_cb": complaints, "logger": client_log, **settings, **more}, complaints.cluster)
+    own = with_ticket({"error_cb": complaints, "logger": client_log, **settings}, complaints.cluster)
     return with_tokens(own, complaints, complaints.cluster)
 
 
@@ -136,7 +135,7 @@ def to_mirror_error(
         return complaints.refused(error)
     if code in _UNREACHABLE | _AUTHENTICATION:
         return ClusterUnreachable(cluster, complaints.bootstrap, seconds, complaints.detail() or SILENCE)
-    if code in _TIMED_OUT:
+    if code == KafkaError._TIMED_OUT:
         return _timed_out(complaints, step, seconds)
     said = f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str().rstrip('.')}."
     return KafkaFailure(said, reason=error.name(), topic=topic)

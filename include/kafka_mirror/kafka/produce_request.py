@@ -149,12 +149,12 @@ def _all_well(body: memoryview) -> Produced:
 
 def acknowledgements(answered: Any) -> list[Acknowledgement]:
     """What an answer that kafka-python's schema read says of each batch."""
-    found: list[Acknowledgement] = []
+    batches: list[Acknowledgement] = []
     for topic in answered.responses:
         for answer in topic.partition_responses:
             records = tuple((named.batch_index, named.batch_index_error_message or "") for named in answer.record_errors or ())
-            found.append(Acknowledgement(topic.name, answer.index, answer.error_code, answer.base_offset, answer.error_message, records))
-    return found
+            batches.append(Acknowledgement(topic.name, answer.index, answer.error_code, answer.base_offset, answer.error_message, records))
+    return batches
 
 
 @lru_cache(_NAMES)
