@@ -16,7 +16,6 @@ from kafka_mirror.copy.history import advised
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import LaneResult, LaneTask
 from kafka_mirror.errors import MirrorError, unexpected
-from kafka_mirror.kafka.client_log import REPEATS, said_by
 from kafka_mirror.offsets.partition import lane_of, transactional_id
 from kafka_mirror.plan.checks import check_configuration
 from kafka_mirror.plan.discovery import Discovery, known_topics
@@ -66,7 +65,7 @@ def copy_lane(task: LaneTask, stop: threading.Event | None = None, discovery: Di
     """Copies one lane, which ends after its open transaction once `stop` is set; `discovery` as in `LaneState`. Never raises: in a Spark
     job, one lane that fails would end the job for all of them."""
     seconds = task.max_seconds + BESIDE_COPYING_SECONDS
-    with said_by(f"lane {task.lane}: "), watched(f"lane {task.lane} of {task.flow}", _NEXT_ATTEMPT, seconds):
+    with watched(f"lane {task.lane} of {task.flow}", _NEXT_ATTEMPT, seconds):
         result = _copied(task, stop, discovery)
     errors = (error.of_flow(task.flow) for error in result.errors)
     if task.history:
@@ -113,10 +112,7 @@ def copy_side_by_side(tasks: Sequence[LaneTask], stop: threading.Event | None = 
     """Copies lanes in this process, a few at a time, and gives their results in the same order."""
     discovery = Discovery(tasks[0].known_topics if tasks else None)
     with ThreadPoolExecutor(max_workers=max(_at_once(tasks), 1), thread_name_prefix="lane") as threads:
-        results = list(threads.map(partial(copy_lane, stop=stop, discovery=discovery), tasks))
-    for line in REPEATS.left_out():
-        log.warning("%s", line)
-    return results
+        return list(threads.map(partial(copy_lane, stop=stop, discovery=discovery), tasks))
 
 
 def _at_once(tasks: Sequence[LaneTask]) -> int:

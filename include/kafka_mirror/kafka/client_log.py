@@ -1,15 +1,13 @@
 """What librdkafka says of itself: at WARNING, the same line once and then how often it came again, without secrets.
 
-Its background threads repeat each failed connection many times a second, in each of a lane's clients. What matters of it for the result is
+Its background threads repeat each failed connection many times a second. What matters of it for the result is
 in our errors; the lines tell when it began, and that it goes on.
 """
 
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from typing import Any
 
 REPEAT_SECONDS = 30.0
@@ -22,23 +20,9 @@ _ASSIGNED = re.compile(
 )
 # `#producer-3`, `(after 3ms in state CONNECT, 5 identical error(s) suppressed)`: the same line again, whatever these say.
 _VARIES = re.compile(r"#(?:producer|consumer)-\d+|\(after \d+ms in state [^)]*(?:\(s\)[^)]*)?\)|\d+ms\b")
-
-# The client's settings for reading are given to each client of a cluster, and those that do not read ignore the rest of them.
-_USELESS = re.compile(r"^CONFWARN .* is a (?:consumer|producer) property and will be ignored by this (?:consumer|producer) instance")
 _THREAD = re.compile(r" \[thrd:[^\]]*\]:")
 
-_who: ContextVar[str] = ContextVar("who", default="")
 _secrets: set[str] = set()
-
-
-@contextmanager
-def said_by(who: str) -> Iterator[None]:
-    """Names whose clients these are, such as a lane's, in the lines that come inside the block."""
-    token = _who.set(who)
-    try:
-        yield
-    finally:
-        _who.reset(token)
 
 
 def keep_secret(settings: Mapping[str, Any]) -> None:
@@ -66,13 +50,11 @@ class RepeatFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the line is logged; its text is masked and its level no more than a warning."""
-        who, text = _who.get(), _THREAD.sub("", masked(record.getMessage()))
-        record.msg, record.args = f"{who}librdkafka: {text}", ()
-        if _USELESS.search(text):
-            return False
+        text = _THREAD.sub("", masked(record.getMessage()))
+        record.msg, record.args = f"librdkafka: {text}", ()
         if record.levelno < logging.WARNING:
             return True
-        kind = f"{who}librdkafka: {' '.join(_VARIES.sub('', text).split())}"
+        kind = " ".join(_VARIES.sub("", text).split())
         said, repeated = self._said.get(kind, (None, 0))
         if said is not None and self._now() - said < self._seconds:
             self._said[kind] = (said, repeated + 1)
@@ -84,20 +66,12 @@ class RepeatFilter(logging.Filter):
         record.msg += f" (the same line came {_times(repeated)} more before)" if repeated else ""
         return True
 
-    def left_out(self) -> list[str]:
-        """Forgets what was said, and gives what was left out since, with how often it came: for the end of a job."""
-        lines = [f"{kind} (the same line came {_times(count)} more)" for kind, (_, count) in self._said.items() if count]
-        self._said.clear()
-        return lines
-
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-REPEATS = RepeatFilter()
-
 client_log = logging.getLogger("kafka_mirror.librdkafka")
 client_log.setLevel(logging.WARNING)
-client_log.addFilter(REPEATS)
+client_log.addFilter(RepeatFilter())
 client_log.addHandler(logging.NullHandler())  # nothing goes to a terminal by itself where nobody configured any logging

@@ -136,7 +136,7 @@ def relayed(lines: Iterable[str]) -> Iterator[str]:
         if text.startswith(_CONTINUED):
             logger.log(level, "%s", text)
         elif (match := _LINE.match(text)) is not None:
-            # A name of its own: what filters the repetitions of librdkafka's logger has counted them already.
+            # A name of its own: librdkafka's logger has a filter, which these lines have passed.
             logger, level = (
                 logging.getLogger(f"{_LOGGER}.job{match['name'].removeprefix(_LOGGER)}"),
                 logging.getLevelNamesMapping()[match["level"]],

@@ -1,14 +1,12 @@
 """What runs on a worker of Spark. It travels by value: a worker without the library could not even say what it lacks."""
 
 import importlib
-import logging
 import pickle
 import socket
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-_CLIENT_LOG = "kafka_mirror.kafka.client_log"
 _WATCHDOG = "kafka_mirror.watchdog.watch"
 OTHER_CODE = "other code"
 """The answer of a worker whose library is not the submitter's, or that has none."""
@@ -19,7 +17,7 @@ def on_worker(function: str, level: str, hand_over: bool, tasks: Iterable[bytes]
     that a worker that lacks a module can say so."""
     module, _, name = function.partition(":")
     try:
-        for needed in ("kafka_mirror", "confluent_kafka", _CLIENT_LOG, _WATCHDOG, "kafka_mirror.spark.log", module):
+        for needed in ("kafka_mirror", "confluent_kafka", _WATCHDOG, "kafka_mirror.spark.log", module):
             importlib.import_module(needed)
     except ImportError as error:
         lacking = error.name or needed
@@ -28,8 +26,6 @@ def on_worker(function: str, level: str, hand_over: bool, tasks: Iterable[bytes]
     watched = sys.modules[_WATCHDOG].watched("a worker of Spark", "Spark gives its tasks to another one, or the next run does.")
     with watched, sys.modules["kafka_mirror.spark.log"].worker_log(level, hand_over) as lines:
         yield from getattr(sys.modules[module], name)([pickle.loads(task) for task in tasks])  # noqa: S301 — our own driver sent them
-        for line in sys.modules[_CLIENT_LOG].REPEATS.left_out():
-            logging.getLogger(_CLIENT_LOG).warning("%s", line)
     if lines:
         yield {"log": lines}
 

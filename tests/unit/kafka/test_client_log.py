@@ -1,4 +1,4 @@
-"""librdkafka's lines: once and with a count, at WARNING, with whose they are, and without secrets."""
+"""librdkafka's lines: once and with a count, at WARNING, and without secrets."""
 
 import logging
 
@@ -7,7 +7,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_mirror.kafka import client_log
 from kafka_mirror.kafka.client_errors import ClientErrors, settings_with
-from kafka_mirror.kafka.client_log import RepeatFilter, keep_secret, masked, said_by
+from kafka_mirror.kafka.client_log import RepeatFilter, keep_secret, masked
 
 
 @pytest.fixture
@@ -42,28 +42,6 @@ def test_the_same_line_of_any_client_is_logged_once_and_then_with_its_count(said
     assert said("FAIL", "[thrd:main]: something else") is not None
     clock[0] += 31
     assert said("FAIL", REFUSED.format(1))[1].endswith("(the same line came 98 times more before)")
-
-
-def test_what_was_left_out_is_told_at_the_end(said):
-    for _ in range(3):
-        said("FAIL", REFUSED.format(1))
-    said("FAIL", "said once")
-    [line] = said.repeats.left_out()
-    assert line.endswith("Connection refused (the same line came 2 times more)")
-    assert said.repeats.left_out() == []
-
-
-def test_lanes_are_told_apart(said):
-    with said_by("lane 3: "):
-        assert said("FAIL", REFUSED.format(1))[1].startswith("lane 3: librdkafka: FAIL")
-    with said_by("lane 4: "):
-        assert said("FAIL", REFUSED.format(1))[1].startswith("lane 4: ")
-
-
-def test_settings_that_a_client_has_no_use_for_are_no_news(said):
-    ignored = "[thrd:app]: Configuration property group.id is a consumer property and will be ignored by this producer instance"
-    assert said("CONFWARN", ignored, level=logging.WARNING) is None
-    assert said("CONFWARN", "[thrd:app]: Configuration property x is deprecated", level=logging.WARNING) is not None
 
 
 @pytest.fixture
