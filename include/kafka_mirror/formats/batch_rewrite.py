@@ -15,7 +15,16 @@ from typing import NamedTuple
 import google_crc32c
 
 from kafka_mirror.formats.compression import LARGEST_UNPACKED, compressed, decompressed, has_packer
-from kafka_mirror.formats.record_batch import CODECS, HEADER_BYTES, AbortedTransactions, Attribute, RecordBatch, batches_in, unsent_batch
+from kafka_mirror.formats.record_batch import (
+    CODECS,
+    HEADER_BYTES,
+    AbortedTransactions,
+    Attribute,
+    RecordBatch,
+    batches_in,
+    sealed,
+    unsent_batch,
+)
 from kafka_mirror.formats.record_splice import HEADS, LONGER, NUMBERS, USUAL_TIMES, number_at, splice_records
 from kafka_mirror.formats.varint import signed_varint
 
@@ -314,6 +323,21 @@ def _packed(codec: str, pieces: Sequence[bytes], size: int, room: int) -> tuple[
         return codec, pieces
     packed = compressed(codec, b"".join(pieces))
     return (codec, (packed,)) if len(packed) < size else (_PLAIN, pieces)
+
+
+def sealed_batches(records: Sequence[Record], max_bytes: int, codec: str = _PLAIN) -> list[RecordBatch]:
+    """Records as a producer makes batches of them, in their order, of at most `max_bytes`; a larger record has one to itself."""
+    builder = BatchBuilder(max_bytes, max_bytes)
+    return [sealed(outgoing.batch) for outgoing in (*builder.add(records, codec, -1), *builder.finish())]
+
+
+def content_of(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()) -> bytes:
+    """What stands of a record behind its place in the batch."""
+    key_bytes, value_bytes, *others = (
+        _NULL if part is None else signed_varint(len(part)) + part
+        for part in (key, value, *(part for name, header in headers for part in (name.encode(), header)))
+    )
+    return b"".join((key_bytes, value_bytes, signed_varint(len(headers)), *others))
 
 
 def has_key(rest: bytes) -> bool:

@@ -7,22 +7,17 @@ whatever its producer liked.
 import struct
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from kafka.record.legacy_records import LegacyRecordBatch
 
-from kafka_mirror.formats.batch_rewrite import BatchBuilder, NotIntact, Record
+from kafka_mirror.formats.batch_rewrite import NotIntact, Record, content_of, sealed_batches
 from kafka_mirror.formats.compression import LARGEST_UNPACKED, decompressed
-from kafka_mirror.formats.record_batch import CODECS, NO_TIMESTAMP, RecordBatch, sealed
-from kafka_mirror.formats.varint import signed_varint
+from kafka_mirror.formats.record_batch import CODECS, NO_TIMESTAMP, RecordBatch
 
 _START = struct.Struct(">qi")
 _MAGIC_AT, _LEAST_BYTES = 16, 14
 """Where the magic stands, and how many bytes follow the length at least."""
-_EPOCH = -1
 _LARGE = 1 << 31
-_NO_HEADERS = signed_varint(0)
-_NULL = signed_varint(-1)
 
 
 class ClosedMessage(ValueError):
@@ -57,7 +52,7 @@ def _records(message: "_Message") -> list[Record]:
     if not message.validate_crc():
         raise NotIntact("message")
     try:
-        return [(old.offset, _timestamp(old.timestamp), b"\0", _rest(old.key, old.value)) for old in message]
+        return [(old.offset, _timestamp(old.timestamp), b"\0", content_of(old.key, old.value)) for old in message]
     except (AssertionError, IndexError, OverflowError, struct.error) as failure:
         raise ValueError(f"a message cannot be read: {failure}") from failure
 
@@ -100,19 +95,12 @@ def _timestamp(milliseconds: int | None) -> int:
     return NO_TIMESTAMP if milliseconds is None else milliseconds
 
 
-def _rest(key: Any, value: Any) -> bytes:
-    parts = [_NULL if part is None else signed_varint(len(part)) + part for part in (key, value)]
-    return b"".join((*parts, _NO_HEADERS))
-
-
 def _batches(records: list[Record]) -> list[RecordBatch]:
     """Each of a stretch of offsets without holes: a batch says where its records are by counting them."""
     batches: list[RecordBatch] = []
     start = 0
     for place in range(1, len(records) + 1):
         if place == len(records) or records[place][0] != records[place - 1][0] + 1:
-            builder = BatchBuilder(_LARGE, _LARGE)
-            full = builder.add(records[start:place], CODECS[0], _EPOCH) + builder.finish()
-            batches += (sealed(outgoing.batch) for outgoing in full)
+            batches += sealed_batches(records[start:place], _LARGE)
             start = place
     return batches

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from kafka_mirror.formats.batch_rewrite import BatchBuilder
-from kafka_mirror.formats.record_batch import CODECS, RecordBatch, sealed
-from kafka_mirror.formats.varint import read_length, signed_varint, varint
+from kafka_mirror.formats.batch_rewrite import content_of, sealed_batches
+from kafka_mirror.formats.record_batch import CODECS, RecordBatch
+from kafka_mirror.formats.varint import read_length, varint
 
 KEY: int = ProduceRequest.API_KEY
 ALL_REPLICAS = -1
@@ -47,21 +47,13 @@ class Outgoing(NamedTuple):
 def batches_of(records: Iterable[Outgoing], max_bytes: int, codec: str = CODECS[0]) -> list[RecordBatch]:
     """Records of one partition, in their order, in batches of at most `max_bytes`; a larger record has one to itself."""
     now = int(time.time() * 1000)
-    builder = BatchBuilder(max_bytes, max_bytes)
-    encoded = [(place, record.timestamp or now, b"\0", _content(record)) for place, record in enumerate(records)]
-    return [sealed(outgoing.batch) for outgoing in (*builder.add(encoded, codec, -1), *builder.finish())]
+    contents = [(record.timestamp or now, b"\0", content_of(record.key, record.value, record.headers)) for record in records]
+    return sealed_batches([(place, *content) for place, content in enumerate(contents)], max_bytes, codec)
 
 
 def keyed_batches(entries: Iterable[tuple[bytes, bytes]], max_bytes: int) -> list[RecordBatch]:
     """Keys and values as batches of records of now, likewise."""
     return batches_of((Outgoing("", key, value) for key, value in entries), max_bytes)
-
-
-def _content(record: Outgoing) -> bytes:
-    """What stands of a record behind its place in the batch."""
-    parts = [record.key, record.value, *(part for name, value in record.headers for part in (name.encode(), value))]
-    sized = [signed_varint(len(part)) + part for part in parts]
-    return b"".join((*sized[:2], signed_varint(len(record.headers)), *sized[2:]))
 
 
 class Acknowledgement(NamedTuple):
