@@ -208,3 +208,12 @@ def test_pins_are_those_of_the_requirements() -> None:
 def test_every_test_file_with_services_says_what_it_tests() -> None:
     files = [*(ROOT / "tests").glob("*/test_*.py"), *(ROOT / "tests").glob("[!u]*/*/test_*.py")]
     assert [each.name for each in files if not ast.get_docstring(ast.parse(each.read_text(encoding="utf-8")))] == []
+
+
+def test_what_happens_if_has_twelve_answers_and_each_names_a_test_that_is_there() -> None:
+    answers = text_of("operate/what-happens-if.md").split("\n## ")[1:]
+    assert len(answers) == 12
+    for answer in answers:
+        seen = re.findall(r"`([\w/]+?(?:\.py|/guards))`", answer.partition("*Seen in:*")[2])
+        assert seen, answer
+        assert [path for path in seen if not (ROOT / "tests" / path).exists()] == []
