@@ -25,7 +25,7 @@ def metrics_and_labels(query: str) -> tuple[set[str], set[tuple[str, str]]]:
     """The metrics that a query names, and the labels by which it selects them."""
     bare = _QUOTED.sub('""', query)
     labels = {
-        (metric, label.strip().split("=")[0].rstrip("!~").strip())
+        (metric, re.split("[=!]", label.strip())[0].strip())
         for metric, inside in _SELECTOR.findall(bare)
         for label in inside.split(",")
         if label.strip()

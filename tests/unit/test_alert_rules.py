@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from kafka_mirror.errors import runbook
-from kafka_mirror.status import status
+from kafka_mirror.status import judge
 from kafka_mirror.web.metric_names import FLOW_LABELS
 from tests.unit import promql
 from tests.unit.promql import BY_SAMPLE, MONITORING, grouping_labels, metrics_and_labels, promtool
@@ -103,9 +103,10 @@ def test_alert_of_lost_records_is_that_of_freshness() -> None:
     assert set(re.findall(r"[A-Z]\w+", RECORDED["mirror:problems_refused:max"])) <= set(runbook.classes())
 
 
-def test_states_of_partitions_that_wait_are_states() -> None:
-    [states] = re.findall(r'state=~"([^"]+)"', ALERTS["MirrorPartitionsWaiting"]["expr"])
-    assert set(states.split("|")) == {status.BLOCKED, status.NO_LEADER, status.NO_REMOTE, status.TARGET_UNAVAILABLE, status.UNKNOWN}
+def test_what_the_mirror_judges_is_no_problem_beside_its_own_alert() -> None:
+    own = {code for alert in ALERTS for code in re.findall(r'mirror_problems\{code="(\w+)"\}', ALERTS[alert]["expr"])}
+    [left_out] = re.findall(r'mirror_problems\{code!~"([^"]+)"\}', ALERTS["MirrorProblem"]["expr"])
+    assert own == set(left_out.split("|")) == {judge.LATE, judge.NO_BEATS, judge.NOT_COPYING, judge.STILL}
 
 
 def test_limits_are_the_flows_own_and_no_number_stands_in_a_rule() -> None:

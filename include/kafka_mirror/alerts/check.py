@@ -15,22 +15,19 @@ from kafka_mirror.alerts.channels import Channel, channel, connections_of
 from kafka_mirror.alerts.outbox import deliver, with_more
 from kafka_mirror.alerts.state import AlertState
 from kafka_mirror.alerts.tracker import open_alerts, track
-from kafka_mirror.config.policies import replication_policy
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.errors.next_step import own
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.formats.fields import moment_text
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.status.alert import Alert
-from kafka_mirror.status.heartbeat_paths import heartbeat_paths
-from kafka_mirror.status.judge import NOT_COPYING, UNREACHABLE, find_problems
-from kafka_mirror.status.lag import LatePartition, late_partitions, memory_after
-from kafka_mirror.status.limits import Limits, limits_of
-from kafka_mirror.status.observation import Beats, CheckObservation
+from kafka_mirror.status.heartbeat_paths import beats_of, heartbeat_paths
+from kafka_mirror.status.judge import NOT_COPYING, UNREACHABLE, problems
+from kafka_mirror.status.limits import limits_of
+from kafka_mirror.status.observation import Beats, CheckObservation, LatePartition, with_waits
 from kafka_mirror.status.observe import observe
 from kafka_mirror.status.problems import MISSED, CheckResult, FlowProblem
 from kafka_mirror.status.status import PAUSED, Status, status_of
-from kafka_mirror.status.wait_times import Memory
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
@@ -52,7 +49,6 @@ class FreshnessCheck:
     """The result of one check. `problems` are all present ones, notified or not."""
 
     observation: CheckObservation
-    late: tuple[LatePartition, ...]
     problems: tuple[FlowProblem, ...]
     state: AlertState
 
@@ -69,9 +65,9 @@ class FreshnessCheck:
         paused = [str(partition.topic_partition) for partition in status.partitions if partition.state == PAUSED]
         return {
             "time": moment_text(status.time),
-            "lag_records": sum(late.records for late in self.late) if comparable else None,
-            "lag_seconds": round(max((late.seconds for late in self.late), default=0.0), 1) if comparable else None,
-            "lag_bytes": _bytes(self.late) if comparable else None,
+            "lag_records": sum(late.records for late in self.observation.late) if comparable else None,
+            "lag_seconds": round(max((late.seconds for late in self.observation.late), default=0.0), 1) if comparable else None,
+            "lag_bytes": _bytes(self.observation.late) if comparable else None,
             "behind_offsets": status.lag if comparable else None,
             "oldest_seconds": _rounded(status.oldest_seconds if status.lag else 0.0) if comparable and status.lag is not None else None,
             "watermark_records": _copied(status),
@@ -90,9 +86,9 @@ def check(
     `audits` are what audits found, `late_runs` the runs that have missed their deadline.
     """
     limits = limits_of(flow)
-    late, judgement = evaluate(
-        observation, before.memory, limits, (*audits.still_there(observation).problems(flow.name, limits.for_seconds), *late_runs)
-    )
+    observation = with_waits(observation, before.memory)
+    others = (*audits.still_there(observation).problems(flow.name, limits.for_seconds), *late_runs)
+    judgement = _with_others(problems(observation, limits), others)
     connections = connections_of(flow)
     tracking, telling = track(
         before.tracking,
@@ -104,21 +100,15 @@ def check(
         repeat=limits.repeat,
         growth=limits.growth,
     )
-    state = AlertState(
-        memory_after(observation, before.memory), tracking, with_more(before.outbox, telling, connections), observation.status.time
-    )
-    return FreshnessCheck(observation, tuple(late), judgement.problems, state)
+    state = AlertState(observation.memory, tracking, with_more(before.outbox, telling, connections), observation.status.time)
+    return FreshnessCheck(observation, judgement.problems, state)
 
 
-def evaluate(
-    observation: CheckObservation, remembered: Memory | None, limits: Limits, others: Sequence[FlowProblem] = ()
-) -> tuple[list[LatePartition], CheckResult]:
-    """Returns the partitions with work, and all problems: those of this observation, and those of audits and runs."""
-    late = late_partitions(observation, memory_after(observation, remembered) or {}, is_new=remembered is None)
-    result = find_problems(observation, late, limits)
+def _with_others(result: CheckResult, others: Sequence[FlowProblem]) -> CheckResult:
+    """With the problems of audits and runs."""
     causes = {problem.kind for problem in result.problems}
     others = [replace(other, opens=other.opens and not _follows(other, causes)) for other in others]
-    return late, CheckResult((*result.problems, *others), lambda kind: kind in (MISMATCH, MISSED) or result.judged(kind), result.unseen)
+    return CheckResult((*result.problems, *others), lambda kind: kind in (MISMATCH, MISSED) or result.judged(kind), result.unseen)
 
 
 def _follows(problem: FlowProblem, causes: Collection[str]) -> bool:
@@ -205,19 +195,13 @@ def _observe(flow: "Flow") -> CheckObservation:
         return CheckObservation(Status(flow.name, datetime.now(UTC)), comparable=False, failure=f"{type(failure).__name__}: {failure}")
 
 
-def _beats(flow: "Flow") -> list[Beats] | None:
+def _beats(flow: "Flow") -> Sequence[Beats] | None:
     """The newest heartbeat of each topic that has some: the flow's own, and those that it mirrors. None if one of them cannot be seen: it
     would be taken for one that never came, and an alert of it for over."""
-    own_topic = replication_policy(flow).heartbeats_topic()
     try:
         with Cluster(flow.target, flow.client("target", "admin"), flow.request_seconds) as target:
             paths = heartbeat_paths(flow, target)
     except MirrorError as error:
         log.warning("%s: its heartbeats cannot be read: %s", flow.name, error)
         return None
-    newest: dict[str, datetime] = {}
-    for path in paths:
-        newest[path.topic] = max(newest.get(path.topic, path.time), path.time)
-    if not flow.value("emit.heartbeats.enabled"):
-        newest.pop(own_topic, None)
-    return [Beats(topic, time, mirrored=topic != own_topic) for topic, time in sorted(newest.items())]
+    return beats_of(flow, paths)

@@ -10,7 +10,7 @@ from kafka_mirror.formats.documents import to_document
 from kafka_mirror.status.formatting import duration
 
 if TYPE_CHECKING:
-    from kafka_mirror.status.lag import LatePartition
+    from kafka_mirror.status.observation import LatePartition
 
 _HEAD = ("topic", "partition", "records", "waiting")
 _SHOWN = 10
@@ -28,16 +28,19 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Fails when something is over its limit. It remembers nothing: for how long something lasts is judged by records' timestamps and by
     the ledger alone, what only a step can see by dry runs of the steps that are cheap, and nothing is sent."""
-    from kafka_mirror.alerts.check import evaluate, observe_for_alerts
+    from kafka_mirror.alerts.check import observe_for_alerts
     from kafka_mirror.alerts.step_errors import add_step_errors, ask_dry_runs
+    from kafka_mirror.status.judge import problems
     from kafka_mirror.status.limits import limits_of
+    from kafka_mirror.status.observation import with_waits
 
     if options.test_alert:
         return _tested(flow)
     seen = observe_for_alerts(flow)
     if seen.comparable:
         seen = add_step_errors(seen, ask_dry_runs(flow))
-    late, judgement = evaluate(seen, None, limits_of(flow))
+    seen = with_waits(seen, None)
+    late, judgement = seen.late, problems(seen, limits_of(flow))
     found = [problem.alert(flow.name, seen.status.time) for problem in judgement.problems if problem.opens]
     lines: list[Piece] = [f"{alert.kind}: {alert.summary}" + (f"\n  {_indented(alert.detail)}" if alert.detail else "") for alert in found]
     lines += [f"Next: {next}" for next in dict.fromkeys(alert.next for alert in found)]

@@ -13,6 +13,9 @@ from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.formats.ledger import Writer
 from kafka_mirror.status.formatting import duration
+from kafka_mirror.status.judge import STUCK, level, problems
+from kafka_mirror.status.limits import AT_ONE_LOOK
+from kafka_mirror.status.observation import CheckObservation
 from kafka_mirror.status.observe import status
 from kafka_mirror.status.status import PROGRESSING, UNKNOWN, UP_TO_DATE, PartitionStatus, Status
 
@@ -32,7 +35,10 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     if options.watch is not None:  # a terminal may not have room for all
         shown.sort(key=lambda partition: partition.state == UP_TO_DATE)
     text = [first or summary(found), *table(_HEAD, [_row(partition, found.time) for partition in shown]), *found.notices]
-    return Answer(FAILED if found.errors else DONE, _result(found, shown), found.errors, text, frozenset(known & {options.topic}))
+    own_problems = [problem for problem in problems(CheckObservation(found, comparable=True), AT_ONE_LOOK).problems if problem.opens]
+    codes = {error.code for error in found.errors}
+    errors = (*found.errors, *(problem.report().of_flow(flow.name) for problem in own_problems if problem.kind not in codes))
+    return Answer(FAILED if level(own_problems) == STUCK else DONE, _result(found, shown), errors, text, frozenset(known & {options.topic}))
 
 
 def _unknown(flow: Flow, options: argparse.Namespace, known: Iterable[str]) -> str:

@@ -41,20 +41,12 @@ ALERTS: Mapping[str, tuple[Runbook, bool]] = {
         ),
         True,
     ),
-    "NoLeader": (
-        Runbook(
-            "A partition has no leader on the source, so nothing of it can be read.",
-            "No, as long as a replica comes back that has everything.",
-            "Bring back the brokers that hold the partition. `kafka-topics.sh --describe --unavailable-partitions` names them.",
-        ),
-        True,
-    ),
     "PartitionsWaiting": (
         Runbook(
-            "No run serves these partitions, and no error explains it: the remote partition is missing, one side has no leader, or they "
-            "cannot be seen.",
+            "The watermark of a partition has stood still for `mirror.deadline.progress.seconds` though its source has records to copy: "
+            "`NoProgress` of `freshness`.",
             "No, records are only late.",
-            "Look at the brokers of both clusters, and whether `<flow>.refresh-topics` is paused.",
+            "Look at the log of the newest copy run, and whether `<flow>.refresh-topics` is paused.",
         ),
         True,
     ),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from kafka_mirror.errors.base import TOPIC, MirrorError
-from kafka_mirror.errors.declaration import DeclaredError, OffsetError
+from kafka_mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
 from kafka_mirror.errors.next_step import Command, Part, Remedy, of_the_flow
 
 TELL_NO_PRODUCERS = "its brokers are older than Kafka 2.8"
@@ -210,6 +210,20 @@ class SourceRepeated(OffsetError):
     next_text = "Nothing: the next run reads from the watermark again. If it stays, look at the log of the partition's leader."
     lost = "No, and nothing is doubled: the transaction was aborted."
     do = "Nothing: the next run reads from the watermark again. If it stays, look at the partition's leader."
+
+
+class NoLeader(PartitionError):
+    """A partition has no leader on the source, so nothing of it can be read."""
+
+    retriable = True
+    partition_state = "no leader"
+    text = "{topic}-{partition}: no broker of the source leads it, so nothing of it can be read."
+    next_text = (
+        "Bring the source's brokers back that hold such partitions ({shell:kafka-topics.sh --describe --unavailable-partitions} names "
+        "them); the next run of the copy goes on by itself."
+    )
+    lost = "No, as long as a replica comes back that has everything."
+    do = "Bring back the brokers that hold the partition. `kafka-topics.sh --describe --unavailable-partitions` names them."
 
 
 class SourceUnreadable(MirrorError):

@@ -1,6 +1,6 @@
 """Heartbeats that reached the target through a flow: on which way, and how old the newest one is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from kafka_mirror.kafka.mm2_topics import read_between
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.policy import ReplicationPolicy
 from kafka_mirror.policy.lineage import sources
+from kafka_mirror.status.observation import Beats
 from kafka_mirror.status.snapshot import HeartbeatPath
 
 if TYPE_CHECKING:
@@ -53,6 +54,16 @@ def heartbeat_paths(flow: "Flow", target: Cluster) -> tuple[HeartbeatPath, ...]:
         read = _through if sources(policy, tp.topic) else _own_path
         paths += _paths(flow, policy, tp.topic, read(flow, target, tp.topic, starts[tp], ends[tp]), datetime.now(UTC))
     return tuple(sorted(paths, key=lambda path: (len(path.path), path.path)))
+
+
+def beats_of(flow: "Flow", paths: Iterable[HeartbeatPath]) -> list[Beats]:
+    """The newest beat of each topic that should have some: the flow's own, and those that it mirrors."""
+    own_topic, newest = replication_policy(flow).heartbeats_topic(), dict[str, datetime]()
+    for path in paths:
+        newest[path.topic] = max(newest.get(path.topic, path.time), path.time)
+    if not flow.value("emit.heartbeats.enabled"):
+        newest.pop(own_topic, None)
+    return [Beats(topic, time, mirrored=topic != own_topic) for topic, time in sorted(newest.items())]
 
 
 def _through(flow: "Flow", target: Cluster, topic: str, start: int, end: int) -> Mapping[Pair, int]:

@@ -1,4 +1,6 @@
-"""The rules: what of all that one check saw is a problem. Nothing here asks a cluster, and nothing here sends.
+"""The one judgement of how a flow stands: what of all that was seen is a problem, and how bad. Nothing here asks a cluster or sends.
+
+Page, metrics, alerts and the commands `status` and `freshness` ask `problems`; `level` says what they come to.
 
 Each problem is told once. What follows from another problem (nothing is copied: every partition stands still, and heartbeats stop) does
 not become an alert beside it, and what has an alert of its own (a gap) does not count as being late as well.
@@ -8,30 +10,26 @@ When the copy is too slow or stands still: as a whole, in some partitions, or be
 Errors that the check met: clusters that are silent, and what a person has to mend, by topic.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from kafka_mirror.config.deadlines import LEAST_SECONDS
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport, NextStep
-from kafka_mirror.errors.next_step import Command, own
+from kafka_mirror.errors.next_step import own
+from kafka_mirror.status.alert import Alert
 from kafka_mirror.status.formatting import duration
-from kafka_mirror.status.lag import SERVED, LatePartition
 from kafka_mirror.status.limits import Limits
-from kafka_mirror.status.observation import CheckObservation
+from kafka_mirror.status.observation import SERVED, CheckObservation, LatePartition
 from kafka_mirror.status.problems import CheckResult, FlowProblem, Place, by_topic, first_lines
-from kafka_mirror.status.status import NO_LEADER, NO_REMOTE
+from kafka_mirror.status.status import NO_REMOTE
+
+FINE, BEHIND, STUCK = "fine", "behind", "stuck"
 
 LATE, STILL, NOT_COPYING, NOTHING_MIRRORED = "Behind", "NoProgress", "NotCopying", "NothingMirrored"
 
 
-UNREACHABLE, LEADERLESS = ClusterUnreachable.__name__, "NoLeader"
-
-_BROKERS = NextStep.of(
-    "Bring the source's brokers back that hold these partitions (",
-    Command("kafka-topics.sh --describe --unavailable-partitions"),
-    " names them); the next run of the copy goes on by itself.",
-)
+UNREACHABLE = ClusterUnreachable.__name__
 
 _LOOK_AT_RUN = NextStep(
     "Look at the log of the newest copy run: what it says of these partitions, and whether its budget (mirror.run.max.*) is too small."
@@ -173,18 +171,6 @@ def unreachable(observation: CheckObservation, limits: Limits) -> list[FlowProbl
     ]
 
 
-def leaderless(observation: CheckObservation, limits: Limits) -> list[FlowProblem]:
-    """Partitions that cannot be read because no broker of the source leads them, by topic; a broker that restarts has its time."""
-    if limits.unreachable is None:
-        return []
-    partitions = [partition for partition in observation.status.partitions if partition.state == NO_LEADER]
-    places = [
-        Place(partition.topic, partition.partition, f"{partition.topic_partition}: nothing of it can be read.") for partition in partitions
-    ]
-    said = "No leader on the source: {}"
-    return by_topic(LEADERLESS, places, said=said, next=_BROKERS, patience=limits.unreachable, severity="error")
-
-
 def standing_errors(observation: CheckObservation, limits: Limits) -> list[FlowProblem]:
     """Errors that do not end by themselves, by topic; those that usually do, all of a kind together, and after a while."""
     by_code: dict[str, list[ErrorReport]] = {}
@@ -192,7 +178,7 @@ def standing_errors(observation: CheckObservation, limits: Limits) -> list[FlowP
     for error in observation.status.errors:
         if error.message not in silent:
             by_code.setdefault(error.code, []).append(error)
-    problems: list[FlowProblem] = []
+    flow_problems: list[FlowProblem] = []
     for code, errors in by_code.items():
         severity = "critical" if errors[0].kind.means_loss else "error"
         lines = [error.message for error in errors]
@@ -200,17 +186,17 @@ def standing_errors(observation: CheckObservation, limits: Limits) -> list[FlowP
             if limits.unreachable is not None:
                 mends = FlowProblem(code, _first(lines), first_lines(lines), errors[0].step, limits.unreachable, severity=severity)
                 where = frozenset((error.topic, error.partition) for error in errors if error.topic is not None)
-                problems.append(replace(mends, size=len(errors), places=where))
+                flow_problems.append(replace(mends, size=len(errors), places=where))
             continue
         whole = [error for error in errors if error.topic is None]
         if whole:
             lines = [error.message for error in whole]
-            problems.append(FlowProblem(code, _first(lines), first_lines(lines), whole[0].step, limits.for_seconds, severity=severity))
+            flow_problems.append(FlowProblem(code, _first(lines), first_lines(lines), whole[0].step, limits.for_seconds, severity=severity))
         places = [Place(error.topic, error.partition, error.message) for error in errors if error.topic is not None]
         advice = {error.topic: error.step for error in reversed(errors) if error.topic is not None}
         of_code = by_topic(code, places, said=f"{_title(code)}: {{}}", next=advice, patience=limits.for_seconds, severity=severity)
-        problems += [replace(problem, shared=False) for problem in of_code if problem.what is not None] if whole else of_code
-    return problems
+        flow_problems += [replace(problem, shared=False) for problem in of_code if problem.what is not None] if whole else of_code
+    return flow_problems
 
 
 def _first(lines: Sequence[str]) -> str:
@@ -225,21 +211,28 @@ def _title(code: str) -> str:
     return spaced[0].upper() + spaced[1:]
 
 
-def find_problems(observation: CheckObservation, late: Sequence[LatePartition], limits: Limits) -> CheckResult:
-    """Returns every problem by the limits, except those of audits and runs, which have rules of their own."""
+def problems(observation: CheckObservation, limits: Limits) -> CheckResult:
+    """Every problem by the limits, except those of audits and runs, which have rules of their own."""
     if observation.failure:
         failed = FlowProblem(
             CHECK_FAILED, "It cannot be seen how the flow stands.", observation.failure, _LOOK, limits.for_seconds, severity="critical"
         )
         return CheckResult((failed,), lambda kind: kind == CHECK_FAILED)
+    late = observation.late
     stopped = not_copying(observation, late, limits) if observation.comparable else []
-    problems = [*unreachable(observation, limits), *standing_errors(observation, limits), *leaderless(observation, limits), *stopped]
+    flow_problems = [*unreachable(observation, limits), *standing_errors(observation, limits), *stopped]
     if observation.comparable:
-        problems += nothing_mirrored(observation, limits)
-        problems += [*no_progress(late, limits, opens=not stopped), *lag_problem(late, limits, opens=not stopped)]
-    problems += _heartbeats(observation, limits, stopped=bool(stopped or observation.silent))
+        flow_problems += nothing_mirrored(observation, limits)
+        flow_problems += [*no_progress(late, limits, opens=not stopped), *lag_problem(late, limits, opens=not stopped)]
+    flow_problems += _heartbeats(observation, limits, stopped=bool(stopped or observation.silent))
     unseen = observation.unseen
-    return CheckResult(tuple(problems), lambda kind: _judged(observation, kind, limits, bool(unseen)), unseen)
+    return CheckResult(tuple(flow_problems), lambda kind: _judged(observation, kind, limits, bool(unseen)), unseen)
+
+
+def level(problems: Iterable[FlowProblem | Alert]) -> str:
+    """How a flow stands that has these problems: STUCK with one that a person must mend, BEHIND with a warning, else FINE."""
+    severities = {problem.severity for problem in problems}
+    return STUCK if severities & {"critical", "error"} else BEHIND if "warning" in severities else FINE
 
 
 def _judged(observation: CheckObservation, kind: str, limits: Limits, is_blind: bool) -> bool:
@@ -254,7 +247,7 @@ def _judged(observation: CheckObservation, kind: str, limits: Limits, is_blind: 
 def _heartbeats(observation: CheckObservation, limits: Limits, *, stopped: bool) -> list[FlowProblem]:
     if limits.heartbeats is None or observation.beats is None:
         return []
-    problems = []
+    flow_problems = []
     for beat in observation.beats:
         age = observation.now - beat.time.timestamp()
         if age > limits.heartbeats:
@@ -263,7 +256,7 @@ def _heartbeats(observation: CheckObservation, limits: Limits, *, stopped: bool)
                 if beat.mirrored
                 else "Look at the log of the newest run of the flow's heartbeats DAG."
             )
-            problems.append(
+            flow_problems.append(
                 FlowProblem(
                     NO_BEATS,
                     f"No heartbeat by {beat.way} for {duration(age)}.",
@@ -275,4 +268,4 @@ def _heartbeats(observation: CheckObservation, limits: Limits, *, stopped: bool)
                     severity="warning",
                 )
             )
-    return problems
+    return flow_problems

@@ -1,6 +1,7 @@
 """What a flow's properties allow before somebody is told."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kafka_mirror.config.deadlines import BY_BEATS, BY_COPIES, LEAST_SECONDS, hand_over_seconds, lag_seconds
@@ -22,6 +23,15 @@ class Limits:
     for_seconds: float = 30
     repeat: float | None = None
     growth: float | None = 4
+
+    @property
+    def of_page(self) -> "Limits":
+        """The limits of what is shown: it is shown as well where nobody is to be told."""
+        return replace(self, copy=math.inf if self.copy is None else self.copy, unreachable=self.unreachable or 0.0)
+
+
+AT_ONE_LOOK = Limits(lag=None, progress=None, copy=math.inf, heartbeats=None)
+"""For a single look that knows of no other: how long anything waits is not judged."""
 
 
 def limits_of(flow: "Flow") -> Limits:

@@ -1,13 +1,45 @@
-"""What one check saw of a flow: what all rules judge by."""
+"""What one check saw of a flow, and for how long what it saw has been waiting: what `judge` judges by."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.status.problems import Where
-from kafka_mirror.status.status import GONE, INTENDED, LEDGER_UNREADABLE, PROGRESSING, TARGET_UNAVAILABLE, PartitionStatus, Status
+from kafka_mirror.status.status import (
+    BEHIND,
+    DECIDED,
+    FIRST_SIGHT,
+    GONE,
+    INTENDED,
+    LEDGER_UNREADABLE,
+    LEFT_ALONE,
+    NO_REMOTE,
+    PROGRESSING,
+    TARGET_UNAVAILABLE,
+    PartitionStatus,
+    Status,
+)
+from kafka_mirror.status.wait_times import Memory, PartitionWork, update_wait_times
+
+SERVED = frozenset({BEHIND, FIRST_SIGHT, DECIDED})
+"""States of partitions that a copy, if there were one, would serve now."""
+
+
+@dataclass(frozen=True)
+class LatePartition:
+    """A partition with work. `seconds`: how long its oldest record waits; `still_seconds`: for how long its watermark has not moved."""
+
+    status: PartitionStatus
+    records: int
+    seconds: float
+    still_seconds: float
+
+    @property
+    def explained(self) -> bool:
+        """Whether something else says why it waits: its error has an alert of its own. A missing remote partition alone says nothing."""
+        return self.status.state not in SERVED and (self.status.state != NO_REMOTE or self.status.error is not None)
 
 
 @dataclass(frozen=True)
@@ -34,6 +66,10 @@ class CheckObservation:
     """Why it could not be looked at all."""
     of_steps: frozenset[str] = frozenset()
     """The codes of errors that steps met, and no look at the clusters shows."""
+    late: tuple[LatePartition, ...] = ()
+    """The partitions with work, those that wait longest first; `with_waits` finds them."""
+    memory: Memory | None = None
+    """What is remembered of them until the next check."""
 
     @property
     def unseen(self) -> frozenset[Where]:
@@ -47,6 +83,52 @@ class CheckObservation:
     def now(self) -> float:
         """When it was looked, in Unix seconds."""
         return self.status.time.timestamp()
+
+
+def with_waits(observation: CheckObservation, remembered: Memory | None) -> CheckObservation:
+    """The observation with how long partitions have been waiting, by what was remembered from the check before (None: nothing)."""
+    memory = _memory_after(observation, remembered)
+    return replace(observation, memory=memory, late=tuple(_late_partitions(observation, memory or {}, is_new=remembered is None)))
+
+
+def work_of(partition: PartitionStatus) -> PartitionWork | None:
+    """What the partition has to copy now, as far as it may be read; None if nothing, or it is not known."""
+    if partition.last_stable is None or partition.lag is None or partition.end is None or partition.state in LEFT_ALONE:
+        return None
+    position = partition.end - partition.lag
+    return PartitionWork(position, partition.last_stable) if position < partition.last_stable else None
+
+
+def _memory_after(observation: CheckObservation, memory: Memory | None) -> Memory | None:
+    """What is remembered of partitions with work until the next check; after one that could compare nothing, what was before."""
+    if not observation.comparable:
+        return memory
+    partitions = {partition.topic_partition: partition for partition in observation.status.partitions}
+    work = {tp: waiting_work for tp, partition in partitions.items() if (waiting_work := work_of(partition)) is not None}
+    return update_wait_times(memory, work, [tp for tp, partition in partitions.items() if partition.lag is None], observation.now)
+
+
+def _late_partitions(observation: CheckObservation, memory: Memory, is_new: bool) -> list[LatePartition]:
+    """The partitions with work, those that wait longest first.
+
+    A record waits no longer than it has been seen to be there, and no longer than its timestamp says; one that is ahead of our clock says
+    nothing. A memory that was lost (`is_new`) saw nothing: then the timestamp counts alone; but not of a flow that has just been set up,
+    with a backlog of whatever age.
+    """
+    just_set_up = observation.status.written is None
+    result = []
+    for partition in observation.status.partitions:
+        work = work_of(partition)
+        if work is None:
+            continue
+        waiting, age = memory[partition.topic_partition], partition.oldest_seconds or None
+        if is_new:
+            seconds = still = 0.0 if just_set_up else age or 0.0
+        else:
+            seconds = waiting.seconds(observation.now) if age is None else min(waiting.seconds(observation.now), age)
+            still = waiting.seconds_without_progress(observation.now)
+        result.append(LatePartition(partition, work.end - work.position, seconds, still))
+    return sorted(result, key=lambda late: (-late.seconds, late.status.topic_partition))
 
 
 def _is_unseen(partition: PartitionStatus) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kafka_mirror.errors import NextStep
+from kafka_mirror.errors import ErrorReport, NextStep
 from kafka_mirror.status.alert import Alert, key_of
 from kafka_mirror.status.formatting import duration
 
@@ -63,6 +63,10 @@ class FlowProblem:
             partition=self.partition,
             severity=self.severity,
         )
+
+    def report(self) -> ErrorReport:
+        """The problem as an error, for a command that lists what is wrong."""
+        return ErrorReport(self.kind, self.summary, self.topic, self.partition, next=self.next.text, commands=self.next.commands)
 
 
 def late_run(dag_id: str, run_id: str, seconds: int, state: str) -> FlowProblem:

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.control import Decision
 from kafka_mirror.formats.ledger import LastRecord, Writer
-from kafka_mirror.status.status import PROGRESSING, PartitionStatus, Status
+from kafka_mirror.status.observation import LatePartition
+from kafka_mirror.status.problems import FlowProblem
+from kafka_mirror.status.status import PartitionStatus, Status
 from kafka_mirror.status.throughput import NOT_MEASURED, CatchUp, Throughput
 
 
@@ -78,7 +80,7 @@ class TopicSnapshot:
     @property
     def problems(self) -> int:
         """How many partitions the next run does not serve without somebody's help."""
-        return sum(partition.status.state not in PROGRESSING for partition in self.partitions)
+        return sum(partition.status.needs_help for partition in self.partitions)
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,10 @@ class FlowSnapshot:
     """The newest of each partition first; no more than some hundred in all."""
     skipped_in_all: int = 0
     """How many offsets were passed over, in all partitions."""
+    problems: tuple[FlowProblem, ...] = ()
+    """What is a problem of the flow at this moment, by `judge`; whether it lasts is left to the alerts."""
+    late: tuple[LatePartition, ...] = ()
+    """The partitions with something to copy, and for how long it has been waiting."""
     partial: tuple[ErrorReport, ...] = ()
     """Why some of the rest could not be looked at: heartbeats, schema ids."""
     seconds: float = 0.0

@@ -16,7 +16,10 @@ from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.formats.control import THROTTLE, UNLIMITED
 from kafka_mirror.formats.ledger import LedgerRecord, Writer
 from kafka_mirror.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.status.heartbeat_paths import heartbeat_paths
+from kafka_mirror.status.heartbeat_paths import beats_of, heartbeat_paths
+from kafka_mirror.status.judge import problems
+from kafka_mirror.status.limits import limits_of
+from kafka_mirror.status.observation import CheckObservation, with_waits
 from kafka_mirror.status.observe import OldestRecords, observe
 from kafka_mirror.status.snapshot import (
     FlowSnapshot,
@@ -31,8 +34,9 @@ from kafka_mirror.status.snapshot import (
     TopicSnapshot,
 )
 from kafka_mirror.status.snapshot_groups import Positions, SchemaIdSampler, read_groups
-from kafka_mirror.status.status import INTENDED, PROGRESSING, Observation, Status, status_of
+from kafka_mirror.status.status import PROGRESSING, Observation, Status, status_of
 from kafka_mirror.status.throughput import WINDOW_SECONDS, CatchUp, Sample, Samples, Totals, catch_up, estimated_bytes, rhythm, throughput
+from kafka_mirror.status.wait_times import Memory
 from kafka_mirror.sync.flow_clusters import clusters
 from kafka_mirror.sync.groups.place_cache import KnownPlaces
 
@@ -146,7 +150,7 @@ def catch_up_of(status: Status, samples: Sequence[Sample], interval: float, youn
     while it is no more than `young` seconds old."""
     moving = [partition for partition in status.partitions if partition.state in PROGRESSING]
     old = {partition.topic_partition for partition in moving if partition.is_behind and not partition.is_younger_than(young)}
-    waiting = sum(partition.state not in PROGRESSING | INTENDED for partition in status.partitions)
+    waiting = sum(partition.needs_help for partition in status.partitions)
     lag = None if status.unknown else total(partition.lag for partition in moving)
     tps, lasting = {partition.topic_partition for partition in moving}, min(young, WINDOW_SECONDS)
     return catch_up(samples, tps, lag, interval, waiting, old=old, lasting=lasting)
@@ -184,6 +188,8 @@ class FlowSnapshotBuilder:
         self._groups = GroupsSnapshot()
         self._groups_due = 0.0
         self._places = KnownPlaces()
+        self._limits = limits_of(flow).of_page
+        self._memory: Memory | None = None
 
     def take(self) -> FlowSnapshot:
         """Looks at both clusters. Never raises what belongs to them or to the configuration: the snapshot says it."""
@@ -217,6 +223,9 @@ class FlowSnapshotBuilder:
         records = observation.ledger or {}
         skipped, skipped_in_all = skipped_of(records)
         heartbeats, partial = self._read_from_target(records) if observation.comparable else ((), ())
+        beats = beats_of(self.flow, heartbeats)
+        waits = with_waits(CheckObservation(status, observation.comparable, observation.silent, beats), self._memory)
+        self._memory = waits.memory
         return FlowSnapshot(
             self.flow.name,
             taken,
@@ -235,6 +244,8 @@ class FlowSnapshotBuilder:
             waves=observation.waves,
             skipped=skipped,
             skipped_in_all=skipped_in_all,
+            problems=tuple(problem for problem in problems(waits, self._limits).problems if problem.opens),
+            late=waits.late,
             partial=partial,
         )
 

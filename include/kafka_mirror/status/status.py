@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kafka_mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError, TargetMissing, TargetUnavailable
+from kafka_mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError, NoLeader, TargetMissing, TargetUnavailable
 from kafka_mirror.formats.control import Decision
 from kafka_mirror.formats.ledger import LedgerRecord, Writer, history_text
 from kafka_mirror.kafka.model import Topic
@@ -23,7 +23,7 @@ MOVED = "moved"
 DECIDED = "decided"
 OPEN_TRANSACTION = BlockedByOpenTransaction.partition_state
 NO_REMOTE = TargetMissing.partition_state
-NO_LEADER = "no leader"
+NO_LEADER = NoLeader.partition_state
 GONE = "gone from the source"
 UNKNOWN = "unknown"
 TARGET_UNAVAILABLE = TargetUnavailable.partition_state
@@ -36,6 +36,9 @@ PROGRESSING = frozenset({UP_TO_DATE, BEHIND, FIRST_SIGHT, DECIDED})
 
 INTENDED = frozenset({PAUSED, MOVED})
 """The states of a partition that is not copied because a person wants it so."""
+
+LEFT_ALONE = INTENDED | {GONE, OPEN_TRANSACTION}
+"""The states in which nothing is late: a person decided it, it is over, or there is nothing to read yet."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,11 @@ class PartitionStatus:
         """Whether the source holds something that is not copied."""
         return bool(self.lag)
 
+    @property
+    def needs_help(self) -> bool:
+        """Whether something is in the way of the next run: an error, a broker, or a remote partition that is missing."""
+        return self.state not in PROGRESSING | LEFT_ALONE
+
     def is_younger_than(self, seconds: float) -> bool:
         """Whether what is missing is known to be no older."""
         return self.oldest_seconds is not None and self.oldest_seconds <= seconds
@@ -187,7 +195,7 @@ def status_of(observation: Observation) -> Status:
     for error in observation.errors:
         by_place.setdefault((error.topic, error.partition), error)
     partitions = tuple(_partition(tp, observation, by_place) for tp in _listed(observation, by_place))
-    stuck = [partition.error for partition in partitions if partition.error is not None and partition.state == BLOCKED]
+    stuck = [partition.error for partition in partitions if partition.error is not None and partition.state in (BLOCKED, NO_LEADER)]
     errors = dict.fromkeys(error.of_flow(observation.flow) for error in [*observation.errors, *observation.unreadable.values(), *stuck])
     return Status(observation.flow, observation.time, partitions, tuple(errors), observation.notices, observation.idle)
 
@@ -207,11 +215,14 @@ def _partition(
     if error is None and blocked is not None and tp not in observation.decided:
         error = still_blocked(tp, blocked)
     error = error or observation.unreadable.get(lane_of(*tp, observation.lanes))
+    state = _state(tp, observation, source, record, error)
+    if error is None and state == NO_LEADER:
+        error = NoLeader(*tp).report()
     stamp = observation.oldest.get(tp)
     return PartitionStatus(
         tp.topic,
         tp.partition,
-        _state(tp, observation, source, record, error),
+        state,
         watermark=record.watermark if record else None,
         last_stable=source.readable_end if source else None,
         end=source.end if source else None,

@@ -66,9 +66,10 @@ NEW_SOURCE = _source_metrics(_PLUGINS, ("connector", "task", *_PARTITION))
 
 LAG_RECORDS = Metric("mirror_lag_records", "Offsets of the source that are not copied yet, where that is known: at most so many records")
 LAG_SECONDS = Metric("mirror_lag_seconds", "Age of the oldest record that is not copied yet; 0: nothing is missing")
-SERVED_LAG_RECORDS = Metric("mirror_served_lag_records", "Of mirror_lag_records, those of partitions that the next run serves")
+SERVED_LAG_RECORDS = Metric("mirror_served_lag_records", "Offsets that a consumer may read and that the next run copies")
 SERVED_LAG_SECONDS = Metric(
-    "mirror_served_lag_seconds", "As mirror_lag_seconds, of partitions that the next run serves: not of those that are stuck or paused"
+    "mirror_served_lag_seconds",
+    "For how long the oldest of them waits, as alerts count it: no longer than since it was first seen",
 )
 LAG_BYTES = Metric(
     "mirror_lag_bytes", "About how many bytes of keys, values and headers are not copied yet, by the mean size of those that are"

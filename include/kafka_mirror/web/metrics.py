@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Protocol
@@ -13,11 +14,10 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from kafka_mirror.config import Flow
-from kafka_mirror.status.lag import SERVED
 from kafka_mirror.status.limits import Limits
+from kafka_mirror.status.observation import SERVED, LatePartition
 from kafka_mirror.status.snapshot import FlowSnapshot, PartitionSnapshot, Snapshots
 from kafka_mirror.status.snapshot_builder import GROUPS_SHARE
-from kafka_mirror.status.status import INTENDED, PROGRESSING, PartitionStatus
 from kafka_mirror.status.throughput import Throughput
 from kafka_mirror.web import metric_names as names
 from kafka_mirror.web.metric_names import FLOW_LABELS, METRICS, Metric, SourceMetrics
@@ -65,9 +65,12 @@ class _Rendering:
         good = snapshot.is_good and age is not None and age <= TOO_OLD_SECONDS
         self._set(names.UP, int(good))
         self._set(names.SNAPSHOT_AGE, age)
-        codes = [error.code for error in snapshot.errors]
-        for code in sorted(set(codes)):
-            self._set(names.PROBLEMS, codes.count(code), code)
+        errors = Counter(error.code for error in snapshot.errors)
+        judged = Counter[str]()
+        for problem in snapshot.problems if good else ():
+            judged[problem.kind] += max(len(problem.places), 1) if problem.kind not in errors else 0
+        for code, count in sorted((errors + judged).items()):
+            self._set(names.PROBLEMS, count, code)
         if self._settings.limits is not None:
             self._limits(self._settings.limits)
         if good:
@@ -103,7 +106,7 @@ class _Rendering:
         snapshot, status = self._snapshot, self._snapshot.status
         assert status is not None
         self._lag(status.lag, status.oldest_seconds, snapshot.bytes_behind, (names.LAG_RECORDS, names.LAG_SECONDS, names.LAG_BYTES))
-        self._served_lag(status.partitions)
+        self._served_lag(snapshot.late)
         self._set(names.CATCH_UP, snapshot.catch_up.seconds)
         self._rates(snapshot.throughput, (names.RATE_RECORDS, names.RATE_BYTES))
         self._set(names.RATE_SOURCE, snapshot.throughput.source_records)
@@ -114,18 +117,17 @@ class _Rendering:
         self._set(names.LAST_COPY, status.written.time.timestamp() if status.written else None)
         for state, count in sorted(status.states.items()):
             self._set(names.PARTITIONS, count, state)
-        self._set(names.WAITING, sum(n for state, n in status.states.items() if state not in PROGRESSING | INTENDED))
+        self._set(names.WAITING, sum(partition.needs_help for partition in status.partitions))
         self._set(names.THROTTLE, snapshot.throttle.bytes_per_second)
         for beat in snapshot.heartbeats:
             self._set(names.HEARTBEAT_AGE, beat.age_seconds + (snapshot.age_seconds(self._now) or 0.0), "->".join(beat.path))
         self._set(names.SNAPSHOT_SECONDS, snapshot.seconds)
 
-    def _served_lag(self, partitions: Iterable[PartitionStatus]) -> None:
+    def _served_lag(self, late: Iterable[LatePartition]) -> None:
         """Partitions with a problem of their own have an alert of their own, and are not late as well."""
-        served = [partition for partition in partitions if partition.state in SERVED]
-        records = sum(partition.lag or 0 for partition in served)
-        oldest = max((partition.oldest_seconds for partition in served if partition.oldest_seconds is not None), default=None)
-        self._lag(records, oldest, None, (names.SERVED_LAG_RECORDS, names.SERVED_LAG_SECONDS))
+        served = [partition for partition in late if partition.status.state in SERVED]
+        self._set(names.SERVED_LAG_RECORDS, sum(partition.records for partition in served))
+        self._set(names.SERVED_LAG_SECONDS, max((partition.seconds for partition in served), default=0.0))
 
     def _topics(self) -> None:
         if self._too_many("topic", len(self._snapshot.topics)):

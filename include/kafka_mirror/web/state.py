@@ -8,10 +8,13 @@ from datetime import datetime, timedelta
 
 from kafka_mirror.errors import ErrorReport, NextStep
 from kafka_mirror.errors.next_step import NOTHING
+from kafka_mirror.errors.runbook import entries
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.status.airflow_view import AirflowView
+from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.judge import BEHIND, FINE, NOTHING_MIRRORED, STUCK, level
 from kafka_mirror.status.snapshot import FlowSnapshot
-from kafka_mirror.status.status import GONE, INTENDED, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PROGRESSING, PartitionStatus, Status
+from kafka_mirror.status.status import GONE, INTENDED, LEFT_ALONE, NO_REMOTE, OPEN_TRANSACTION, PROGRESSING, PartitionStatus, Status
 from kafka_mirror.status.throughput import CatchUp
 from kafka_mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
 from kafka_mirror.web.formatting import NOT_KNOWN, clock, number, seconds, size
@@ -19,7 +22,7 @@ from kafka_mirror.web.formatting import NOT_KNOWN, clock, number, seconds, size
 TOO_OLD_SECONDS = 300.0
 """The page does not show the figures of an older snapshot as those of now."""
 
-FINE, BEHIND, STUCK, UNKNOWN = "fine", "behind", "stuck", "unknown"
+UNKNOWN = "unknown"
 _RANKS = {FINE: 0, UNKNOWN: 1, BEHIND: 2, STUCK: 3}
 
 
@@ -90,14 +93,14 @@ def _some_partitions(snapshot: FlowSnapshot) -> FlowState | None:
 
 def _not_stuck(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowState:
     """The state of a flow of which no partition is stuck."""
-    alerts = alerts_of(view, now)
     behind = _distance(snapshot)
-    if not snapshot.status or not snapshot.status.partitions or (snapshot.status.idle and snapshot.status.idle.is_amiss):
-        return _nothing_to_mirror(snapshot.status)
+    worst = _worst(snapshot, view, now)
+    if not snapshot.status or not snapshot.status.partitions or (worst and worst.kind == NOTHING_MIRRORED):
+        return _nothing_to_mirror(snapshot, worst)
     if snapshot.status.lag is None:
         return FlowState(UNKNOWN, "Not known", "how far it is behind could not be seen.")
-    if alerts:
-        return FlowState(BEHIND, "Needs a look", f"{alerts[0].summary} Since {clock(alerts[0].since, now)}.", alerts[0].step)
+    if worst is not None:
+        return FlowState(level([worst]), "Needs a look", f"{worst.summary} Since {clock(worst.since, now)}.", worst.step)
     if errors := (*snapshot.partial, *snapshot.groups.errors):
         return _partly_observed(errors[0], behind)
     if (idle := _idle_partitions(snapshot)) is not None:
@@ -109,11 +112,21 @@ def _not_stuck(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> Flow
     return _catching_up(snapshot.catch_up, behind, now)
 
 
-def _nothing_to_mirror(status: Status | None) -> FlowState:
+def _worst(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> Alert | None:
+    """The problem to mend first that is no error of the snapshot: of its own, and of those that only alerts know."""
+    alerts = {problem.key(snapshot.flow): problem.alert(snapshot.flow, snapshot.taken or now) for problem in snapshot.problems}
+    alerts = {key: alert for key, alert in alerts.items() if alert.kind not in entries()}
+    alerts |= {alert.key: alert for alert in alerts_of(view, now)}
+    amiss = [alert for alert in alerts.values() if level([alert]) != FINE]
+    return min(amiss, key=lambda alert: (-_RANKS[level([alert])], alert.since), default=None)
+
+
+def _nothing_to_mirror(snapshot: FlowSnapshot, amiss: Alert | None) -> FlowState:
     """The state of a flow that takes no topic: `.*` waits for the first one, and a list of names is looked at."""
-    if status is None or status.idle is None:
+    idle = snapshot.status.idle if snapshot.status else None
+    if idle is None:
         return FlowState(FINE, "Nothing to mirror", "no topic of the source matches the flow's filters yet.")
-    return FlowState(BEHIND if status.idle.is_amiss else FINE, "Nothing to mirror", str(status.idle))
+    return FlowState(level([amiss] if amiss else []), "Nothing to mirror", str(idle), amiss.step if amiss else NOTHING)
 
 
 def _copied(status: Status) -> FlowState:
@@ -159,7 +172,7 @@ def _idle_partitions(snapshot: FlowSnapshot) -> FlowState | None:
     rest = len(status.partitions) - len(idle)
     how = f"The other {number(rest)} keep up with the source." if others_lag else f"Everything is copied in the other {number(rest)}."
     return FlowState(
-        FINE if set(counts) <= _INTENDED else BEHIND,
+        FINE if set(counts) <= LEFT_ALONE else BEHIND,
         f"Fine, but for {count_text(len(idle), 'partition')}",
         f"{words}{lag}. {how}" if rest else f"{words}{lag}.",
         NextStep(" ".join(_NEXT_STEPS[state] for state, _ in by_count if state in _NEXT_STEPS)),
@@ -174,7 +187,6 @@ def _is_young(partition: PartitionStatus, snapshot: FlowSnapshot) -> bool:
 _INTENDED = INTENDED | {GONE}
 _NEXT_STEPS = {
     NO_REMOTE: "The next run of refresh-topics creates the remote partition; if it does not, its log says why.",
-    NO_LEADER: "A broker of the source is down, or the partition has no leader there: look at the cluster.",
     OPEN_TRANSACTION: "A producer has a transaction open; if that lasts, it is an error here that names it.",
 }
 _FASTER = (

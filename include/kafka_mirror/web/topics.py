@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_mirror.status.snapshot import FlowSnapshot, PartitionSnapshot, TopicSnapshot
-from kafka_mirror.status.status import GONE, MOVED, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, UNKNOWN, UP_TO_DATE
+from kafka_mirror.status.status import GONE, MOVED, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, UNKNOWN, UP_TO_DATE
 from kafka_mirror.web.pagination import Key, Listing, Page, ordered, paged
 
 PREFIX = "t."
 PROBLEMS, BEHIND, SCHEMAS = "problems", "behind", "schemas"
-_WAITING = {OPEN_TRANSACTION, NO_REMOTE, NO_LEADER}
-"""States that end without a person: by a producer, a broker, or the next `refresh-topics`."""
+_WAITING = {OPEN_TRANSACTION, NO_REMOTE}
+"""States that end without a person: by a producer, or the next `refresh-topics`."""
 _NOT_COPIED = {GONE, MOVED, PAUSED, UNKNOWN}
 SHOWS = (PROBLEMS, BEHIND, SCHEMAS)
 
@@ -53,7 +53,7 @@ def level(states: Mapping[str, int], young: bool = False) -> str:
         return "unknown"
     if relevant - PROGRESSING - _WAITING:
         return "stuck"
-    return "fine" if relevant <= {UP_TO_DATE} or (young and NO_LEADER not in relevant) else "behind"
+    return "fine" if relevant <= {UP_TO_DATE, OPEN_TRANSACTION} or young else "behind"
 
 
 def records_of(topic: TopicSnapshot) -> int | None:
@@ -89,7 +89,7 @@ _TOPICS: Mapping[str, Key[TopicSnapshot]] = {
     "written": lambda topic: topic.written.time if topic.written else None,
 }
 _PARTITIONS: Mapping[str, Key[PartitionSnapshot]] = {
-    "state": lambda partition: (partition.status.state not in PROGRESSING, partition.status.lag or 0),
+    "state": lambda partition: (partition.status.needs_help, partition.status.lag or 0),
     "name": lambda partition: partition.partition,
     "lag": lambda partition: partition.status.lag,
     "oldest": lambda partition: partition.status.oldest_seconds,

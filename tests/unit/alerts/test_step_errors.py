@@ -9,7 +9,7 @@ from kafka_mirror.alerts.step_errors import StepErrors, add_step_errors
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.runbook import entries
 from kafka_mirror.formats.documents import pack, unpack
-from kafka_mirror.status.judge import find_problems
+from kafka_mirror.status.judge import problems
 from kafka_mirror.status.limits import Limits
 from kafka_mirror.status.steps import STEPS, SWITCHES
 from tests.unit.status.observations import error, partition, seen
@@ -44,11 +44,11 @@ def test_every_error_of_the_runbook_that_a_step_ends_with_time_after_time_is_an_
     for number in range(runs):
         known = known.record_run(f"{step} {number}", [ErrorReport(code, "It failed.", topic, retriable=retriable)])
     well = seen(0, partition(9, 9))
-    found = find_problems(add_step_errors(well, known.standing), [], Limits())
+    found = problems(add_step_errors(well, known.standing), Limits())
     assert [(each.kind, each.topic) for each in found.problems if each.opens] == [(code, None if retriable else topic)]
     over = add_step_errors(well, known.record_run("the next", []).standing)
-    assert find_problems(over, [], Limits()).problems == ()
-    assert find_problems(over, [], Limits()).judged(code)
+    assert problems(over, Limits()).problems == ()
+    assert problems(over, Limits()).judged(code)
 
 
 def test_what_the_check_saw_by_itself_is_not_said_twice() -> None:

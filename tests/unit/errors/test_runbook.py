@@ -10,7 +10,7 @@ from kafka_mirror.errors import MirrorError, ReportedError
 from kafka_mirror.errors.base import class_of
 from kafka_mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
 from kafka_mirror.errors.runbook import anchor, classes, entries, markdown, sections
-from kafka_mirror.status.judge import CHECK_FAILED, LATE, LEADERLESS, NO_BEATS, NOT_COPYING, STILL, UNREACHABLE
+from kafka_mirror.status.judge import CHECK_FAILED, LATE, NO_BEATS, NOT_COPYING, STILL, UNREACHABLE
 from kafka_mirror.status.problems import MISSED
 from tests.unit.errors.samples import samples
 
@@ -31,7 +31,7 @@ def test_every_error_that_may_be_reported_has_its_entry() -> None:
 
 
 def test_every_alert_that_is_no_error_has_its_section() -> None:
-    told = {LATE, STILL, NOT_COPYING, LEADERLESS, NO_BEATS, CHECK_FAILED, MISMATCH, MISSED}
+    told = {LATE, STILL, NOT_COPYING, NO_BEATS, CHECK_FAILED, MISMATCH, MISSED}
     assert told <= set(sections()) - set(entries())
     assert UNREACHABLE in entries()
 

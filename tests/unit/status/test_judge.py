@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kafka_mirror.policy import IdleMembers
-from kafka_mirror.status.judge import find_problems
-from kafka_mirror.status.lag import late_partitions, memory_after
+from kafka_mirror.status.judge import problems
 from kafka_mirror.status.limits import Limits
-from kafka_mirror.status.observation import CheckObservation
+from kafka_mirror.status.observation import CheckObservation, with_waits
 from kafka_mirror.status.problems import TOPICS_ALONE, CheckResult
 from kafka_mirror.status.status import (
     DECIDED,
@@ -31,11 +30,10 @@ LIMITS = Limits(lag=100, lag_records=None, progress=200, copy=300, heartbeats=15
 def judgement(*checks: CheckObservation, limits: Limits = LIMITS) -> CheckResult:
     """What the last of these checks comes to; the memory begins with the first."""
     memory = None
-    for place, each in enumerate(checks):
-        is_new, memory = memory is None, memory_after(each, memory)
-        if place == len(checks) - 1:
-            return find_problems(each, late_partitions(each, memory or {}, is_new), limits)
-    raise AssertionError
+    for each in checks:
+        seen_so_far = with_waits(each, memory)
+        memory = seen_so_far.memory
+    return problems(seen_so_far, limits)
 
 
 def opened(found: CheckResult) -> dict[str, str | None]:
@@ -225,17 +223,6 @@ def test_a_cluster_that_refuses_us_is_told_sooner_than_one_that_is_silent() -> N
     assert (problem.what, problem.for_seconds, problem.summary) == ("west", LIMITS.for_seconds, "Cluster west refuses the connection.")
 
 
-def test_a_partition_without_leader_is_a_problem_of_its_topic_after_its_time() -> None:
-    checked = seen(0, hidden(0), hidden(4), hidden(1, "bills"), partition(5, 5, 1))
-    problems = [each for each in judgement(checked).problems if each.opens]
-    assert [(each.kind, each.what, each.partition, each.for_seconds, each.summary) for each in problems] == [
-        ("NoLeader", "bills", 1, 250, "No leader on the source: bills-1"),
-        ("NoLeader", "orders", None, 250, "No leader on the source: 2 partitions of orders"),
-    ]
-    assert problems[0].next
-    assert judgement(checked, limits=Limits(unreachable=None)).problems == ()
-
-
 def test_what_a_decision_leads_to_is_late_when_it_is_not_copied_however_far_the_watermark_that_it_leaves_behind() -> None:
     def restarted(seconds: float, **fields: int) -> PartitionStatus:
         return partition(100, fields["end"], lag=fields["end"], state=DECIDED, oldest_seconds=3e7, written=written(seconds))
@@ -290,8 +277,6 @@ def test_every_problem_of_places_says_which_they_are() -> None:
         ("AuthorizationRefused", "bills"): {("bills", None)},
         ("AuthorizationRefused", None): {("bills", None)},
         ("X", None): {("orders", 3)},
-        ("NoLeader", "orders"): {("orders", 2)},
-        ("NoLeader", None): {("orders", 2)},
     }
     assert judgement(seen(0, errors=[error("OtherCluster")])).problems[0].places == frozenset()
 

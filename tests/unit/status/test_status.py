@@ -15,7 +15,7 @@ from kafka_mirror.kafka.model import Partition, Topic
 from kafka_mirror.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.plan.ranges import SourceOffsets
 from kafka_mirror.status.formatting import duration
-from kafka_mirror.status.lag import work_of
+from kafka_mirror.status.observation import work_of
 from kafka_mirror.status.status import PROGRESSING, Observation, status_of
 from tests.unit.ledger_records import ledger_record
 

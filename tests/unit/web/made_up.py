@@ -13,6 +13,9 @@ from kafka_mirror.decide.model import DecisionWithEffect
 from kafka_mirror.errors import ErrorReport, Remedy
 from kafka_mirror.formats.ledger import Writer
 from kafka_mirror.status.airflow_view import AirflowView, CopyRun, Dag, DagRun, Person
+from kafka_mirror.status.judge import problems
+from kafka_mirror.status.limits import Limits
+from kafka_mirror.status.observation import CheckObservation, with_waits
 from kafka_mirror.status.snapshot import (
     FlowSnapshot,
     GroupSnapshot,
@@ -52,6 +55,7 @@ def partition(topic: str, number: int, lag: int | None = 0, **fields: Any) -> Pa
         "state": BEHIND if lag else UP_TO_DATE,
         "watermark": 1000 - (lag or 0),
         "end": 1000,
+        "last_stable": 1000,
         "lag": lag,
         "oldest_seconds": float(lag) if lag else None,
         "records": 1000 - (lag or 0),
@@ -90,7 +94,14 @@ def snapshot(*topics: TopicSnapshot, errors: tuple[ErrorReport, ...] = (), **fie
         "catch_up": CatchUp(0.0 if not lag else 120.0, ""),
         **fields,
     }
-    return FlowSnapshot(FLOW, NOW, status, topics=topics, **given)
+    return judged(FlowSnapshot(FLOW, NOW, status, topics=topics, **given))
+
+
+def judged(taken: FlowSnapshot) -> FlowSnapshot:
+    """The snapshot with what is a problem by it alone."""
+    assert taken.status is not None
+    seen = with_waits(CheckObservation(taken.status, taken.comparable), None)
+    return replace(taken, problems=tuple(each for each in problems(seen, Limits()).problems if each.opens), late=seen.late)
 
 
 GROUPS = GroupsSnapshot(

@@ -11,6 +11,7 @@ from prometheus_client import parser
 from kafka_mirror.config.catalogue import CATALOGUE
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.ledger import LastRecord
+from kafka_mirror.status.observation import CheckObservation, with_waits
 from kafka_mirror.status.snapshot import (
     FlowSnapshot,
     GroupSnapshot,
@@ -23,8 +24,10 @@ from kafka_mirror.status.snapshot import (
 )
 from kafka_mirror.status.status import PartitionStatus, Status
 from kafka_mirror.status.throughput import CatchUp, Throughput
+from kafka_mirror.status.wait_times import WaitingPartition
 from kafka_mirror.web.metrics import metrics_router
 
+SEEN_LONG_AGO = WaitingPartition(60, 0.0, ((0.0, 100),))
 TOKEN = "a token of the tests"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
@@ -49,8 +52,10 @@ def flow(name="east->west", topics=None, **fields):
     status = Status(name, now(), partitions, fields.pop("errors", ()))
     if fields.get("groups") is BUSY["groups"]:  # of the time when this module was imported: tests of a long run come late
         fields["groups"] = replace(fields["groups"], taken=now())
+    comparable = fields.pop("comparable", True)
+    late = with_waits(CheckObservation(status, comparable), {each.topic_partition: SEEN_LONG_AGO for each in partitions}).late
     return FlowSnapshot(
-        name, fields.pop("taken", now()), status, comparable=fields.pop("comparable", True), topics=topics, bytes_behind=4000, **fields
+        name, fields.pop("taken", now()), status, comparable=comparable, topics=topics, bytes_behind=4000, late=late, **fields
     )
 
 

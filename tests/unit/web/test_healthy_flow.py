@@ -96,7 +96,7 @@ def test_a_flow_that_stops_is_behind_when_its_rhythm_is_over_and_not_catching_up
 
 def test_a_topic_is_marked_as_the_flow_is() -> None:
     assert [level({BEHIND: 2, UP_TO_DATE: 1}, young) for young in (True, False)] == ["fine", "behind"]
-    assert [level({BEHIND: 2, state: 1}, young=True) for state in (OPEN_TRANSACTION, NO_LEADER, "gap")] == ["fine", "behind", "stuck"]
+    assert [level({BEHIND: 2, state: 1}, young=True) for state in (OPEN_TRANSACTION, NO_LEADER, "gap")] == ["fine", "stuck", "stuck"]
 
 
 def test_the_rhythm_is_two_intervals_or_half_of_what_may_wait_and_never_more_than_may() -> None:
@@ -115,7 +115,7 @@ def test_what_waits_for_a_producer_or_a_remote_partition_is_fine_while_it_is_you
     assert state((UP_TO_DATE, None), (OPEN_TRANSACTION, 20.0)).verdict == "Fine"
     assert state((BEHIND, 20.0), (NO_REMOTE, 300.0)).verdict == "Fine"
     old = state((BEHIND, 20.0), (OPEN_TRANSACTION, 460.0))
-    assert (old.level, old.verdict) == ("behind", "Fine, but for 1 partition")
+    assert (old.level, old.verdict) == ("fine", "Fine, but for 1 partition")
     assert "5 records are behind there. The other 1 keep up with the source." in old.because
     paused = state((BEHIND, 20.0), (PAUSED, 9999.0), (OPEN_TRANSACTION, 20.0))
     assert (paused.level, paused.verdict) == ("fine", "Fine, but for 1 partition")

@@ -17,7 +17,7 @@ from kafka_mirror.web.airflow_health import FRESHNESS_OLD_SECONDS, airflow_issue
 from kafka_mirror.web.history import LagHistory
 from kafka_mirror.web.page import last_audit
 from kafka_mirror.web.state import TOO_OLD_SECONDS, state_of
-from tests.unit.web.made_up import BUSY, FLOW, HEALTHY, NOW, partition, snapshot, stuck, topic, topic_of, with_gap
+from tests.unit.web.made_up import BUSY, FLOW, HEALTHY, NOW, judged, partition, snapshot, stuck, topic, topic_of, with_gap
 
 FLOW_WIDE = ErrorReport("OtherCluster", "The alias 'east' leads to another cluster.", next="Adopt it.")
 GROUPS_REFUSED = ErrorReport("AuthorizationRefused", "Groups may not be listed.", next="Grant it.")
@@ -30,6 +30,7 @@ ALERT: dict[str, Any] = {
     "next": "Look at the DAG.",
     "since": (NOW - timedelta(minutes=5)).isoformat(),
     "flow": FLOW,
+    "severity": "warning",
 }
 
 
@@ -156,7 +157,7 @@ def test_sentence_tells_what_has_to_be_mended_first(flow: FlowSnapshot, view: Ai
 def test_what_is_wrong_always_says_what_to_do() -> None:
     waiting = [
         snapshot(topic("a", 0), topic_of("b", [partition("b", 0, None, state=state)]))
-        for state in ("no remote partition", "no leader", "open transaction")
+        for state in ("no remote partition", "open transaction")
     ]
     for flow, view in (
         *((flow, HEALTHY) for flow in waiting),
@@ -228,11 +229,11 @@ def test_alert_about_an_error_is_left_to_the_snapshot_which_knows_sooner_that_it
 
 
 def test_alert_about_an_error_that_only_a_step_can_see_is_shown() -> None:
-    view = with_alert(kind="RemoteConfigRefused", summary="Remote config refused: orders.")
+    view = with_alert(kind="RemoteConfigRefused", summary="Remote config refused: orders.", severity="error")
     shown = replace(view, freshness=({**view.freshness[0], "of_steps": ["RemoteConfigRefused"]},))
     assert [alert.kind for alert in alerts_of(shown, NOW)] == ["RemoteConfigRefused"]
     state = state_of(snapshot(topic("a", 0)), shown, NOW)
-    assert (state.level, state.verdict) == ("behind", "Needs a look")
+    assert (state.level, state.verdict) == ("stuck", "Needs a look")
     assert "Remote config refused: orders." in state.because
 
 
@@ -298,11 +299,11 @@ def test_view_finds_a_dag_by_what_it_does(dag: Dag) -> None:
     assert AirflowView(dags=(dag,)).dag("audit") is None
 
 
-@pytest.mark.parametrize(("is_expected", "level", "said"), [(False, "behind", "'ordres'"), (True, "fine", "the first one that comes")])
+@pytest.mark.parametrize(("is_expected", "level", "said"), [(False, "stuck", "'ordres'"), (True, "fine", "the first one that comes")])
 def test_a_flow_that_takes_no_topic_is_looked_at_unless_it_waits_for_any_first_one(is_expected: bool, level: str, said: str) -> None:
     taken = snapshot()
     assert taken.status is not None
     idle = IdleMembers("topics", "topic", "east", ("ordres",), True, is_expected)
-    state = state_of(replace(taken, status=replace(taken.status, idle=idle)), HEALTHY, NOW)
+    state = state_of(judged(replace(taken, status=replace(taken.status, idle=idle))), HEALTHY, NOW)
     assert (state.level, state.verdict) == (level, "Nothing to mirror")
     assert said in state.because
