@@ -107,7 +107,7 @@ def alerts_of(view: AirflowView, now: datetime) -> list[Alert]:
         try:
             alerts.append(from_document(Alert, document))
         except ValueError:
-            continue  # of another version of the mirror; the next run of `freshness` leaves it anew
+            continue  # it is damaged; the next run of `freshness` leaves it anew
     return sorted((alert for alert in alerts if alert.kind not in entries() or alert.kind in of_steps), key=lambda alert: alert.since)
 
 

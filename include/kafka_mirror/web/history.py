@@ -61,10 +61,7 @@ def _sample_of(document: Mapping[str, Any]) -> LagSample | None:
         time = datetime.fromisoformat(document["time"]).timestamp()
     except (KeyError, TypeError, ValueError):
         return None
-    # Older versions returned only the lag that alerts go by, which leaves out what is paused.
-    records = document.get("behind_offsets", document.get("lag_records"))
-    seconds = document.get("oldest_seconds", document.get("lag_seconds"))
-    return LagSample(time, _figure(records), _figure(seconds), _figure(document.get("lag_bytes")))
+    return LagSample(time, *(_figure(document.get(name)) for name in ("behind_offsets", "oldest_seconds", "lag_bytes")))
 
 
 def _figure(value: Any) -> float | None:

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_mirror.status.snapshot import FlowSnapshot, PartitionSnapshot, TopicSnapshot
-from kafka_mirror.status.status import GONE, MOVED, NO_REMOTE, OPEN_TRANSACTION, PAUSED, PROGRESSING, UNKNOWN, UP_TO_DATE
+from kafka_mirror.status.status import GONE, INTENDED, NO_REMOTE, OPEN_TRANSACTION, PROGRESSING, UNKNOWN, UP_TO_DATE
 from kafka_mirror.web.pagination import Key, Listing, Page, ordered, paged
 
 PREFIX = "t."
 PROBLEMS, BEHIND, SCHEMAS = "problems", "behind", "schemas"
 _WAITING = {OPEN_TRANSACTION, NO_REMOTE}
 """States that end without a person: by a producer, or the next `refresh-topics`."""
-_NOT_COPIED = {GONE, MOVED, PAUSED, UNKNOWN}
+_NOT_COPIED = INTENDED | {GONE, UNKNOWN}
 SHOWS = (PROBLEMS, BEHIND, SCHEMAS)
 
 

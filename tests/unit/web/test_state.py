@@ -240,12 +240,12 @@ def test_alert_about_an_error_that_only_a_step_can_see_is_shown() -> None:
 def test_history_goes_on_behind_what_freshness_left_with_what_this_process_saw() -> None:
     history = LagHistory()
     documents = [
-        {"time": (NOW - timedelta(minutes=number)).isoformat(), "lag_records": number, "lag_seconds": None} for number in (3, 2, 1)
+        {"time": (NOW - timedelta(minutes=number)).isoformat(), "behind_offsets": number, "oldest_seconds": None} for number in (3, 2, 1)
     ]
     history.add(replace(BUSY, taken=NOW - timedelta(minutes=2)))
     history.add(BUSY)
     history.add(BUSY)
-    seen = history.samples(FLOW, [*documents, {"time": "nonsense"}, {}, {"time": NOW.isoformat(), "lag_records": "x"}][:5])
+    seen = history.samples(FLOW, [*documents, {"time": "nonsense"}, {}, {"time": NOW.isoformat(), "behind_offsets": "x"}][:5])
     assert [(each.records, each.bytes) for each in seen] == [(3, None), (2, None), (1, None), (735, 7350)]
     assert history.samples("other->flow", []) == []
 
