@@ -11,6 +11,7 @@ from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.documents import to_document
+from kafka_mirror.formats.fields import moment_text
 from kafka_mirror.formats.ledger import Writer
 from kafka_mirror.status.formatting import duration
 from kafka_mirror.status.judge import STUCK, level, problems
@@ -91,47 +92,14 @@ def _clock(time: datetime, now: datetime) -> str:
 
 def _result(found: Status, shown: list[PartitionStatus]) -> dict[str, Any]:
     return {
-        "time": _iso(found.time),
+        "time": moment_text(found.time),
         "partitions_in_all": len(found.partitions),
         "behind": len(found.behind),
         "lag": found.lag,
         "oldest_seconds": found.oldest_seconds,
         "states": found.states,
-        "written": _writer(found.written),
+        "written": to_document(found.written),
         "summary": summary(found),
         "notices": list(found.notices),
-        "partitions": [_document(partition) for partition in shown],
+        "partitions": to_document(shown),
     }
-
-
-def _document(each: PartitionStatus) -> dict[str, Any]:
-    names = (
-        "topic",
-        "partition",
-        "state",
-        "watermark",
-        "last_stable",
-        "end",
-        "lag",
-        "oldest_seconds",
-        "records",
-        "bytes",
-        "note",
-        "history",
-    )
-    return {
-        **{name: getattr(each, name) for name in names},
-        "written": _writer(each.written),
-        "since": _iso(each.since) if each.since else None,
-        "error": to_document(each.error),
-    }
-
-
-def _writer(writer: Writer | None) -> dict[str, str] | None:
-    if writer is None:
-        return None
-    return {"time": _iso(writer.time), "host": writer.host, "run": writer.run, "installation": writer.installation}
-
-
-def _iso(time: datetime) -> str:
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
