@@ -159,7 +159,7 @@ def test_a_step_that_is_stopped_is_red_with_the_reason_and_the_way_back(
     run = cutover(dry_run=False, by="read-only-check", wave="mine")
     log = task_log.take()
     assert (run.state, run.tasks) == ("failed", red_from("fence")), log
-    assert run.xcom["fence"]["findings"][0]["code"] == "open-transaction"
+    assert run.xcom["fence"]["findings"][0]["code"] == "TransactionOpen"
     assert f"{pair.flow}: fence of the wave mine is stopped" in log
     assert f"cutover rollback --flow '{pair.flow}' --wave mine" in log
     assert "the wave mine is under way, and its next step is fence. The log of the task fence says why." in log

@@ -185,7 +185,7 @@ def test_a_returned_source_that_lost_its_tail_is_compared_by_leader_epochs_and_w
         (KEPT, held[number]) for number in range(3)
     ]
     assert compared[3].lost == 0
-    assert [finding.topic for finding in result.findings if finding.code == "source-lost-records"] == [flow.topic] * 3
+    assert [finding.topic for finding in result.findings if finding.code == "SourceLostRecords"] == [flow.topic] * 3
     assert result.audit is not None
     assert (result.audit.state, [finding for finding in result.findings if finding.kind == STOP]) == ("equal", [])
 

@@ -102,11 +102,11 @@ def test_a_wave_moves_from_a_cluster_that_does_not_tell_who_writes(other, west, 
     found = preflight(mirroring.flow, wave)
     assert found.may_move, found.findings
     said = {finding.code: finding.message for finding in found.findings}
-    assert f"{topic}-0: a transaction is open from offset" in said["open-transaction"]
-    assert "older than Kafka 2.8" in said["writers-untold"]
+    assert f"{topic}-0: a transaction is open from offset" in said["TransactionOpen"]
+    assert "older than Kafka 2.8" in said["WritersUntold"]
     both = {f"{pair.target}->{pair.source}.enabled": "true", f"{pair.target}->{pair.source}.topics": topic}
     with_way_back = load([pair.properties(extra=both, file="both.properties")]).flow(pair.flow)
-    assert "way-back-too-old" in {finding.code for finding in preflight(with_way_back, wave).findings}
+    assert "WayBackTooOld" in {finding.code for finding in preflight(with_way_back, wave).findings}
     stopped = run_wave(mirroring.flow, wave, options)
     assert (stopped.outcomes[-1].step, stopped.state) == (FENCE, STOPPED)
 

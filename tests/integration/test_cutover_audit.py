@@ -63,9 +63,9 @@ def test_a_wave_that_is_equal_passes_and_only_what_came_since_is_read_again(gate
     assert (again.state, again.facts, begun) == (DONE, first.facts, [{}]), "unchanged ends"
     assert gate.holds() == []
     came = oracle.produce(pair.source_bootstrap, topic, 20, seed=2, transactions=7)["committed"]
-    assert set(gate.holds()) == {"not-copied-to-the-end", "audit-outdated"}
+    assert set(gate.holds()) == {"NotCopiedToTheEnd", "AuditOutdated"}
     late = gate.step()
-    assert (late.state, codes(late)) == (STOPPED, [("stop", "not-copied-to-the-end")])
+    assert (late.state, codes(late)) == (STOPPED, [("stop", "NotCopiedToTheEnd")])
     assert not gate.copy().errors
     more = gate.step()
     assert (more.state, more.facts["new_records"], more.facts[RECORDS]) == (DONE, came, 60 + came)
@@ -96,12 +96,12 @@ def test_a_foreign_record_behind_the_copy_stops_the_wave_also_behind_a_good_audi
         assert gate.step().state == DONE
     foreign(oracle, pair, topic)
     if is_audited:
-        assert gate.holds() == ["audit-outdated"]
+        assert gate.holds() == ["AuditOutdated"]
     stopped = gate.step()
-    assert (stopped.state, codes(stopped), stopped.facts) == (STOPPED, [("stop", "audit-different")], {})
+    assert (stopped.state, codes(stopped), stopped.facts) == (STOPPED, [("stop", "AuditDifferent")], {})
     (finding,) = stopped.findings
     assert f"{topic}-0: foreign record" in finding.message
-    assert any("cutover rollback" in command for command in finding.step.commands)
+    assert any("cutover rollback" in command for command in finding.error.commands)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_foreign_record_behind_the_copy_stops_the_wave_also_behind_a_good_audi
 def test_a_record_that_is_missing_or_twice_on_the_target_stops_the_wave(kind, target, mirroring, planter):
     lost = planter.plant("lost", SOURCE[:50], target)
     stopped = Gate(mirroring, Wave((lost,))).step()
-    assert (stopped.state, codes(stopped)) == (STOPPED, [("stop", "audit-different")])
+    assert (stopped.state, codes(stopped)) == (STOPPED, [("stop", "AuditDifferent")])
     assert f"{lost}-0: {kind} at source offset 20" in stopped.findings[0].message
 
 

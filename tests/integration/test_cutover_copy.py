@@ -61,7 +61,7 @@ def test_a_wave_within_its_lag_is_not_copied(mirroring, topic, notes):
 def test_at_the_end_of_its_time_the_step_waits_and_names_who_is_behind(mirroring, topic, notes):
     with move_of(mirroring.flow, Wave((topic,))) as move:
         outcome = catch_up.step(move, notes, options(max_lag=24, timeout=0.0))
-    assert (outcome.state, [each.code for each in outcome.findings]) == (WAITING, ["lag"])
+    assert (outcome.state, [each.code for each in outcome.findings]) == (WAITING, ["WaveBehind"])
     assert f"2 partitions are more than 24 records behind: {topic}-0 (25), {topic}-1 (35)." in outcome.findings[0].message
 
 
@@ -105,12 +105,12 @@ def test_without_a_fence_or_behind_one_that_was_written_through_nothing_is_copie
     with move_of(mirroring.flow, Wave((topic,))) as move:
         assert last_copy.step(move, notes, options(dry_run=True)).state == DONE, "a fence comes first"
         outcome = last_copy.step(move, notes, options())
-        assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["not-fenced"])
+        assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["NotFenced"])
         notes.record(fence.step(move, notes, options()))
         before = watermarks(mirroring, topic)
         oracle.produce(mirroring.source, topic, 5, seed=3, partition=1)
         outcome = last_copy.step(move, notes, options())
-    assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["written-behind-fence"])
+    assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["WrittenSinceFence"])
     assert watermarks(mirroring, topic) == before
 
 
@@ -123,7 +123,7 @@ def test_what_is_written_while_the_last_copy_runs_stops_it(mirroring, topic, ora
     with move_of(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options()))
         outcome = last_copy.step(move, notes, options(), copy)
-    assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["written-behind-fence"])
+    assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["WrittenSinceFence"])
 
 
 def test_the_ledger_decides_and_not_what_a_copy_says_of_itself(mirroring, topic, notes):
@@ -131,7 +131,7 @@ def test_the_ledger_decides_and_not_what_a_copy_says_of_itself(mirroring, topic,
         notes.record(fence.step(move, notes, options()))
         outcome = last_copy.step(move, notes, options(), lambda *_: [])
     assert outcome.state == STOPPED
-    assert outcome.findings[0].code == "not-copied"
+    assert outcome.findings[0].code == "NotCopied"
     assert f"2 of 2 partitions are not copied to their end behind the write fence: {topic}-0 is at nothing of 25" in (
         outcome.findings[0].message
     )
@@ -141,7 +141,7 @@ def test_a_last_copy_that_is_on_its_way_at_the_end_of_its_time_waits(mirroring, 
     with move_of(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options()))
         outcome = last_copy.step(move, notes, options(timeout=0.0))
-        assert (outcome.state, [each.code for each in outcome.findings]) == (WAITING, ["not-copied"])
+        assert (outcome.state, [each.code for each in outcome.findings]) == (WAITING, ["NotCopiedToTheEnd"])
         assert last_copy.step(move, notes, options()).state == DONE
 
 
@@ -161,5 +161,5 @@ def test_a_partition_that_somebody_paused_stops_both_steps(mirroring, topic, dec
     assert decide("pause", "--flow", mirroring.pair.flow, "--topic", topic, "--reason", "not now")[0] == 0
     with move_of(mirroring.flow, Wave((topic,))) as move:
         outcome = catch_up.step(move, notes, options(max_lag=0))
-    assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["not-copied"])
+    assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["NotCopiedToTheEnd"])
     assert "is left out: pause by" in outcome.findings[0].message

@@ -220,7 +220,7 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
     ]
     assert outside == []
     assert any(each.offsets for each in survey.missing), "the last plan saw more than was copied"
-    said = [finding.message for finding in survey.findings if finding.code == "records-may-be-missing"]
+    said = [finding.message for finding in survey.findings if finding.code == "RecordsMayBeMissing"]
     assert all("may be missing (end known at" in message and "nobody knows" in message for message in said)
     on_target = [each for each in lost.load.acknowledged if each[0] in copied]
     assert all(offset < missing[tp].watermark for _, tp, offset, _ in on_target)

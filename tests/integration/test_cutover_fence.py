@@ -92,7 +92,7 @@ def test_a_fence_by_acl_holds_off_every_producer_and_no_reader_and_is_taken_back
     assert produced(client(source, "writer"), topic) == ""
     with move_of(mirroring.flow, Wave((topic,))) as move:
         outcome = notes.record(fence.step(move, notes, options(by="acl")))
-        assert (outcome.state, outcome.findings[0].code) == (DONE, "quiet-producers"), outcome
+        assert (outcome.state, outcome.findings[0].code) == (DONE, "QuietProducers"), outcome
         assert {user: produced(client(source, user), topic) for user in ("writer", "owner")} == dict.fromkeys(
             ("writer", "owner"), "TOPIC_AUTHORIZATION_FAILED"
         )
@@ -107,7 +107,7 @@ def test_a_fence_by_acl_holds_off_every_producer_and_no_reader_and_is_taken_back
         assert denials(oracle, source, topic) == ["User:*"]
         assert notes.record(fence.rollback(move, notes, options())).state == DONE
         assert (denials(oracle, source, topic), notes.of_step(FENCE)) == ([], {})
-        assert fence.still_fenced(move, notes)[0].code == "not-fenced"
+        assert fence.still_fenced(move, notes)[0].code == "NotFenced"
     assert eventually(lambda: produced(client(source, "writer"), topic) == "")
 
 
@@ -129,11 +129,11 @@ def test_a_transaction_that_is_open_may_end_behind_the_fence_and_is_named_until_
     with move_of(mirroring.flow, Wave((topic,))) as move:
         outcome = notes.record(fence.step(move, notes, options(by="acl", timeout=2.0)))
         assert outcome.state == WAITING
-        (open_transaction,) = [each for each in outcome.findings if each.code == "open-transaction"]
+        (open_transaction,) = [each for each in outcome.findings if each.code == "TransactionOpen"]
         assert open_transaction.message.startswith(f"{topic}-0: a transaction is open from offset ")
         assert "producer id " in open_transaction.message
         assert "epoch " in open_transaction.message
-        assert open_transaction.step.commands[1].startswith(
+        assert open_transaction.error.commands[1].startswith(
             f"kafka-transactions.sh --bootstrap-server <source> abort --topic {topic} --partition 0 --start-offset "
         )
         assert "ends" not in outcome.facts
@@ -163,10 +163,10 @@ def test_a_super_user_is_not_held_off_and_named_as_far_as_kafka_knows_it(guarded
         stop.set()
         thread.join()
     assert outcome.state == WAITING
-    (growth,) = [each for each in outcome.findings if each.code == "still-written"]
+    (growth,) = [each for each in outcome.findings if each.code == "StillWritten"]
     assert name in growth.message
     assert "in partitions 1," in growth.message
-    assert "a DENY does not hold off a super user" in growth.step.text
+    assert "a DENY does not hold off a super user" in growth.error.next
 
 
 def test_what_is_written_behind_the_fence_is_seen_by_every_later_step(guarded, guarded_flow, oracle, notes):
@@ -175,7 +175,7 @@ def test_what_is_written_behind_the_fence_is_seen_by_every_later_step(guarded, g
         notes.record(fence.step(move, notes, options(by="acl")))
         oracle.produce(guarded[0].bootstrap, topic, 3, seed=2, partition=1)
         (finding,) = fence.holds(move, notes, options())
-    assert finding.code == "written-behind-fence"
+    assert finding.code == "WrittenSinceFence"
     assert "1 of 2 partitions do not end where they did" in finding.message
     assert "(+3)" in finding.message
 
@@ -229,7 +229,7 @@ def test_without_the_right_to_alter_acls_nothing_is_changed(guarded, guarded_flo
     mirroring, topic = guarded_flow(rights=("DESCRIBE",))
     with move_of(mirroring.flow, Wave((topic,))) as move:
         outcome = fence.step(move, notes, options(by="acl"))
-    assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["right-missing"])
+    assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["RightMissing"])
     assert "does not let the mirror ALTER the cluster" in outcome.findings[0].message
     assert (denials(oracle, guarded[0], topic), notes.history) == ([], [])
 
@@ -237,7 +237,7 @@ def test_without_the_right_to_alter_acls_nothing_is_changed(guarded, guarded_flo
 def test_without_an_authorizer_nothing_is_changed(mirroring, topic, notes):
     with move_of(mirroring.flow, Wave((topic,))) as move:
         outcome = fence.step(move, notes, options(by="acl"))
-    assert (outcome.state, [each.code for each in outcome.findings], notes.history) == (STOPPED, ["no-authorizer"], [])
+    assert (outcome.state, [each.code for each in outcome.findings], notes.history) == (STOPPED, ["NoAuthorizer"], [])
 
 
 def test_names_kept_the_way_back_may_write_once_the_fence_is_lifted_for_it_and_no_producer(guarded, guarded_flow, oracle, notes, allow):
@@ -247,7 +247,7 @@ def test_names_kept_the_way_back_may_write_once_the_fence_is_lifted_for_it_and_n
     with move_of(mirroring.flow, Wave((topic,))) as move:
         assert notes.record(fence.step(move, notes, options(by="acl"))).state == DONE
         refused = fence.lift_for_way_back(move, notes, options())
-        assert (refused.state, refused.findings[0].code) == (STOPPED, "right-missing"), "nobody lets the mirror write there"
+        assert (refused.state, refused.findings[0].code) == (STOPPED, "RightMissing"), "nobody lets the mirror write there"
         assert denials(oracle, source, topic) == ["User:*"]
         allow(source, acl("mirror", topic, "WRITE"))
         assert produced(client(source, "mirror"), topic) == "TOPIC_AUTHORIZATION_FAILED"
@@ -268,7 +268,7 @@ def test_a_topic_to_which_everybody_may_write_stays_fenced(guarded, guarded_flow
     with move_of(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options(by="acl")))
         outcome = fence.lift_for_way_back(move, notes, options())
-    assert (outcome.state, outcome.findings[0].code) == (STOPPED, "way-back-denied")
+    assert (outcome.state, outcome.findings[0].code) == (STOPPED, "WayBackDenied")
     assert denials(oracle, guarded[0], topic) == ["User:*"]
 
 
@@ -285,7 +285,7 @@ def test_by_hand_the_step_waits_until_people_have_stopped_the_producers(mirrorin
     oracle.open_transaction(mirroring.source, topic, transaction, [Record(b"k", b"v")])
     with move_of(mirroring.flow, Wave((topic,))) as move:
         outcome = notes.record(fence.step(move, notes, options(timeout=1.5, progress=said.append)))
-        assert (outcome.state, [each.code for each in outcome.findings]) == (WAITING, ["open-transaction"])
+        assert (outcome.state, [each.code for each in outcome.findings]) == (WAITING, ["TransactionOpen"])
         assert f"transactional id '{transaction}'" in outcome.findings[0].message
         assert "coordinator is broker" in outcome.findings[0].message
         assert said[0].endswith(f"transactions are open in {topic}-0.")
@@ -304,7 +304,7 @@ def test_the_check_alone_looks_once(mirroring, topic, oracle, notes):
             outcome = fence.step(move, notes, options(by="read-only-check", timeout=600.0))
         finally:
             oracle.end_transaction(transaction, "abort")
-    assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["open-transaction"])
+    assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["TransactionOpen"])
 
 
 def test_no_flow_carries_a_fence_be_it_its_own_or_that_of_another_flow_of_the_source(
@@ -342,7 +342,7 @@ def test_where_a_topic_without_acls_is_open_to_all_a_fence_by_acl_would_shut_rea
     assert len(oracle.call("dump", 30, **read)) == 5
     with move_of(mirroring.flow, Wave((topic,))) as move:
         outcome = fence.step(move, notes, options(by="acl"))
-    assert (outcome.state, [each.code for each in outcome.findings], notes.history) == (STOPPED, ["topic-without-acls"], [])
+    assert (outcome.state, [each.code for each in outcome.findings], notes.history) == (STOPPED, ["TopicWithoutAcls"], [])
     assert denials(oracle, source, topic) == []
     oracle.create_acls(source.bootstrap, [acl("*", topic, "WRITE", permission="DENY")])
     with pytest.raises(OracleError, match="TopicAuthorization"):

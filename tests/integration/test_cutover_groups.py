@@ -206,7 +206,7 @@ def test_members_on_the_source_are_named_and_waited_for(wave, pair, topic):
         (row,) = admin.describe_consumer_groups([group])[group].result().members
         waiting = wave.step()
         assert waiting.state == WAITING
-        message = codes(waiting)["group-active"].message
+        message = codes(waiting)["GroupActive"].message
         assert row.member_id in message
         assert "rdkafka on 127.0.0.1" in message
         assert committed(pair.target_bootstrap, group) == {}
@@ -230,12 +230,12 @@ def test_a_group_that_is_active_on_the_target_stops_the_step_and_the_roll_back(w
     set_offsets(pair.source_bootstrap, group, {(topic, 0): 5, (topic, 1): 7})
     with member(pair.target_bootstrap, group, remote):
         stopped = wave.step()
-    assert (stopped.state, set(codes(stopped)), committed(pair.target_bootstrap, group)) == (STOPPED, {"group-active-on-target"}, {})
+    assert (stopped.state, set(codes(stopped)), committed(pair.target_bootstrap, group)) == (STOPPED, {"GroupActiveOnTarget"}, {})
     assert wave.step().state == DONE
     with member(pair.target_bootstrap, group, remote, "consumer"):
         stopped = wave.rollback()
-    assert (stopped.state, set(codes(stopped))) == (STOPPED, {"group-active"})
-    assert f"member on {pair.target}" in codes(stopped)["group-active"].message
+    assert (stopped.state, set(codes(stopped))) == (STOPPED, {"GroupActive"})
+    assert f"member on {pair.target}" in codes(stopped)["GroupActive"].message
     assert len(committed(pair.target_bootstrap, group)) == 2
     assert (wave.rollback().state, committed(pair.target_bootstrap, group)) == (DONE, {})
 
@@ -247,7 +247,7 @@ def test_a_group_that_read_what_is_not_copied_or_has_no_answer_stops_the_step(wa
     set_offsets(pair.source_bootstrap, ahead, {(topic, 0): end})
     set_offsets(pair.source_bootstrap, beyond, {(topic, 0): end + 9})
     stopped = wave.step()
-    assert (stopped.state, set(codes(stopped))) == (STOPPED, {"group-ahead-of-copy", "group-without-answer"})
+    assert (stopped.state, set(codes(stopped))) == (STOPPED, {"GroupAheadOfCopy", "GroupWithoutAnswer"})
     assert (notes.steps, committed(pair.target_bootstrap, ahead)) == ({}, {})
 
 
@@ -257,10 +257,10 @@ def test_a_group_that_somebody_used_on_the_target_since_is_left_alone(wave, pair
     assert wave.step().state == DONE
     set_offsets(pair.target_bootstrap, group, {(remote, 0): 9})
     stopped = wave.step()
-    assert (stopped.state, set(codes(stopped))) == (STOPPED, {"group-used-on-target"})
-    assert f"{remote}-0@9" in codes(stopped)["group-used-on-target"].message
+    assert (stopped.state, set(codes(stopped))) == (STOPPED, {"GroupUsedOnTarget"})
+    assert f"{remote}-0@9" in codes(stopped)["GroupUsedOnTarget"].message
     back = wave.rollback()
-    assert (back.state, set(codes(back, "warning"))) == (DONE, {"group-used-on-target"})
+    assert (back.state, set(codes(back, "warning"))) == (DONE, {"GroupUsedOnTarget"})
     assert committed(pair.target_bootstrap, group) == {TopicPartition(remote, 0): 9}
 
 
@@ -279,7 +279,7 @@ def test_a_group_that_goes_on_on_the_source_meanwhile_is_named_and_the_next_run_
     with monkeypatch.context() as patch:
         patch.setattr(GroupTransaction, "add", read_on)
         stopped = wave.step()
-    assert (stopped.state, set(codes(stopped))) == (STOPPED, {"group-read-on"})
+    assert (stopped.state, set(codes(stopped))) == (STOPPED, {"GroupReadOn"})
     assert wave.step().state == DONE
     assert committed(pair.target_bootstrap, group) == {TopicPartition(remote, 0): 5, TopicPartition(remote, partition): 6}
     assert (wave.rollback().state, committed(pair.target_bootstrap, group)) == (DONE, {})
@@ -289,8 +289,8 @@ def test_partitions_without_position_stay_so_and_are_said(wave, pair, topic):
     group = f"simple-{pair.mark}"
     set_offsets(pair.source_bootstrap, group, {(topic, 1): 7})
     done = wave.step()
-    assert (done.state, set(codes(done, "warning"))) == (DONE, {"group-without-position"})
-    assert f"{topic}-0" in codes(done, "warning")["group-without-position"].message
+    assert (done.state, set(codes(done, "warning"))) == (DONE, {"GroupWithoutPosition"})
+    assert f"{topic}-0" in codes(done, "warning")["GroupWithoutPosition"].message
     assert committed(pair.target_bootstrap, group) == {TopicPartition(pair.remote(topic), 1): 7}
 
 
@@ -299,7 +299,7 @@ def test_records_that_retention_took_from_the_target_alone_stop_the_group(wave, 
     set_offsets(pair.source_bootstrap, group, {(topic, 0): 3})
     oracle.delete_records(pair.target_bootstrap, remote, {0: 8})
     stopped = wave.step()
-    assert (stopped.state, set(codes(stopped))) == (STOPPED, {"group-behind-retention"})
+    assert (stopped.state, set(codes(stopped))) == (STOPPED, {"GroupRecordsGone"})
     oracle.delete_records(pair.source_bootstrap, topic, {0: 8})
     assert wave.step().state == DONE, "the source has lost them too"
 
@@ -324,7 +324,7 @@ def test_positions_in_what_the_source_has_from_the_target_move_too(make_pair, ma
     assert notes.of_step(MOVE_GROUPS)["groups"] == [group]
     assert (steps.rollback().state, committed(there.target_bootstrap, group)) == (DONE, {})
     stopped = WaveSteps(make_mirroring(there, topics=ours).flow, Wave((ours,)), notes).step()
-    assert (stopped.state, set(codes(stopped))) == (STOPPED, {"group-topic-left-out"}), "a position that would stay behind"
+    assert (stopped.state, set(codes(stopped))) == (STOPPED, {"GroupTopicLeftOut"}), "a position that would stay behind"
 
 
 def decided(flow, word, topic):

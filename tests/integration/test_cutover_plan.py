@@ -66,17 +66,17 @@ def test_everything_against_a_wave_is_said_at_once(pair, oracle, topic, mirror):
     assert (code, flow["result"]["may_move"]) == (1, False)
     stops, warnings = findings(flow, "stop"), findings(flow, "warning")
     assert set(stops) == {
-        *("pattern-matches-nothing", "topic-not-replicated", "lag", "configs-differ", "group-split", "group-active-on-target"),
+        *("PatternMatchesNothing", "TopicNotReplicated", "WaveBehind", "ConfigsDiffer", "GroupSplit", "GroupActiveOnTarget"),
     }
-    assert "nothing-at-all" in stops["pattern-matches-nothing"]
-    assert stops["topic-not-replicated"].startswith(stray)
-    assert "2 of 2 partitions are more than 5 records behind" in stops["lag"]
-    assert stops["configs-differ"].endswith("segment.bytes 1073741824 -> 2097152.")
-    assert stops["group-split"] == f"{splitting}: it also has positions in topics that stay behind: {other}."
-    assert set(warnings) == {"group-active", "open-transaction", "active-producers"}
-    assert warnings["group-active"] == f"{reader}: it has 1 member (rdkafka on 127.0.0.1) on {pair.source}."
-    assert f"{topic}-0: a transaction is open from offset" in warnings["open-transaction"]
-    assert f"transactional id '{transaction}'" in warnings["open-transaction"]
+    assert "nothing-at-all" in stops["PatternMatchesNothing"]
+    assert stops["TopicNotReplicated"].startswith(stray)
+    assert "2 of 2 partitions are more than 5 records behind" in stops["WaveBehind"]
+    assert stops["ConfigsDiffer"].endswith("segment.bytes 1073741824 -> 2097152.")
+    assert stops["GroupSplit"] == f"{splitting}: it also has positions in topics that stay on the source: {other}."
+    assert set(warnings) == {"GroupActive", "TransactionOpen", "ActiveProducers"}
+    assert warnings["GroupActive"] == f"{reader}: it has 1 member (rdkafka on 127.0.0.1) on {pair.source}."
+    assert f"{topic}-0: a transaction is open from offset" in warnings["TransactionOpen"]
+    assert f"transactional id '{transaction}'" in warnings["TransactionOpen"]
     assert all(each["next"] for each in flow["result"]["findings"] if each["kind"] != "information")
 
 
@@ -108,15 +108,15 @@ def test_rights_and_acls_that_the_move_needs_are_named(guarded, make_pair, oracl
     code = main([*command, "cutover", "plan", "--flow", pair.flow, "--topics", topic])
     (flow,) = json.loads(capsys.readouterr().out)["flows"]
     stops, warnings = findings(flow, "stop"), findings(flow, "warning")
-    assert (code, set(stops)) == (1, {"acls-differ", "right-missing"}), stops
-    assert f"the mirror READ the group {group}, which is for committing its positions there" in stops["right-missing"]
-    assert f"{topic}: its remote topic lacks ACLs: {pair.remote(topic)}: ALLOW READ for User:reader from *." == stops["acls-differ"]
-    assert set(warnings) == {"active-producers", "right-missing", "readers-without-acl", "writers-without-acl"}
-    assert "the mirror ALTER the cluster" in warnings["right-missing"]
-    assert warnings["writers-without-acl"].startswith(f"{topic}: these may write to it on {pair.source}")
-    assert "ALLOW WRITE for User:writer from * on " in warnings["writers-without-acl"]
-    named = {code: {user for user in USERS if f"User:{user} " in warnings[code]} for code in ("readers-without-acl", "writers-without-acl")}
-    assert named == {"readers-without-acl": {"analyst", "auditor", "loader"}, "writers-without-acl": {"writer", "loader"}}, warnings
+    assert (code, set(stops)) == (1, {"AclsDiffer", "RightMissing"}), stops
+    assert f"the mirror READ the group {group}, which is for committing its positions there" in stops["RightMissing"]
+    assert f"{topic}: its remote topic lacks ACLs: {pair.remote(topic)}: ALLOW READ for User:reader from *." == stops["AclsDiffer"]
+    assert set(warnings) == {"ActiveProducers", "RightMissing", "ReadersWithoutAcl", "WritersWithoutAcl"}
+    assert "the mirror ALTER the cluster" in warnings["RightMissing"]
+    assert warnings["WritersWithoutAcl"].startswith(f"{topic}: these may write to it on {pair.source}")
+    assert "ALLOW WRITE for User:writer from * on " in warnings["WritersWithoutAcl"]
+    named = {code: {user for user in USERS if f"User:{user} " in warnings[code]} for code in ("ReadersWithoutAcl", "WritersWithoutAcl")}
+    assert named == {"ReadersWithoutAcl": {"analyst", "auditor", "loader"}, "WritersWithoutAcl": {"writer", "loader"}}, warnings
 
 
 def test_a_group_without_a_name_stops_no_wave_and_is_seen_for_what_it_is(pair, topic, oracle, mirror):

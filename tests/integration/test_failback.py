@@ -183,7 +183,7 @@ def test_what_stands_behind_an_open_transaction_is_exported_apart_whatever_becom
     behind = [(2, b"open-1"), (3, b"open-2"), (4, b"behind")]
     assert exported(directory, ".open.jsonl") == behind
     assert (list(result.exported.values()), list(result.exported_open.values())) == ([1], [3])
-    (finding,) = [each for each in result.findings if each.code == "open-transaction"]
+    (finding,) = [each for each in result.findings if each.code == "TransactionOpen"]
     assert "it may have been committed: export it first" in str(finding)
     bytes_before = (directory / f"{topic}-0.open.jsonl").read_bytes()
     assert dict(compare_source(mirroring.flow, (topic,), directory).exported_open) == dict(result.exported_open)

@@ -156,13 +156,13 @@ def test_what_is_not_copied_to_the_end_or_has_others_behind_it_is_not_opened_and
     before = ways.there.ledger()
     produced(ways.there, orders, seed=2)
     outcome = ways.open(ways.there, orders)
-    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["not-copied-to-the-end"])
+    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["NotCopiedToTheEnd"])
     assert ways.there.ledger() == before
     copied(ways.there)
     assert ways.open(ways.there, orders, dry_run=True).is_done
     ways.back.oracle.produce_records(ways.back.source, orders, [Record(b"k", b"v", partition=0)])
     outcome = ways.open(ways.there, orders)
-    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["target-written"])
+    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["TargetWritten"])
     assert {record.moved for record in ways.there.ledger().values()} == {None}
     assert decisions(ways.there).moved_topics == {}
 

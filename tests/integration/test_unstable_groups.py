@@ -83,8 +83,8 @@ def test_a_group_moves_once_its_transaction_is_over_to_where_it_stands_by_then(s
     application.begin(topic, {0: 12, 1: 8})
     assert by_partition(pair.source_bootstrap, group) == stands
     waits = step()
-    assert (waits.state, list(stops(waits))) == (WAITING, ["group-unstable"])
-    assert f"commits offsets for it in {topic}-0, {topic}-1." in stops(waits)["group-unstable"]
+    assert (waits.state, list(stops(waits))) == (WAITING, ["GroupUnstable"])
+    assert f"commits offsets for it in {topic}-0, {topic}-1." in stops(waits)["GroupUnstable"]
     assert by_partition(pair.target_bootstrap, group) == {}
     said = []
     ending = threading.Timer(1.0, application.end, (how,))
@@ -108,6 +108,6 @@ def test_a_transaction_that_begins_while_the_group_is_moved_stops_the_wave(appli
         patch.setattr(GroupTransaction, "add", late)
         outcome = step()
     assert outcome.state == STOPPED
-    assert list(stops(outcome)) == ["group-unstable"]
+    assert list(stops(outcome)) == ["GroupUnstable"]
     application.end("abort")
     assert step().state == DONE

@@ -271,7 +271,7 @@ class Failover:
             result = compare_source(site.flow, (site.topic,), directory)
             codes = {finding.code for finding in result.findings if finding.kind == "stop"}
             waited = time.monotonic() - began
-            if codes != {"open-transaction"} or waited > _COMPARE_SECONDS:
+            if codes != {"TransactionOpen"} or waited > _COMPARE_SECONDS:
                 break
             if waited > _HANGING_SECONDS:
                 for compared in (each for each in result.partitions if each.open_until is not None):

@@ -50,6 +50,7 @@ NOUNS = {
 
 FLOW_CLASSES = {
     "Flow",
+    "FenceOfAnotherFlow",
     "FlowClosed",
     "FlowName",
     "InvalidFlow",

@@ -14,17 +14,16 @@ from kafka_mirror.cutover.fence_acls import (
     acls_of,
     deny_write,
     fence_change,
-    no_authorizer,
     no_right,
     unknown_principal,
     way_back_change,
 )
-from kafka_mirror.cutover.findings import Finding
+from kafka_mirror.cutover.findings import Finding, stop
 from kafka_mirror.cutover.move import Move
 from kafka_mirror.cutover.ownership import Mended, owning
 from kafka_mirror.cutover.shared_fence import claimed_beside, noted_beside
 from kafka_mirror.cutover.steps import FENCE, WaveNotes
-from kafka_mirror.errors import AuthorizationRefused, MirrorError
+from kafka_mirror.errors import AuthorizationRefused, MirrorError, NoAuthorizer
 from kafka_mirror.kafka.acls import create_acls, delete_acls, pattern_acls, topic_acls
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Acl, PatternAcl
@@ -169,5 +168,5 @@ def _acls(move: Move) -> frozenset[PatternAcl] | Finding:
     except AuthorizationRefused:
         return no_right(source.alias, _RIGHT)
     if there is None:
-        return no_authorizer(source.alias)
+        return stop(NoAuthorizer(source.alias))
     return there if _RIGHT in source.operations() else no_right(source.alias, _RIGHT)

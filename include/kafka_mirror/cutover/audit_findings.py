@@ -4,25 +4,24 @@ from collections.abc import Collection, Iterator
 
 from kafka_mirror.audit.model import OPEN, UNREAD, AuditResult, Difference
 from kafka_mirror.cutover.audit_evidence import Ends
-from kafka_mirror.cutover.findings import Finding, of_error, stop, warning
+from kafka_mirror.cutover.findings import Finding, stop, warning
+from kafka_mirror.errors import AuditDifferent, AuditLeftOut, AuditOpen, AuditOutdated, AuditTolerated, LeaderMissing, NotCopiedToTheEnd
 from kafka_mirror.errors.next_step import Command, of_the_flow
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.offsets.partition import TopicPartition
 
 
-def not_copied(ends: Ends, partitions: Collection[TopicPartition]) -> Iterator[Finding]:
+def not_copied(ends: Ends, partitions: Collection[TopicPartition], source: str) -> Iterator[Finding]:
     """A stop for each topic that is not copied to its end: an audit behind the fence is of everything."""
     for topic in sorted({tp.topic for tp in partitions}):
         of_topic = [tp for tp in sorted(partitions) if tp.topic == topic]
         silent = [tp for tp in of_topic if tp not in ends]
         if silent:
-            said = f"No leader tells where {first_few(silent)} ends."
-            yield stop("no-leader", said, "Bring the brokers back, and run the wave again.", topic=topic)
+            yield stop(LeaderMissing(first_few(silent), source, topic=topic))
         late = [tp for tp in of_topic if tp in ends and not ends[tp].is_empty and ends[tp].watermark != ends[tp].source_end]
         if late:
             places = first_few([f"{tp} ({ends[tp].watermark} of {ends[tp].source_end})" for tp in late])
-            said = f"{topic}: {len(late)} of {len(of_topic)} partitions are not copied to their ends: {places}."
-            yield stop("not-copied-to-the-end", said, of_the_flow("copy"), ", then run the wave again.", topic=topic)
+            yield stop(NotCopiedToTheEnd(len(late), len(of_topic), places, topic=topic))
 
 
 def outdated(before: Ends, now: Ends) -> Iterator[Finding]:
@@ -31,23 +30,20 @@ def outdated(before: Ends, now: Ends) -> Iterator[Finding]:
     moved = [tp for tp, end in before.items() if tp not in now or _ends(now, tp) != (end.source_end, end.target_end)]
     changed = [tp for tp, end in before.items() if tp not in moved and now[tp].generation != end.generation]
     new = [tp for tp, end in now.items() if tp not in before and not end.is_empty]
-    yield from _outdated(
-        moved, "something was written since the audit looked at {}, on the source or on the target", "Look who writes; then"
-    )
-    yield from _outdated(changed, "since the audit looked at {}, a decision was acted on there, or a topic was created anew", "")
-    yield from _outdated(new, "the audit did not look at {}", "")
+    yield from _outdated(moved, "something was written since the audit looked at {}, on the source or on the target")
+    yield from _outdated(changed, "since the audit looked at {}, a decision was acted on there, or a topic was created anew")
+    yield from _outdated(new, "the audit did not look at {}")
 
 
 def not_whole(partitions: Collection[TopicPartition]) -> Iterator[Finding]:
     """A stop for each topic of which only what came last was audited, where the whole is asked for."""
-    return _outdated(partitions, "of {} the audit compared only what came last, and --full-audit asks for all", "")
+    return _outdated(partitions, "of {} the audit compared only what came last, and --full-audit asks for all")
 
 
-def _outdated(partitions: Collection[TopicPartition], said: str, first: str) -> Iterator[Finding]:
+def _outdated(partitions: Collection[TopicPartition], why: str) -> Iterator[Finding]:
     for topic in sorted({tp.topic for tp in partitions}):
         places = first_few([str(tp) for tp in sorted(partitions) if tp.topic == topic])
-        step = f"{first} run the wave again: it is audited anew.".strip()
-        yield stop("audit-outdated", f"{topic}: {said.format(places)}.", step[0].upper() + step[1:], topic=topic)
+        yield stop(AuditOutdated(topic, why.format(places)))
 
 
 def audit_findings(result: AuditResult, topics: Collection[str], rollback: Command) -> Iterator[Finding]:
@@ -56,28 +52,20 @@ def audit_findings(result: AuditResult, topics: Collection[str], rollback: Comma
         yield _different(difference, rollback)
     for error in result.errors:
         if error.topic is None or error.topic in topics:
-            yield of_error(error)
+            yield stop(error)
     for audit in result.partitions:
         for note in audit.notes:
             if note in (OPEN, UNREAD):
-                said = f"{audit.topic_partition}: {note}."
-                yield stop("audit-open", said, "Run the wave again once nothing copies.", topic=audit.topic)
+                yield stop(AuditOpen(audit.topic, audit.partition, note))
         if audit.tolerated:
-            said = f"{audit.remote}-{audit.partition}: {audit.tolerated:,} records on the target are no copies, or copies made once more."
-            step = "mirror.on.unexplained.target=append or a person's decision lets them stand there; what reads the topic reads them too."
-            yield warning("audit-tolerated", said, step, topic=audit.topic)
+            yield warning(AuditTolerated(audit.topic, audit.partition, audit.remote, audit.tolerated))
     yield from _left_out(result)
 
 
 def _different(difference: Difference, rollback: Command) -> Finding:
-    step = (
-        "Keep the fence, and look at both records: ",
-        of_the_flow("audit", f"--topics {difference.topic} --show-payload"),
-        ". To take the wave back: ",
-        rollback,
-        ".",
-    )
-    return stop("audit-different", f"{difference}.", *step, topic=difference.topic)
+    error = AuditDifferent(str(difference), difference.topic, difference.partition, difference.source_offset).report()
+    look = of_the_flow("audit", f"--topics {difference.topic} --show-payload")
+    return stop(error.with_next("Keep the fence, and look at both records: ", look, ". To take the wave back: ", rollback, "."))
 
 
 def _left_out(result: AuditResult) -> Iterator[Finding]:
@@ -87,8 +75,7 @@ def _left_out(result: AuditResult) -> Iterator[Finding]:
             place = f"{audit.partition} [{interval.start}, {interval.end})"
             reasons.setdefault((audit.topic, interval.reason), []).append(place)
     for (topic, reason), places in reasons.items():
-        said = f"{topic}: offsets that the audit says nothing of, in partitions {first_few(places)}: {reason}."
-        yield warning("audit-left-out", said, "Nothing, if nobody needs them on the target.", topic=topic)
+        yield warning(AuditLeftOut(topic, first_few(places), reason))
 
 
 def _ends(ends: Ends, tp: TopicPartition) -> tuple[int, int | None]:

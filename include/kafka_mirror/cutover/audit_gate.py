@@ -26,12 +26,12 @@ from kafka_mirror.cutover.audit_evidence import (
     is_current,
 )
 from kafka_mirror.cutover.audit_findings import audit_findings, not_copied, not_whole, outdated
-from kafka_mirror.cutover.findings import STOP, Finding, in_order, of_error
-from kafka_mirror.cutover.group_move_findings import rollback_of
+from kafka_mirror.cutover.findings import STOP, Finding, in_order, stop
 from kafka_mirror.cutover.move import Move
 from kafka_mirror.cutover.source_truth import copied_from_another_log, look_at_source
 from kafka_mirror.cutover.steps import AUDIT_GATE, RECORDS, StepOptions, StepOutcome, WaveNotes, ended
 from kafka_mirror.errors import MirrorError
+from kafka_mirror.errors.next_step import of_the_wave
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.sync.flow_clusters import ledger_of
 from kafka_mirror.translation.translate import generation
@@ -41,7 +41,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Audits the wave behind its fence. Raises what concerns a cluster as a whole."""
     partitions = move.source_partitions()
     ends, errors = _ends(move, partitions)
-    findings = [*errors, *not_copied(ends, partitions)]
+    findings = [*errors, *not_copied(ends, partitions, move.flow.source)]
     facts = dict(notes.of_step(AUDIT_GATE))
     if findings:
         return _ended(move, findings)
@@ -68,7 +68,7 @@ def holds(move: Move, notes: WaveNotes, options: StepOptions) -> tuple[Finding, 
         return ()
     before = {tp: PartitionEnds(of.start, of.end, of.end, of.target_end, of.generation) for tp, of in evidence.items()}
     partial = [tp for tp, of in evidence.items() if options.full_audit and of.start]
-    missing = [*errors, *not_copied(ends, partitions), *(tuple(outdated(before, ends)) or not_whole(partial))]
+    missing = [*errors, *not_copied(ends, partitions, move.flow.source), *(tuple(outdated(before, ends)) or not_whole(partial))]
     return in_order(missing, move.flow.name)
 
 
@@ -85,7 +85,7 @@ def _audited(move: Move, notes: WaveNotes, options: StepOptions, ends: Mapping[T
         return _ended(move, [], (f"Up to {offsets:,} records would be compared.",))
     result = AuditResult(move.flow.name, datetime.now(UTC)) if not topics else _audit(move, options, topics, starts)
     now, errors = _ends(move, sorted(ends))
-    findings = [*audit_findings(result, move.topics.names, rollback_of(options.wave)), *errors]
+    findings = [*audit_findings(result, move.topics.names, of_the_wave("rollback", options.wave)), *errors]
     is_fenced = all(end.is_empty or end.watermark == end.source_end for end in ends.values())
     findings += outdated(ends, now) if is_fenced else ()
     if any(finding.kind == STOP for finding in findings):
@@ -138,7 +138,7 @@ def _ends(move: Move, partitions: Sequence[TopicPartition]) -> tuple[dict[TopicP
         for tp in sorted(starts)
         if tp in ends and (tp not in remotes or remotes[tp] in target_ends)
     }
-    errors = [of_error(error.report()) for error in (*refused.values(), *view.unreadable.values())]
+    errors = [stop(error) for error in (*refused.values(), *view.unreadable.values())]
     return there, [*look.stops, *errors, *copied_from_another_log(move, look.logs, records)]
 
 

@@ -14,7 +14,7 @@ from kafka_mirror.cutover.copy_pass import Copier, WavePlan, copy_wave, plan_wav
 from kafka_mirror.cutover.findings import Finding, stop, wave_findings
 from kafka_mirror.cutover.move import Move
 from kafka_mirror.cutover.steps import CATCH_UP, DONE, STOPPED, WAITING, StepOptions, StepOutcome, WaveNotes, ended
-from kafka_mirror.errors.next_step import of_the_flow
+from kafka_mirror.errors import WaveBehind
 from kafka_mirror.errors.words import first_few
 
 _FUTILE_PASSES = 3
@@ -103,9 +103,8 @@ class _CatchUp:
 
     def _late(self, sample: WaveLag) -> Finding:
         over = sample.over(self.options.max_lag)
-        behind = first_few([f"{tp} ({lag:,})" for tp, lag in sorted(over.items())])
-        said = f"After {self.options.timeout:g} s {len(over)} partitions are more than {self.options.max_lag:,} records behind: {behind}."
-        return stop("lag", said, "Run the wave again to go on, or raise --max-lag; ", of_the_flow("status"), " says what holds them back.")
+        lags = first_few([f"{tp} ({lag:,})" for tp, lag in sorted(over.items())])
+        return stop(WaveBehind(f"After {self.options.timeout:g} s {len(over)} partitions", self.options.max_lag, lags))
 
     def _outcome(self, state: str, findings: tuple[Finding, ...] = ()) -> StepOutcome:
         sample = self.samples[-1]

@@ -11,11 +11,10 @@ from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.verdict import Verdict, verdict
 from kafka_mirror.cutover.catch_up_forecast import WaveLag
-from kafka_mirror.cutover.findings import Finding, of_error, stop
+from kafka_mirror.cutover.findings import Finding, stop
 from kafka_mirror.cutover.move import Move
 from kafka_mirror.cutover.steps import StepOptions
-from kafka_mirror.errors import ErrorReport
-from kafka_mirror.errors.next_step import of_the_flow
+from kafka_mirror.errors import ErrorReport, NotCopied
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.plan.model import Plan
@@ -69,7 +68,7 @@ def of_wave(errors: Collection[ErrorReport], topics: Collection[str]) -> tuple[E
 
 def red(errors: Collection[ErrorReport]) -> tuple[Finding, ...]:
     """The stops of a copy that stays red, whether or not its errors may mend themselves."""
-    return tuple(of_error(error) for error in errors)
+    return tuple(stop(error) for error in errors)
 
 
 def _final(errors: Collection[ErrorReport]) -> tuple[Finding, ...]:
@@ -81,6 +80,5 @@ def _unseen(partitions: Collection[TopicPartition], plan: Plan) -> tuple[Finding
     if not partitions:
         return ()
     topics = {tp.topic for tp in partitions}
-    why = " ".join(notice for notice in plan.notices if any(notice.startswith(topic) for topic in topics))
-    said = f"The copy leaves out {first_few(sorted(partitions))}. {why}".strip()
-    return (stop("not-copied", said, "Look at ", of_the_flow("status"), ", and mend what keeps them out."),)
+    why = "".join(f" {notice}" for notice in plan.notices if any(notice.startswith(topic) for topic in topics))
+    return (stop(NotCopied(first_few(sorted(partitions)), why)),)

@@ -9,9 +9,11 @@ source   ──────────── watermark ───── end  sou
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from kafka_mirror.cutover.findings import Finding, information, stop, transaction_commands, warning
+from kafka_mirror.cutover.findings import Finding, information, stop, warning
+from kafka_mirror.errors import OnlyOnSource, SourceLostRecords, SourcePartitionGone, SourceTopicRecreated, TransactionOpen
 from kafka_mirror.errors.next_step import Part
 from kafka_mirror.errors.source import TRANSACTION_ENDS_LATE
+from kafka_mirror.errors.wave_fence import transaction_commands
 from kafka_mirror.formats.ledger import LedgerRecord
 from kafka_mirror.offsets.partition import TopicPartition
 
@@ -124,27 +126,23 @@ def comparison_findings(comparisons: Iterable[PartitionComparison], untold: Cont
     writes."""
     same = 0
     for compared in comparisons:
-        topic = compared.source.topic
+        tp = compared.source
         same += compared.state == SAME
         if compared.state == GONE:
-            said = f"{compared.source}: it is not on the source any more, or has no leader there; {_lost(compared)}."
-            yield warning("source-partition-gone", said, "Bring its brokers back; what was copied of it is on the target.", topic=topic)
+            yield warning(SourcePartitionGone(tp.topic, str(tp), _copied(compared)))
             continue
         if compared.state == OTHER:
-            said = f"{compared.source}: its topic was created anew on the source; {_lost(compared)}."
-            yield warning("source-topic-recreated", said, "What was copied of the old one is on the target.", topic=topic)
+            yield warning(SourceTopicRecreated(*tp, _copied(compared)))
         elif compared.lost:
-            said = f"{compared.source}: {_lost(compared)}: an unclean election, or a lost disk, took them."
-            yield warning("source-lost-records", said, "They are on the target. A wave back brings them over again.", topic=topic)
+            yield warning(SourceLostRecords(*tp, _copied(compared)))
         if compared.only:
             was = "it was never copied, so " if compared.state == NEW else ""
-            said = f"{compared.source}: {was}only the source has {span(compared.only_start, compared.only_end)}."
-            yield warning("only-on-source", said, "Export them with --export DIR before anything else is done there.", topic=topic)
+            yield warning(OnlyOnSource(*tp, f"{was}only the source has {span(compared.only_start, compared.only_end)}"))
         if compared.open_until is not None:
-            said = f"{compared.source}: a transaction is open from offset {compared.only_end:,} on, to {compared.open_until:,} at least."
-            yield stop("open-transaction", said, *_end_it(compared, compared.source not in untold), topic=topic)
+            error = TransactionOpen(*tp, compared.only_end, f", to {compared.open_until:,} at least")
+            yield stop(error.report().with_next(*_end_it(compared, tp not in untold)))
     if same:
-        yield information("same", f"{same} partitions end on the source where they were copied to.")
+        yield information("Same", f"{same} partitions end on the source where they were copied to.")
 
 
 def _end_it(compared: PartitionComparison, is_told: bool) -> tuple[Part, ...]:
@@ -157,8 +155,8 @@ def _end_it(compared: PartitionComparison, is_told: bool) -> tuple[Part, ...]:
     if not is_told:
         return (f"Wait: {TRANSACTION_ENDS_LATE} Of one that hangs {export} Then compare once more.",)
     wait = f"Wait until its coordinator has ended it (transaction.timeout.ms of its producer). If it stays open behind that, {export} Then "
-    return wait, *transaction_commands(compared.source, compared.only_end), ". Then compare once more."
+    return wait, *transaction_commands(*compared.source, compared.only_end), ". Then compare once more."
 
 
-def _lost(compared: PartitionComparison) -> str:
+def _copied(compared: PartitionComparison) -> str:
     return f"{span(compared.lost_start, compared.lost_end)} were copied and are not there" if compared.lost else "nothing of it was copied"

@@ -5,20 +5,16 @@ The notes that tell whose they are stand on the source, which is lost. So they a
 
 import shlex
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from kafka_mirror.cutover.findings import Finding, information, warning
-from kafka_mirror.errors import AuthorizationRefused
+from kafka_mirror.errors import AuthorizationRefused, FenceOfEarlierWave
 from kafka_mirror.errors.next_step import Command
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.acls import topic_acls
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Acl
 
-if TYPE_CHECKING:
-    pass
-
-CODE = "fence-of-earlier-wave"
 _WRITES = ("WRITE", "ALL")
 
 
@@ -30,7 +26,7 @@ def survey_denials(target: Cluster, topics: Collection[str]) -> tuple[Finding, .
         said = (
             f"Cluster '{target.alias}' does not let the mirror DESCRIBE the cluster, so nobody knows whether ACLs refuse producers there."
         )
-        return (information(CODE, said),)
+        return (information("FenceUnknown", said),)
     return tuple(denial_findings(there, topics, target.alias))
 
 
@@ -41,9 +37,9 @@ def denial_findings(acls: Iterable[Acl], topics: Collection[str], target: str) -
         if acl.topic in topics and acl.permission == "DENY" and acl.operation in _WRITES:
             denials.setdefault(acl.topic, []).append(acl)
     for topic, of_topic in denials.items():
-        said = f"{topic}: ACLs refuse producers on {target}: {first_few(of_topic)}. An earlier wave may have left them."
         removals = [part for acl in of_topic for part in (Command(_removal(acl)), ", ")][:-1]
-        yield warning(CODE, said, "Remove them before producers start, unless somebody else set them: ", *removals, ".", topic=topic)
+        error = replace(FenceOfEarlierWave(topic, target, first_few(of_topic)).report(), topic=topic)
+        yield warning(error.with_next("Remove them before producers start, unless somebody else set them: ", *removals, "."))
 
 
 def _removal(acl: Acl) -> str:

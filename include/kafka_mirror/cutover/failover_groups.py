@@ -14,6 +14,7 @@ from kafka_mirror.cutover.findings import INFORMATION, STOP, Finding, in_order, 
 from kafka_mirror.cutover.move import Move
 from kafka_mirror.cutover.owned_positions import place_groups
 from kafka_mirror.cutover.steps import KNOWN_MS, MOVE_GROUPS, REREAD, STEP_MODULES, StepOptions, StepOutcome, WaveNotes, ended
+from kafka_mirror.errors import GroupNotMoved
 from kafka_mirror.errors.display import show
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Groups
@@ -96,12 +97,7 @@ def _commit(flow: "Flow", survey: FailoverSurvey, notes: WaveNotes) -> list[Find
         expected.setdefault(position.group, {})[position.remote] = position.committed
     with Cluster(flow.target, flow.client("target", "admin"), flow.request_seconds) as target:
         refused = place_groups(notes, target, Groups(target), survey.to_commit(), expected)
-    reasons = {name: ", ".join(why) for name, why in refused.items()}
-    step = "Mend what is named, and run the step again."
-    return [
-        stop("group-not-committed", f"{show(name)}: not all positions could be committed on {flow.target}: {why}.", step, group=name)
-        for name, why in sorted(reasons.items())
-    ]
+    return [stop(GroupNotMoved(name, ", ".join(why), flow.target)) for name, why in sorted(refused.items())]
 
 
 def _partitions(topics: Mapping[str, Mapping[str, int | None]]) -> dict[TopicPartition, int | None]:

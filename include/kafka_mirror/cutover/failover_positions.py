@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 
 from kafka_mirror.cutover.findings import Finding, information, stop, warning
 from kafka_mirror.cutover.missing_records import moment_of
+from kafka_mirror.errors import GroupFurtherOnTarget, GroupIncomplete, GroupNotExact, GroupWithoutAnswer
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.ledger import LedgerRecord
@@ -204,27 +205,27 @@ def _of_group(name: str, positions: list[FailoverPosition], target: str) -> Iter
     for position in positions:
         by_kind.setdefault(position.kind, []).append(position)
     if none := by_kind.get(NONE):
-        said = f"{show(name)}: {len(none)} of {len(positions)} positions have no answer on {target}: {first_few(none)}."
-        yield stop(
-            "group-without-answer", said, "Reset the group there by hand, by the time of the last record that it had read.", group=name
-        )
+        error = GroupWithoutAnswer(name, len(none), len(positions), first_few(none)).report()
+        yield stop(error.with_next("Reset the group there by hand, by the time of the last record that it had read."), name)
     if incomplete := by_kind.get(INCOMPLETE):
         reasons = first_few([f"{position} ({position.reason})" for position in incomplete])
-        yield warning("group-incomplete", f"{show(name)}: records that it had not read are not on {target}: {reasons}.", group=name)
+        yield warning(GroupIncomplete(name, target, reasons))
     if early := [position for position in by_kind.get(EARLY, ()) if position.reread != 0]:
         counts = [position.reread for position in early]
         count = "an unknown number of" if None in counts else f"at most {sum(number or 0 for number in counts):,}"
-        said = f"{show(name)}: it reads {count} records again, from {len(early)} of {len(positions)} positions: {first_few(early)}."
-        yield warning("group-not-exact", said, "Let its application pass over what it knows, or take that.", group=name)
+        error = GroupNotExact(name, count, f"{len(early)} of {len(positions)} positions: {first_few(early)}").report()
+        yield warning(error.with_next("Let its application pass over what it knows, or take that."), name)
     if there := by_kind.get(COMMITTED):
-        said = f"{show(name)}: on {target} it is ahead of its checkpoint in {first_few(there)}. The mirror never moves a group back."
-        step = "If somebody only tried it there, reset it to its checkpoint by hand before its consumers start."
-        yield warning("group-further-on-target", said, step, group=name)
+        error = GroupFurtherOnTarget(name, "checkpoint", first_few(there)).report()
+        step = (
+            "The mirror never moves a group back. If somebody only tried it there, reset it to its checkpoint before its consumers start."
+        )
+        yield warning(error.with_next(step), name)
     times = [position.time for position in positions if position.time is not None]
     if times:
         behind = sum(position.behind for position in positions)
         said = (
             f"{show(name)}: its offsets on the source are known as of {moment_of(min(times))} at the oldest. What it read after its "
-            f"checkpoints it reads again; {behind:,} offsets stand behind its positions in all."
+            f"checkpoints it reads again; {behind:,} offsets follow its positions in all."
         )
-        yield information("group-known-until", said, group=name)
+        yield information("GroupKnownUntil", said, group=name)

@@ -9,11 +9,11 @@ from kafka_mirror.config.validate import check_readable
 from kafka_mirror.cutover.failover_denials import survey_denials
 from kafka_mirror.cutover.failover_logs import find_shared_ends
 from kafka_mirror.cutover.failover_positions import FailoverFacts, FailoverPosition, TargetLog, failover_positions, position_findings
-from kafka_mirror.cutover.findings import WARNING, Finding, in_order, of_error, stop, warning, wave_findings
-from kafka_mirror.cutover.groups import STOP_MEMBERS
+from kafka_mirror.cutover.findings import Finding, in_order, stop, warning, wave_findings
+from kafka_mirror.cutover.groups import people
 from kafka_mirror.cutover.missing_records import EndSighting, MissingRecords, missing_findings, missing_records
 from kafka_mirror.cutover.wave import Wave, WaveTopics, matches, select_topics
-from kafka_mirror.errors import MirrorError, named_with
+from kafka_mirror.errors import GroupActiveOnTarget, GroupSplit, MirrorError, NoGroups, PatternMatchesNothing, RemoteLogUnknown, named_with
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.ledger import LedgerRecord
@@ -96,14 +96,11 @@ class _TargetSurvey:
         last_beat = self._last_beat()
         self._findings += position_findings(positions, flow.target)
         if shared.silent:
-            said = (
-                f"Leaders on {flow.target} did not say whether their logs are those of the groups' checkpoints: {first_few(shared.silent)}."
-            )
-            self._findings.append(stop("remote-log-unknown", said, "Look at the brokers, and ask again."))
+            self._findings.append(stop(RemoteLogUnknown(flow.target, first_few(shared.silent))))
         self._findings += missing_findings(missing, last_beat)
         self._findings += self._group_findings(stored, names, records, topics)
         self._findings += self._denials({*topics.names, *(remote.topic for remote in remotes)})
-        self._findings += [of_error(error.report()) for error in (*damaged, *self._refused.values())]
+        self._findings += [stop(error) for error in (*damaged, *self._refused.values())]
         return FailoverSurvey(datetime.now(UTC), topics, positions, missing, last_beat, in_order(self._findings, flow.name))
 
     def _ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
@@ -111,7 +108,7 @@ class _TargetSurvey:
         decisions = read_decisions(self._flow, control, dry_run=True)
         check_handed_back(decisions)
         _, view = read_ledger(self._flow, self._target, control, decisions, dry_run=True)
-        self._findings += [of_error(error.report()) for error in view.unreadable.values()]
+        self._findings += [stop(error) for error in view.unreadable.values()]
         self._moved = frozenset(decisions.moved_topics)
         return view.records
 
@@ -122,8 +119,8 @@ class _TargetSurvey:
             return frozenset(with_positions)
         taken, unmatched = matches(self._wave.groups, with_positions)
         for pattern in unmatched:
-            said = f"--groups {show(pattern)} matches no consumer group with a checkpoint in a topic of the wave."
-            self._findings.append(stop("pattern-matches-nothing", said, "Name groups as the topic of checkpoints has them."))
+            names = "consumer group with a checkpoint in a topic of the wave"
+            self._findings.append(stop(PatternMatchesNothing("--groups", pattern, names)))
         return taken
 
     def _goes_along(
@@ -148,31 +145,27 @@ class _TargetSurvey:
         target = self._flow.target
         for name, group in describe_groups(self._target, names, self._refused).items():
             if group.members:
-                people = f"{len(group.members)} members ({first_few(group.members)})"
-                said = f"{show(name)}: it has {people} on {target}, so nothing can be committed there."
-                yield stop("group-active-on-target", said, STOP_MEMBERS, group=name)
+                yield stop(GroupActiveOnTarget(name, people(group.members), target))
         outside = {record.target_topic: tp.topic for tp, record in records.items() if tp.topic not in {*topics.names, *self._moved}}
         for name in sorted(names):
             others = sorted({outside[remote.topic] for group, remote in stored if group == name and remote.topic in outside})
             if others:
-                said = f"{show(name)}: it also has checkpoints in topics that stay behind: {first_few(others)}."
-                yield stop("group-split", said, "Take them into --topics.", group=name)
+                yield stop(GroupSplit(name, others))
         if topics.names and not names:
-            said = f"No consumer group has a checkpoint in a topic of the wave, in {self._context.checkpoints_topic}."
-            yield warning("no-groups", said, "Reset groups on the target by hand, by the time of the last record that they had read.")
+            yield warning(NoGroups(self._context.checkpoints_topic))
 
     def _denials(self, topics: Collection[str]) -> Iterable[Finding]:
         try:
             return survey_denials(self._target, topics)
         except MirrorError as error:
-            return (of_error(error.report(), WARNING),)
+            return (warning(error),)
 
     def _last_beat(self) -> datetime | None:
         """The newest heartbeat that came through the flow; its own beat is written to the target, and says nothing of the source."""
         try:
             paths = heartbeat_paths(self._flow, self._target)
         except MirrorError as error:
-            self._findings.append(of_error(error.report(), WARNING))
+            self._findings.append(warning(error))
             return None
         return max((path.time for path in paths if len(path.path) > 2), default=None)
 

@@ -16,7 +16,7 @@ from kafka_mirror.cutover.fence_acls import Acls, acls_of
 from kafka_mirror.cutover.fence_ends import ENDS, EPOCHS, by_topic, epochs_by_topic, fence_marks, moved_ends
 from kafka_mirror.cutover.fence_watch import EndsWatcher
 from kafka_mirror.cutover.fence_writers import FenceWatch, fence_findings, newest_record, silent_producers
-from kafka_mirror.cutover.findings import WARNING, Finding, of_error, wave_findings
+from kafka_mirror.cutover.findings import Finding, warning, wave_findings
 from kafka_mirror.cutover.move import Move
 from kafka_mirror.cutover.source_truth import LogsLook, departed, look_at_source
 from kafka_mirror.cutover.steps import (
@@ -69,7 +69,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
         return StepOutcome(FENCE, DONE, tuple(lines), facts=noted)
     watcher = EndsWatcher(move.flow, move.sides.source, partitions, partial(look_at_source, move))
     watch, is_quiet = watcher.until_quiet(options, waits=options.by != BY_CHECK)
-    unasked = [of_error(error.report(), WARNING) for error in watcher.refused.values()]
+    unasked = [warning(error) for error in watcher.refused.values()]
     if is_quiet:
         facts |= _proof(watch, options, noted.get(LAST_WRITE_MS))
         findings = (*silent_producers(watch.writers), *untold_writers(watch.writers), *unasked, *watch.unasked)

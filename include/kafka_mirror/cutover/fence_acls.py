@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_mirror.cutover.findings import Finding, stop
-from kafka_mirror.errors.next_step import Command
+from kafka_mirror.errors import RightMissing, TopicWithoutAcls, WayBackDenied
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.documents import columns, from_columns
 from kafka_mirror.kafka.model import EVERYBODY, LITERAL, Acl, PatternAcl
@@ -46,7 +46,7 @@ def fence_change(topics: Collection[str], there: Collection[PatternAcl], noted: 
     """
     open_to_all = [name for name in topics if not any(binding.takes(name) and binding.acl not in noted for binding in there)]
     if open_to_all:
-        return AclChange(ours=tuple(noted), findings=(_without_acls(open_to_all),))
+        return AclChange(ours=tuple(noted), findings=(stop(TopicWithoutAcls(first_few(open_to_all))),))
     present = {binding.acl for binding in there if binding.pattern == LITERAL}
     create = tuple(acl for acl in map(deny_write, topics) if acl not in present)
     return AclChange(create, ours=tuple(dict.fromkeys((*noted, *create))))
@@ -92,49 +92,27 @@ def acls_of(facts: Mapping[str, Any]) -> Acls:
     return from_columns(Acl, facts["acls"]) if "acls" in facts else ()
 
 
-def no_authorizer(source: str) -> Finding:
-    """What is said where the source keeps no ACLs."""
-    said = f"{source} has no authorizer, so no ACL can keep producers from its topics; nothing was changed."
-    return stop("no-authorizer", said, "Stop the producers, and fence with --by hand.")
-
-
 def no_right(source: str, operation: str) -> Finding:
     """What is said where the mirror may not set ACLs."""
-    said = f"Cluster '{source}' does not let the mirror {operation} the cluster, which setting and seeing ACLs takes; nothing was changed."
-    return stop("right-missing", said, f"Give its principal {operation} on the cluster, or stop the producers and fence with --by hand.")
+    instead = ", or stop the producers and fence with --by hand"
+    return stop(RightMissing(source, operation, "the cluster", "setting and seeing ACLs", instead))
 
 
 def unknown_principal(source: str) -> Finding:
     """What is said where nobody knows who the way back logs in as."""
-    said = f"Kafka does not tell as which principal the way back logs in to {source}, so no DENY can make an exception of it."
-    step = "Make that principal a super user, or replace the DENY for User:* by one for each producer's principal."
-    return stop("way-back-denied", said, step)
-
-
-def _without_acls(topics: list[str]) -> Finding:
-    return stop(
-        "topic-without-acls",
-        f"No ACL is about {first_few(topics)}, so a DENY would hold off nobody (if all who write are super users) or readers too (with "
-        "allow.everyone.if.no.acl.found=true); nothing was changed.",
-        "Give readers and producers ACLs first, or stop the producers and fence with --by hand.",
-    )
+    said = f"Kafka does not tell as which principal the way back logs in to {source}, and no DENY can make an exception of it"
+    return stop(WayBackDenied(said, "that principal"))
 
 
 def _no_way_back(
     topic: str, allowed: Collection[str], there: Iterable[PatternAcl], noted: Collection[Acl], principal: str
 ) -> Finding | None:
     everybody = deny_write(topic)
+    why = ""
     if any(binding.acl == everybody for binding in there) and everybody not in noted:
-        said = f"{topic}: somebody else than this wave denies everybody WRITE, so the way back cannot write to it."
-        return stop("way-back-denied", said, "Look at it with: ", Command(f"{_LIST} {topic}"), topic=topic)
-    if EVERYBODY in allowed:
-        said = f"{topic}: an ALLOW lets everybody write to it, so the DENY for everybody stays, and the way back cannot write to it."
-        step = f"Replace that ALLOW by one for each producer's principal, or make {principal} a super user."
-        return stop("way-back-denied", said, step, topic=topic)
-    if principal not in allowed:
-        said = f"{topic}: no ALLOW lets {principal} write to it, which the way back does; the DENY for everybody stays."
-        return stop("right-missing", said, f"Give {principal} WRITE on topic {topic}, or make it a super user.", topic=topic)
-    return None
-
-
-_LIST = "kafka-acls.sh --bootstrap-server <source> --list --topic"
+        why = "somebody else than this wave denies everybody WRITE"
+    elif EVERYBODY in allowed:
+        why = "an ALLOW lets everybody write to it"
+    elif principal not in allowed:
+        why = f"no ALLOW lets {principal} write to it"
+    return stop(WayBackDenied(f"{topic}: {why}", principal, topic=topic)) if why else None

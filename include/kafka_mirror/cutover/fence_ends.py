@@ -5,14 +5,13 @@ from typing import Any
 
 from kafka_mirror.cutover.findings import Finding, stop
 from kafka_mirror.cutover.steps import FENCE
-from kafka_mirror.errors.next_step import of_the_flow
+from kafka_mirror.errors import LeaderMissing, NotFenced, WrittenSinceFence
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.offsets.partition import TopicPartition
 
 ENDS, EPOCHS = "ends", "epochs"
 """The facts of the step `fence` that have them, and the leader epoch beside each; -1 where no broker told one."""
 _UNTOLD = -1
-_AGAIN = of_the_flow("cutover run")
 
 Ends = Mapping[TopicPartition, int]
 
@@ -51,19 +50,18 @@ def moved_ends(fence: Ends, now: Ends, departed: Ends | None = None) -> Iterator
     """What differs between the ends that the fence noted and those of now. `departed`: the first offset of each partition whose record is
     another one than it was, though it may end where it did."""
     if not fence:
-        yield stop("not-fenced", f"The wave has no write fence: the step {FENCE} never came to its end.", "Run the step first: ", _AGAIN)
+        yield stop(NotFenced(FENCE))
         return
     grown = {tp: now[tp] - end for tp, end in sorted(fence.items()) if tp in now and now[tp] != end}
     if grown:
         where = first_few([f"{tp}@{fence[tp]} ({offsets:+,})" for tp, offsets in grown.items()])
-        said = f"{len(grown)} of {len(fence)} partitions do not end where they did behind the write fence: {where}."
-        yield stop("written-behind-fence", said, "Stop who writes there, and run the wave again: it is fenced anew. ", _AGAIN)
+        yield stop(WrittenSinceFence(f"{len(grown)} of {len(fence)} partitions do not end where they did at the write fence: {where}"))
     if departed:
         where = first_few([f"{tp}@{offset}" for tp, offset in sorted(departed.items())])
-        said = f"Behind the write fence the source lost records of {len(departed)} partitions, and has others from {where} on."
-        yield stop("written-behind-fence", said, "Look what the source lost, and who writes there; then run the wave again: ", _AGAIN)
+        said = f"Since the write fence the source lost records of {len(departed)} partitions, and has others from {where} on"
+        yield stop(WrittenSinceFence(said))
     if added := sorted(now.keys() - fence.keys()):
-        said = f"{first_few(added)} {'was' if len(added) == 1 else 'were'} not there when the wave was fenced."
-        yield stop("written-behind-fence", said, "Run the wave again: it is fenced anew. ", _AGAIN)
+        said = f"{first_few(added)} {'was' if len(added) == 1 else 'were'} not there when the wave was fenced"
+        yield stop(WrittenSinceFence(said))
     if silent := sorted(fence.keys() - now.keys()):
-        yield stop("no-leader", f"Nobody tells where {first_few(silent)} ends on the source.", "Bring the source's brokers back.")
+        yield stop(LeaderMissing(first_few(silent), "the source"))

@@ -7,18 +7,16 @@ nobody's address, and of a producer without an id nothing at all.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from kafka_mirror.cutover.findings import Finding, information, stop, transaction_commands
+from kafka_mirror.cutover.findings import Finding, information, stop
 from kafka_mirror.cutover.quiet_period import QuietPeriod
 from kafka_mirror.cutover.steps import BY_ACL
 from kafka_mirror.cutover.writers import Writers
-from kafka_mirror.errors.source import TRANSACTION_ENDS_LATE
+from kafka_mirror.errors import LeaderMissing, StillWritten, TransactionOpen
 from kafka_mirror.errors.words import count_text, first_few
 from kafka_mirror.kafka.model import ActiveProducer
 from kafka_mirror.offsets.partition import TopicPartition
 
 Producers = Mapping[TopicPartition, tuple[ActiveProducer, ...]]
-
-_ADDRESSES = "Kafka tells no producer's address: the brokers' request log, or their connection metrics by client id, does."
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def fence_findings(watch: FenceWatch, by: str) -> Iterator[Finding]:
     for tp, start in sorted(watch.period.open_from.items()):
         yield _transaction(tp, start, watch.writers)
     if silent := sorted(watch.period.silent):
-        yield stop("no-leader", f"Nobody tells where {first_few(silent)} ends on the source.", "Bring the source's brokers back.")
+        yield stop(LeaderMissing(first_few(silent), "the source"))
 
 
 def silent_producers(writers: Writers) -> Iterator[Finding]:
@@ -57,7 +55,7 @@ def silent_producers(writers: Writers) -> Iterator[Finding]:
     ids = sorted({producer.producer_id for producers in writers.producers.values() for producer in producers})
     if ids:
         said = f"Leaders remember {count_text(len(ids), 'producer id')} that wrote before, and write no more: {first_few(ids)}."
-        yield information("quiet-producers", said)
+        yield information("QuietProducers", said)
 
 
 def newest_record(producers: Producers) -> int | None:
@@ -75,9 +73,7 @@ def _growth(topic: str, watch: FenceWatch, by: str) -> Finding:
     if not watch.writers.untold.keys().isdisjoint(grown):
         names.append("somebody whom brokers older than Kafka 2.8 do not name")
     where = first_few([tp.partition for tp in grown])
-    said = f"{topic}: it grew by {sum(grown.values()):,} offsets in {watch.seconds:.1f} s, in partitions {where}, by {first_few(names)}."
-    step = "Stop the producer itself: a DENY does not hold off a super user. " if by == BY_ACL else "Stop the producer. "
-    return stop("still-written", said, step + _ADDRESSES, topic=topic)
+    return stop(StillWritten(topic, sum(grown.values()), watch.seconds, where, first_few(names), by == BY_ACL))
 
 
 def _transaction(tp: TopicPartition, start: int, writers: Writers) -> Finding:
@@ -86,11 +82,4 @@ def _transaction(tp: TopicPartition, start: int, writers: Writers) -> Finding:
     names = first_few([f"producer id {producer.producer_id} with epoch {producer.epoch}" for producer in producers])
     who = owner.text if owner is not None and owner.text else names
     age = f", for {owner.seconds:,.0f} s" if owner is not None and owner.seconds is not None else ""
-    is_told = tp not in writers.untold
-    return stop(
-        "open-transaction",
-        f"{tp}: a transaction is open from offset {start} on{age}{f': {who}' if who else ''}.",
-        "Let its producer commit or abort it, which a DENY of WRITE does not hinder. If the producer is gone, ",
-        *(transaction_commands(tp, start) if is_told else (TRANSACTION_ENDS_LATE,)),
-        topic=tp.topic,
-    )
+    return stop(TransactionOpen(*tp, start, f"{age}{f': {who}' if who else ''}", tp not in writers.untold))

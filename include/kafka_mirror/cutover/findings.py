@@ -1,78 +1,73 @@
-"""What a preflight says, sentence by sentence: stops, warnings, information. Pure."""
+"""What is found out about a wave: errors that stop it, errors that warn of something, and information. Pure.
+
+A stop or a warning is one of the mirror's errors, so the runbook has a section about it. Information asks for nothing.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_mirror.cutover.wave import Wave, WaveTopics
-from kafka_mirror.errors import ErrorReport
-from kafka_mirror.errors.display import show, visible
-from kafka_mirror.errors.next_step import NOTHING, Command, NextStep, Part, of_the_flow
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.errors import ErrorReport, MirrorError, PatternMatchesNothing, TopicNotReplicated
+from kafka_mirror.errors.display import visible
 
 STOP, WARNING, INFORMATION = "stop", "warning", "information"
 """A stop keeps the wave from moving. A warning names what a person does before or during the move, or loses by it. The rest informs."""
 KINDS = (STOP, WARNING, INFORMATION)
 
-CUT_OFF = (
-    "A broker that is cut off from its cluster goes on answering as the leader that it was. Connect it again, stop it, or take it out of "
-    "bootstrap.servers. "
-)
-"""What to do where the bootstrap servers of the source contradict each other."""
-
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence about a wave with the next step. `code` is stable, for programs; an error of the mirror keeps its own."""
+    """One error or one sentence about a wave, and how much it weighs."""
 
     kind: str
-    code: str
-    message: str
-    step: NextStep = NOTHING
-    topic: str | None = None
-    partition: int | None = None
+    error: ErrorReport
     group: str | None = None
+
+    @property
+    def code(self) -> str:
+        """The name of the error's class, or of the information: stable, for programs."""
+        return self.error.code
+
+    @property
+    def message(self) -> str:
+        """What is said."""
+        return self.error.message
+
+    @property
+    def topic(self) -> str | None:
+        """The topic that it is about, if it is about one."""
+        return self.error.topic
 
     def of_flow(self, name: str) -> "Finding":
         """The finding with the flow's name in the commands to run next."""
-        return replace(self, step=self.step.with_flow(name))
+        return replace(self, error=self.error.of_flow(name))
 
     def as_document(self) -> dict[str, Any]:
         """The finding as `--json` has it."""
-        where = {"topic": self.topic, "partition": self.partition, "group": self.group}
-        what = {"kind": self.kind, "code": self.code, "message": self.message}
-        return {**what, **where, "next": self.step.text, "commands": list(self.step.commands)}
+        error = self.error
+        where = {"topic": error.topic, "partition": error.partition, "group": self.group}
+        what = {"kind": self.kind, "code": error.code, "message": error.message}
+        return {**what, **where, "next": error.next, "commands": list(error.commands)}
 
     def __str__(self) -> str:
-        return visible(f"{self.kind}: {self.message}" + (f" Next: {self.step}" if self.step else ""), keep="")
+        next_step = f" Next: {self.error.next}" if self.error.next else ""
+        return visible(f"{self.kind} {self.code}: {self.message}{next_step}", keep="")
 
 
-def stop(code: str, message: str, *next: Part, topic: str | None = None, group: str | None = None) -> Finding:
-    """A finding that stops the wave."""
-    return Finding(STOP, code, message, NextStep.of(*next), topic, None, group)
+def stop(error: MirrorError | ErrorReport, group: str | None = None) -> Finding:
+    """A finding that stops the wave. `group`: which one it is about, where the error does not say it."""
+    return _finding(STOP, error, group)
 
 
-def warning(code: str, message: str, *next: Part, topic: str | None = None, group: str | None = None) -> Finding:
-    """A finding that a person has to know before the move."""
-    return Finding(WARNING, code, message, NextStep.of(*next), topic, None, group)
+def warning(error: MirrorError | ErrorReport, group: str | None = None) -> Finding:
+    """A finding that a person must know before the move. `group` as of a stop."""
+    return _finding(WARNING, error, group)
 
 
 def information(code: str, message: str, *, topic: str | None = None, group: str | None = None) -> Finding:
     """A finding that asks for nothing."""
-    return Finding(INFORMATION, code, message, NOTHING, topic, None, group)
-
-
-def transaction_commands(tp: TopicPartition, start: int) -> tuple[Part, ...]:
-    """How a person looks at a transaction of the source that nobody ends, and ends it; `start` is its first offset."""
-    tool, place = "kafka-transactions.sh --bootstrap-server <source>", f"--topic {tp.topic} --partition {tp.partition}"
-    look, abort = Command(f"{tool} find-hanging {place}"), Command(f"{tool} abort {place} --start-offset {start}")
-    return "look at it with: ", look, ", and end it with: ", abort
-
-
-def of_error(error: ErrorReport, kind: str = STOP) -> Finding:
-    """An error of the mirror as a finding."""
-    step = error.step or NextStep.of("Look at the brokers, and ask again.")
-    return Finding(kind, error.code, error.message, step, error.topic, error.partition)
+    return Finding(INFORMATION, ErrorReport(code, message, topic), group)
 
 
 def in_order(findings: Iterable[Finding], flow_name: str) -> tuple[Finding, ...]:
@@ -84,17 +79,13 @@ def in_order(findings: Iterable[Finding], flow_name: str) -> tuple[Finding, ...]
 def wave_findings(wave: Wave, topics: WaveTopics) -> Iterable[Finding]:
     """What is wrong with the wave's topics themselves."""
     for pattern in topics.unmatched:
-        yield stop(
-            "pattern-matches-nothing",
-            f"--topics {pattern} matches no topic that the source shows.",
-            "Name topics as the source does; a topic on which the mirror has no DESCRIBE is hidden: ",
-            of_the_flow("status"),
-            " lists those that the flow mirrors.",
-        )
+        yield stop(PatternMatchesNothing("--topics", pattern, "topic that the source shows"))
     for topic in topics.not_replicated:
-        yield stop(
-            "topic-not-replicated",
-            f"{topic} is taken by --topics {show(','.join(wave.topics))}, but the flow does not replicate it.",
-            "Take it into the flow's property topics and let it be copied, or leave it out of the wave.",
-            topic=topic,
-        )
+        yield stop(TopicNotReplicated(topic, ",".join(wave.topics)))
+
+
+def _finding(kind: str, error: MirrorError | ErrorReport, group: str | None) -> Finding:
+    report = error if isinstance(error, ErrorReport) else error.report()
+    if not report.next:
+        report = report.with_next("Look at the brokers, and ask again.")
+    return Finding(kind, report, group if group is not None else getattr(error, "group", None))

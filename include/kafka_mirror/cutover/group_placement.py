@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from kafka_mirror.cutover.findings import Finding, of_error
-from kafka_mirror.cutover.group_move_findings import active_group, not_committed, not_taken_back, stays_where_it_is, used_on_target
+from kafka_mirror.cutover.findings import Finding, stop, warning
+from kafka_mirror.cutover.groups import people
 from kafka_mirror.cutover.owned_positions import place_groups
 from kafka_mirror.cutover.steps import EMPTY_SINCE_MS, MOVE_GROUPS, WaveNotes
-from kafka_mirror.errors import MirrorError
+from kafka_mirror.errors import GroupActive, GroupNotMoved, GroupNotTakenBack, GroupUsedOnTarget, MirrorError
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.cluster import Cluster
@@ -95,9 +95,9 @@ class GroupPlacer:
         undo = {name: plan_undo(noted, there.get(name, {}), held) for name, noted in moves.items()}
         active = self._active([name for name, of_group in undo.items() if not of_group.is_nothing])
         idle = {name: of_group for name, of_group in undo.items() if name not in active}
-        stays = [stays_where_it_is(name, of_group.foreign, self._target.alias) for name, of_group in idle.items() if of_group.foreign]
+        stays = [self._stays(name, of_group.foreign) for name, of_group in idle.items() if of_group.foreign]
         undone = {} if dry_run else self._write_undo(moves, idle, there)
-        lost = [not_taken_back(name, places, self._target.alias, self._wave) for name, places in undone.items()]
+        lost = [stop(GroupNotTakenBack(name, first_few(why), self._target.alias, self._wave)) for name, why in undone.items()]
         back = {name: facts_of_move(replace(moves[name], is_taken_back=True)) for name in idle if name not in undone}
         if back and not dry_run:
             self._notes.keep_groups(back)
@@ -115,7 +115,16 @@ class GroupPlacer:
             strange = {} if noted is None or noted.is_taken_back else noted.foreign(there[name])
             elsewhere = {tp: at for tp, at in strange.items() if tp not in aim.positions or aim.positions[tp].offset != at}
             if elsewhere:
-                yield used_on_target(name, elsewhere, self._target.alias)
+                yield stop(self._used(name, elsewhere))
+
+    def _used(self, name: str, foreign: Mapping[TopicPartition, int]) -> GroupUsedOnTarget:
+        places = first_few([f"{tp}@{offset}" for tp, offset in foreign.items()])
+        return GroupUsedOnTarget(name, places, next(iter(foreign)).topic, self._target.alias)
+
+    def _stays(self, name: str, foreign: Mapping[TopicPartition, int]) -> Finding:
+        """Positions of others, which a roll back does not touch."""
+        error = self._used(name, foreign).report()
+        return warning(error.with_next("A roll back leaves them. Reset the group there by hand if nobody wants that."), name)
 
     def _note(self, moves: Moves, there: Mapping[str, Positions]) -> int:
         """Notes the groups and what each had, before anything is committed; since when the groups are empty, as far as anybody looked."""
@@ -138,7 +147,7 @@ class GroupPlacer:
         now = positions_on(self._groups, moves)
         wrong = dict(unlike({name: of_group.after for name, of_group in moves.items()}, now))
         for name in sorted({*refused, *wrong}):
-            yield not_committed(name, refused.get(name) or wrong[name], self._target.alias)
+            yield stop(GroupNotMoved(name, first_few(refused.get(name) or wrong[name]), self._target.alias))
 
     def _write_undo(self, moves: Moves, undo: Mapping[str, GroupUndo], there: Mapping[str, Positions]) -> dict[str, list[str]]:
         """Commits and deletes, and gives what does not stand afterwards as it should, by group."""
@@ -155,8 +164,9 @@ class GroupPlacer:
         """A stop for each of these groups that has members on the target, or of which nobody knows."""
         refused: dict[str, MirrorError] = {}
         described = describe_groups(self._target, names, refused)
-        active = {name: active_group(name, of.members, self._target.alias) for name, of in described.items() if of.members}
-        return active | {name: of_error(error.report()) for name, error in refused.items()}
+        alias = self._target.alias
+        active = {name: stop(GroupActive(name, people(of.members, True), alias)) for name, of in described.items() if of.members}
+        return active | {name: stop(error) for name, error in refused.items()}
 
 
 def _lines(moves: Moves, there: Mapping[str, Positions], dry_run: bool) -> Iterator[str]:

@@ -12,8 +12,7 @@ from kafka_mirror.cutover.findings import Finding, stop
 from kafka_mirror.cutover.move import Move
 from kafka_mirror.cutover.source_truth import copied_from_another_log, look_at_source
 from kafka_mirror.cutover.steps import DONE, FENCE, LAST_COPY, STOPPED, WAITING, StepOptions, StepOutcome, WaveNotes
-from kafka_mirror.errors import ErrorReport
-from kafka_mirror.errors.next_step import of_the_flow
+from kafka_mirror.errors import ErrorReport, NotCopiedToTheEnd
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.ledger import LedgerRecord
 from kafka_mirror.offsets.partition import TopicPartition
@@ -79,8 +78,7 @@ def _short(ends: Ends, records: Records) -> tuple[Finding, ...]:
     if not late:
         return ()
     where = first_few([f"{tp} is at {'nothing' if mark is None else mark} of {ends[tp]}" for tp, mark in sorted(late.items())])
-    said = f"{len(late)} of {len(ends)} partitions are not copied to their end behind the write fence: {where}."
-    return (stop("not-copied", said, of_the_flow("status"), " says what keeps them; then run the wave again."),)
+    return (stop(NotCopiedToTheEnd(len(late), len(ends), where)),)
 
 
 def _dry_run(late: Mapping[TopicPartition, int | None], began: float) -> StepOutcome:

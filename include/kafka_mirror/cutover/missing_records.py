@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kafka_mirror.cutover.findings import Finding, information, warning
+from kafka_mirror.errors import RecordsMayBeMissing
 from kafka_mirror.formats.ledger import LedgerRecord
 from kafka_mirror.offsets.partition import TopicPartition
 
@@ -46,7 +47,7 @@ class MissingRecords:
     def __str__(self) -> str:
         after = "when it was last asked" if self.complete_until is None else moment_of(self.complete_until)
         if self.complete_until is None:
-            unknown = "how far the source reached was not noted, so nobody knows what was written behind that"
+            unknown = "how far the source reached was not noted, so nobody knows what was written after that"
         else:
             unknown = f"what was written after {after} nobody knows"
         if not self.offsets:
@@ -91,22 +92,17 @@ def missing_findings(missing: Iterable[MissingRecords], last_beat: datetime | No
     complete = []
     for partition in missing:
         if partition.offsets:
-            yield warning(
-                "records-may-be-missing",
-                f"{partition}.",
-                "If the source comes back, `cutover compare` names these records and exports them.",
-                topic=partition.source.topic,
-            )
+            yield warning(RecordsMayBeMissing(partition.source.topic, str(partition)))
         else:
             complete.append(partition)
     if complete:
         times = [partition.complete_until for partition in complete if partition.complete_until is not None]
         oldest = f" What was written since then nobody knows; the oldest of these times is {moment_of(min(times))}." if times else ""
         said = f"{len(complete)} partitions were copied up to their last known end.{oldest}"
-        yield information("nothing-known-to-be-missing", said)
+        yield information("NothingKnownToBeMissing", said)
     if last_beat is not None:
         said = f"The newest heartbeat that came from the source is of {moment_of(last_beat)}: until then it was alive, and mirrored."
-        yield information("last-heartbeat", said)
+        yield information("LastHeartbeat", said)
 
 
 def moment_of(time: datetime) -> str:

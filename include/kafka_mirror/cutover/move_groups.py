@@ -4,15 +4,16 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from kafka_mirror.cutover.findings import STOP, Finding, in_order, of_error
+from kafka_mirror.cutover.findings import STOP, Finding, in_order, stop
 from kafka_mirror.cutover.flow_settings import right_findings
-from kafka_mirror.cutover.group_move_findings import GroupLogs, active_groups, contradicted_position, read_on_source, stops_of_groups
+from kafka_mirror.cutover.group_move_findings import GroupLogs, active_groups, stops_of_groups
 from kafka_mirror.cutover.group_placement import GroupAim, GroupPlacer, Placement
 from kafka_mirror.cutover.group_survey import GroupSurvey, survey_groups, unstable_positions
-from kafka_mirror.cutover.groups import WaveGroup, unstable_group
+from kafka_mirror.cutover.groups import WaveGroup
 from kafka_mirror.cutover.move import Move
 from kafka_mirror.cutover.steps import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, WaveNotes, ended
-from kafka_mirror.errors import MirrorError
+from kafka_mirror.errors import ClusterContradictsItself, GroupReadOn, GroupUnstable, MirrorError
+from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_members import describe_groups
@@ -78,7 +79,7 @@ def _look(move: Move, options: StepOptions) -> _GroupLook:
         findings = (
             *stops_of_groups(survey.groups, _logs(move, groups), move.flow.source, move.flow.target),
             *right_findings(survey.rights),
-            *map(of_error, survey.errors),
+            *map(stop, survey.errors),
         )
         look = _GroupLook(survey, findings, tuple(active_groups(groups, move.flow.source)))
         remaining = deadline - time.monotonic()
@@ -131,15 +132,17 @@ def _read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]:
         raise next(iter(silent.values()))
     refused: dict[str, MirrorError] = {}
     unstable = unstable_positions({name: aim.source for name, aim in aims.items()}, move.topics.names, move.sides, refused)
-    yield from (of_error(error.report()) for error in refused.values())
-    yield from (unstable_group(WaveGroup(name, (), unstable=places)) for name, places in unstable.items())
+    yield from map(stop, refused.values())
+    yield from (stop(GroupUnstable(name, first_few(places))) for name, places in unstable.items())
     for name, aim in aims.items():
         by_server = {server: _elsewhere(aim, positions[name]) for server, positions in answers.items()}
         first, *others = by_server.values()
         if any(places != first for places in others):
-            yield contradicted_position(name, by_server, move.flow.source)
+            stands = [f"{server}: {first_few(places) or 'where it was moved from'}" for server, places in by_server.items()]
+            what = f"where {show(name)} is: {'; '.join(stands)}"
+            yield stop(ClusterContradictsItself(move.flow.source, what, group=name))
         elif first:
-            yield read_on_source(name, first, move.flow.source)
+            yield stop(GroupReadOn(name, first_few(first), move.flow.source))
 
 
 def _stand(server: Cluster, names: Collection[str]) -> Mapping[str, Positions]:

@@ -19,12 +19,12 @@ from typing import Any
 
 from kafka_mirror.cutover.fence import lift_for_way_back
 from kafka_mirror.cutover.fence_acls import Acls
-from kafka_mirror.cutover.findings import STOP, WARNING, Finding, of_error, stop
+from kafka_mirror.cutover.findings import STOP, WARNING, Finding, stop, warning
 from kafka_mirror.cutover.ledger_marks import LedgerMarks
 from kafka_mirror.cutover.move import Move
 from kafka_mirror.cutover.opposite_fence import survey_opposite_fence, take_back_opposite_fence
 from kafka_mirror.cutover.opposite_flow import age_findings, append_findings, opposite_flow
-from kafka_mirror.cutover.source_truth import TARGET, copied_from_another_log, look_at, look_at_source
+from kafka_mirror.cutover.source_truth import copied_from_another_log, look_at, look_at_source
 from kafka_mirror.cutover.steps import OPEN, StepOptions, StepOutcome, WaveNotes, ended
 from kafka_mirror.cutover.wave import matches
 from kafka_mirror.cutover.wave_ends import (
@@ -41,8 +41,7 @@ from kafka_mirror.cutover.wave_ends import (
 )
 from kafka_mirror.cutover.way_back import WayBack
 from kafka_mirror.decisions.in_force import Decisions, Present, moment_after
-from kafka_mirror.errors import AuthorizationRefused, MirrorError
-from kafka_mirror.errors.next_step import of_the_flow
+from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorError, NothingToOpen
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.control import MOVED, Decision
 from kafka_mirror.formats.ledger import Decided
@@ -95,8 +94,7 @@ class _Opening:
         self.way_back, why_not = self._way_back()
         partitions = self.move.source_partitions()
         if not partitions:
-            said = "The wave has no partitions that the flow knows."
-            self.findings.append(stop("nothing-to-open", said, of_the_flow("cutover plan"), " says what its patterns match."))
+            self.findings.append(stop(NothingToOpen(flow.name)))
         remaining = unopened(view.records, partitions)
         unmoved = [tp for tp in partitions if self.decisions.moved(tp.topic) is None]
         self._look(view.records, unmoved)
@@ -172,7 +170,7 @@ class _Opening:
         places = {tp: self.move.remote(tp) for tp in partitions}
         names = {place.topic for place in places.values()}
         topics = target.topics(names)
-        self.target_look = look_at(TARGET, flow.target, target, sorted(names | self._begun_topics()))
+        self.target_look = look_at(flow.target, target, sorted(names | self._begun_topics()))
         logs = {tp: state.log for tp, state in self.target_look.logs.items() if state.log is not None}
         return [
             RemotePartition(tp, place.topic, topics.get(place.topic), 1, *(logs[place][:3] if place in logs else (-1, -1, -1)))
@@ -231,8 +229,7 @@ class _Opening:
         self.marks = LedgerMarks(flow, plan, self.notes)
         closed, copied = self.marks.set(looked_at, remaining, Decided.of(self._decision(None, looked_at)))
         if copied:
-            said = f"A copy went on in {len(copied)} partitions while the wave was opened: {first_few(sorted(copied))}."
-            self.findings.append(stop("copied-meanwhile", said, "See who writes to the source, and run the wave again."))
+            self.findings.append(stop(CopiedMeanwhile(first_few(sorted(copied)))))
         return closed
 
     def _move(self, records: Records) -> None:
@@ -255,7 +252,7 @@ class _Opening:
         try:
             outcome = lift_for_way_back(self.move, self.notes, self.options, self.way_back.opposite.flow)
         except AuthorizationRefused as error:
-            self.findings.append(of_error(error.report(), WARNING))
+            self.findings.append(warning(error))
             return ()
         self.findings += [replace(finding, kind=WARNING) for finding in outcome.findings]
         return outcome.lines
@@ -264,7 +261,7 @@ class _Opening:
         """Names what came between the look and the marks: the source took it, and nobody copies it. The wave is open by now, and whoever
         looks at the flow sees it from now on."""
         written = written_since_moved(self.move.flow, self.move.sides.source, closed, self.move.topics.names)
-        self.findings += [of_error(error, WARNING) for error in written]
+        self.findings += map(warning, written)
 
     def _take_back(self, earlier: Acls) -> tuple[str, ...]:
         """Lets producers write on the target, from which an earlier wave kept them."""

@@ -6,7 +6,6 @@ opposite flow's control topic, which stands on this flow's source, names each of
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kafka_mirror.cutover.acl_fence import change_acls, settle_acls
 from kafka_mirror.cutover.fence_acls import Acls, acls_of
@@ -17,16 +16,10 @@ from kafka_mirror.cutover.shared_fence import claimed_beside
 from kafka_mirror.cutover.steps import FENCE, OPEN, WaveNotes
 from kafka_mirror.cutover.wave_notes import WaveStore
 from kafka_mirror.cutover.wave_record import OPENED, UNDER_WAY, WaveRecord
-from kafka_mirror.errors import AuthorizationRefused
-from kafka_mirror.errors.next_step import Command
+from kafka_mirror.errors import AuthorizationRefused, FenceOfAnotherFlow, FenceOfEarlierWave
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.acls import topic_acls
 from kafka_mirror.kafka.cluster import Cluster
-
-if TYPE_CHECKING:
-    pass
-
-_LIST = "kafka-acls.sh --bootstrap-server <target> --list --topic"
 
 
 @dataclass(frozen=True)
@@ -46,13 +39,17 @@ def survey_opposite_fence(opposite: OppositeFlow | None, topics: Collection[str]
     try:
         there = topic_acls(target) or frozenset()
     except AuthorizationRefused:
-        return OppositeFence(findings=(_unseen(target.alias, noted),))
+        why = "nobody knows whether they still do, for the cluster does not let the mirror DESCRIBE it"
+        return OppositeFence(findings=(warning(FenceOfEarlierWave(_names(noted), target.alias, why)),))
     standing = tuple(acl for acl in noted if acl in there)
     if standing and "ALTER" not in target.operations():
-        return OppositeFence(findings=(_no_right(target.alias, standing),))
+        why = f"{first_few(standing)}. The cluster does not let the mirror ALTER it, so it cannot take them back"
+        return OppositeFence(findings=(stop(FenceOfEarlierWave(_names(standing), target.alias, why)),))
     claimed = claimed_beside(opposite.flow) if opposite is not None and standing else frozenset()
     shared = tuple(acl for acl in standing if acl in claimed)
-    return OppositeFence(findings=(_shared(target.alias, shared),)) if shared else OppositeFence(standing)
+    if shared:
+        return OppositeFence(findings=(stop(FenceOfAnotherFlow(_names(shared), target.alias, first_few(shared))),))
+    return OppositeFence(standing)
 
 
 def fence_acls(waves: Iterable[WaveRecord], topics: Collection[str]) -> Acls:
@@ -81,32 +78,6 @@ def take_back_opposite_fence(
 
 def _noted(waves: Iterable[WaveRecord]) -> Acls:
     return tuple(acl for wave in waves if FENCE in wave.steps for acl in acls_of(wave.steps[FENCE].facts))
-
-
-def _unseen(target: str, acls: Acls) -> Finding:
-    said = (
-        f"Cluster '{target}' does not let the mirror DESCRIBE the cluster, so nobody knows whether ACLs of an earlier wave still keep "
-        f"producers from {_names(acls)}."
-    )
-    step = f"Give the mirror's principal ALTER on {target}, or remove each DENY of WRITE by hand before producers start: "
-    return warning("fence-of-earlier-wave", said, step, Command(f"{_LIST} {acls[0].topic}"))
-
-
-def _no_right(target: str, acls: Acls) -> Finding:
-    said = (
-        f"Cluster '{target}' does not let the mirror ALTER the cluster, so it cannot take back the ACLs by which an earlier wave keeps "
-        f"producers from {_names(acls)}: {first_few(acls)}."
-    )
-    step = f"Give the mirror's principal ALTER on {target}, or remove these ACLs by hand, and run the wave again: "
-    return stop("fence-of-earlier-wave", said, step, Command(f"{_LIST} {acls[0].topic}"))
-
-
-def _shared(target: str, acls: Acls) -> Finding:
-    said = (
-        f"A wave of another flow from {target} stands on ACLs that an earlier wave left there. They keep producers from {_names(acls)}: "
-        f"{first_few(acls)}."
-    )
-    return stop("fence-of-another-flow", said, "End that wave or roll it back, then run this one again.")
 
 
 def _names(acls: Acls) -> str:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from kafka_mirror.config import load_again
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.cutover.findings import Finding, stop
-from kafka_mirror.errors import TopicGoesRound, UsageError
-from kafka_mirror.errors.next_step import of_the_flow
+from kafka_mirror.errors import TopicGoesRound, UsageError, WayBackOfMergedTopic, WayBackTooOld
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
@@ -65,28 +64,14 @@ def age_findings(opposite: OppositeFlow | None, flow: "Flow", source: Writable) 
     """That there can be no way back to a source to which the mirror cannot write."""
     if opposite is None or not opposite.topics or source.takes_batches:
         return []
-    way_back = opposite.flow.name
-    said = f"The way back {way_back} would write to {flow.source}, which is older than Kafka 2.8: the mirror writes to no such cluster."
-    step = f"Upgrade {flow.source} first; or set {way_back}.enabled=false, and the wave moves without a way back."
-    return [stop("way-back-too-old", said, step)]
+    return [stop(WayBackTooOld(opposite.flow.name, flow.source))]
 
 
 def append_findings(opposite: OppositeFlow, flow: "Flow") -> list[Finding]:
     """What is said against a way back through topics that others may write to as well: nobody knows there which records came from where."""
-    merged = [
-        (topic, merging)
+    return [
+        stop(WayBackOfMergedTopic(topic, merging.name, opposite.flow.name))
         for topic in opposite.same
         for merging in (flow, opposite.flow)
         if merging.per_topic("mirror.on.unexplained.target", topic) == "append"
-    ]
-    return [
-        stop(
-            "way-back-of-merged-topic",
-            f"{topic}: {merging.name} merges it with records of others (mirror.on.unexplained.target=append), so nobody knows what would "
-            "have to flow back.",
-            f"Leave it out of {opposite.flow.name}, or take append away, and plan the wave again: ",
-            of_the_flow("cutover plan"),
-            topic=topic,
-        )
-        for topic, merging in merged
     ]

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from kafka_mirror.config.policies import config_property_filter
-from kafka_mirror.cutover.findings import STOP, Finding, in_order, information, of_error, wave_findings
+from kafka_mirror.cutover.findings import STOP, Finding, in_order, information, stop, wave_findings
 from kafka_mirror.cutover.flow_settings import flow_findings, right_findings
 from kafka_mirror.cutover.group_survey import GroupClusters, survey_groups
 from kafka_mirror.cutover.groups import WaveGroup, group_findings
@@ -56,7 +56,7 @@ def preflight(flow: "Flow", wave: Wave) -> Preflight:
     observation = observe(flow)
     status = status_of(observation)
     if observation.silent:
-        findings = [of_error(error) for error in observation.silent.values()]
+        findings = map(stop, observation.silent.values())
         return Preflight(observation.time, findings=in_order(findings, flow.name))
     with clusters_of(context) as sides:
         return _Survey(flow, wave, context, sides, observation, status).run()
@@ -86,7 +86,7 @@ class _Survey:
         if chosen.names:
             self._ask(lambda: self._clusters(chosen, names))
         self.findings += flow_findings(self.flow, bool(self.groups), self.observation.decisions)
-        self.findings += [of_error(error.report()) for error in self.refused.values()]
+        self.findings += map(stop, self.refused.values())
         return Preflight(
             self.observation.time,
             chosen.names,
@@ -125,9 +125,7 @@ class _Survey:
         fence = survey_opposite_fence(opposite, chosen.names, self.sides.source, self.sides.target)
         self.findings += fence.findings
         self.findings += [
-            information(
-                "fence-of-earlier-wave", f"{acl.topic}: {acl} on {self.flow.target}, set by an earlier wave, goes when this one opens."
-            )
+            information("FenceGoes", f"{acl.topic}: {acl} on {self.flow.target}, set by an earlier wave, goes when this one opens.")
             for acl in fence.acls
         ]
 
@@ -139,7 +137,7 @@ class _Survey:
         self.groups = survey.groups.groups
         self.findings += group_findings(survey.groups, self.flow.source, self.flow.target)
         self.findings += right_findings(survey.rights)
-        self.findings += [of_error(error) for error in survey.errors]
+        self.findings += map(stop, survey.errors)
 
     def _writers(self, partitions: list[TopicPartition], watch: EndWatch) -> None:
         self.writers = survey_writers(self.flow, self.sides.source, partitions, watch, self.refused)
@@ -152,5 +150,5 @@ class _Survey:
         except ConfigurationError:
             raise
         except MirrorError as error:
-            self.findings.append(of_error(error.report()))
+            self.findings.append(stop(error))
             return None

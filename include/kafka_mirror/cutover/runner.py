@@ -12,8 +12,7 @@ from kafka_mirror.cutover.findings import STOP, Finding, stop
 from kafka_mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, WaveNotes, modules_of, state_text
 from kafka_mirror.cutover.wave_notebook import WaveNotebook
 from kafka_mirror.cutover.wave_record import WaveRecord
-from kafka_mirror.errors import MirrorError, WaveRunElsewhere
-from kafka_mirror.errors.next_step import of_the_wave
+from kafka_mirror.errors import MirrorError, StepBefore, WaveRunElsewhere
 
 
 class StepModule(Protocol):
@@ -147,11 +146,7 @@ def step_before(record: WaveRecord, step: str, flow: str, taken_back_by: str = "
     missing = next((earlier for earlier in order[: order.index(step)] if not record.is_done(earlier)), None)
     if missing is None:
         return None
-    why = f"the wave was rolled back, by {taken_back_by}" if taken_back_by else f"{missing} is not done"
-    command = of_the_wave("run", record.name, f"--step {missing}")
-    finding = stop(
-        "step-before", f"{step} cannot begin: {why}.", "Run that first: " if not taken_back_by else "To begin anew, run: ", command, "."
-    )
+    finding = stop(StepBefore(step, record.name, missing, taken_back_by))
     return StepOutcome(step, STOPPED, findings=(finding.of_flow(flow),))
 
 

@@ -22,9 +22,9 @@ from kafka_mirror.cutover.failback_compare import (
     compare_partitions,
     comparison_findings,
 )
-from kafka_mirror.cutover.findings import Finding, in_order, of_error, stop, wave_findings
+from kafka_mirror.cutover.findings import Finding, in_order, stop, wave_findings
 from kafka_mirror.cutover.wave import Wave, select_topics
-from kafka_mirror.errors import ExportFailed, MirrorError, named_with
+from kafka_mirror.errors import AuditDifferent, ExportFailed, MirrorError, named_with
 from kafka_mirror.formats.ledger import LedgerRecord
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.producers import active_producers
@@ -95,7 +95,7 @@ class _SourceLook:
         topics = self._source.topics(wanted, refused)
         partitions = [TopicPartition(name, partition.number) for name, topic in topics.items() for partition in topic.partitions]
         logs = source_partitions(self._source, topics, partitions, flow.reads_committed, refused)
-        self.findings += [of_error(error.report()) for error in refused.values()]
+        self.findings += map(stop, refused.values())
         hidden = {tp for tp in records if tp.topic in refused}
         with_epochs = confirmed(with_epoch_ends(self._source, logs, records, flow.request_seconds), records)
         returned = {
@@ -182,6 +182,6 @@ def _shared(comparisons: Iterable[PartitionComparison]) -> dict[TopicPartition, 
 
 def _audit_findings(result: AuditResult) -> Iterator[Finding]:
     for difference in result.differences:
-        said = f"The audit of what both sides should have found a difference: {difference}"
-        yield stop("audit-difference", said, "Find out which side is right before anything moves back.", topic=difference.topic)
-    yield from map(of_error, result.errors)
+        error = AuditDifferent(str(difference), difference.topic, difference.partition, difference.source_offset).report()
+        yield stop(error.with_next("Find out which side is right before anything moves back."))
+    yield from map(stop, result.errors)

@@ -15,11 +15,10 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from kafka_mirror.cutover.findings import CUT_OFF, Finding, of_error, stop, warning
+from kafka_mirror.cutover.findings import Finding, stop, warning
 from kafka_mirror.cutover.move import Move
 from kafka_mirror.cutover.wave_ends import Records, SourceLog
-from kafka_mirror.errors import MirrorError, SourceTruncated
-from kafka_mirror.errors.next_step import of_the_flow
+from kafka_mirror.errors import ClusterContradictsItself, MirrorError, ServerSilent, SourceTruncated
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogOffsets, LogPosition
@@ -29,8 +28,6 @@ from kafka_mirror.plan.ranges import unconfirmed
 _PAUSES = (0.2, 0.5, 1.0, 2.0)
 """How long to wait before the servers are asked again, in seconds: while a leader moves, they contradict each other for a moment."""
 _EPOCH_SECONDS = 5.0
-
-SOURCE, TARGET = "source", "target"
 
 Logs = Mapping[TopicPartition, SourceLog]
 Mark = tuple[int | None, int]
@@ -58,19 +55,19 @@ class LogsLook:
 
 
 def look_at_source(move: Move) -> LogsLook:
-    """`look_at` of the wave's partitions on the source."""
-    return look_at(SOURCE, move.flow.source, move.sides.source, move.topics.names)
+    """Asks every bootstrap server of the source for the wave's partitions. Raises as `look_at`."""
+    return look_at(move.flow.source, move.sides.source, move.topics.names)
 
 
-def look_at(side: str, alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
-    """Asks every bootstrap server of a cluster for all partitions of these topics; once more while they contradict each other. `side`:
-    SOURCE or TARGET. Raises what the cluster answers if none of them tells anything."""
-    look = _look(side, alias, cluster, topics)
+def look_at(alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
+    """Asks every bootstrap server of a cluster for all partitions of these topics; once more while they contradict each other.
+    Raises what the cluster answers if none of them tells anything."""
+    look = _look(alias, cluster, topics)
     for pause in _PAUSES:
         if not look.contradicted:
             break
         time.sleep(pause)
-        look = _look(side, alias, cluster, topics)
+        look = _look(alias, cluster, topics)
     return look
 
 
@@ -93,7 +90,7 @@ def copied_from_another_log(move: Move, logs: Logs, records: Records) -> Iterato
     for tp, end in sorted(departed(move, logs, marks).items()):
         log = logs[tp].log
         assert log is not None
-        yield of_error(SourceTruncated(tp.topic, tp.partition, records[tp].watermark, log.end, end).report())
+        yield stop(SourceTruncated(tp.topic, tp.partition, records[tp].watermark, log.end, end))
 
 
 # ---------------------------------------------------------------- inside
@@ -107,16 +104,16 @@ class _Server:
     refused: dict[str, MirrorError] = field(default_factory=dict)
 
 
-def _look(side: str, alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
+def _look(alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
     answers, silent = cluster.ask_each_server(lambda server: _ask(server, topics))
     if not answers:
         raise next(iter(silent.values()))
     logs, contradictions = newest({server: answer.logs for server, answer in answers.items()})
     refused = {topic: error for answer in answers.values() for topic, error in answer.refused.items()}
-    stops = [of_error(error.report()) for error in refused.values()]
+    stops = list(map(stop, refused.values()))
     if contradictions:
-        stops.append(_contradiction(contradictions, side, alias))
-    return LogsLook(logs, tuple(stops), tuple(_unasked(silent, side, alias)), frozenset(contradictions))
+        stops.append(_contradiction(contradictions, alias))
+    return LogsLook(logs, tuple(stops), tuple(_unasked(silent, alias)), frozenset(contradictions))
 
 
 def _ask(server: Cluster, names: Iterable[str]) -> _Server:
@@ -159,11 +156,10 @@ def _agrees(state: SourceLog | None, best: SourceLog) -> bool:
     return state.log.end == best.log.end if None in epochs else epochs[0] == epochs[1]
 
 
-def _contradiction(by_partition: Mapping[TopicPartition, Mapping[str, SourceLog | None]], side: str, alias: str) -> Finding:
+def _contradiction(by_partition: Mapping[TopicPartition, Mapping[str, SourceLog | None]], alias: str) -> Finding:
     places = [f"{tp} ({'; '.join(f'{server}: {_words(log)}' for server, log in answers.items())})" for tp, answers in by_partition.items()]
-    said = f"The bootstrap servers of {alias} contradict each other about where {len(by_partition)} partitions end: {first_few(places)}."
-    step = CUT_OFF, "Then run the wave again: ", of_the_flow("cutover run")
-    return stop("target-contradicts-itself", said, *step) if side == TARGET else stop("source-contradicts-itself", said, *step)
+    what = f"where {len(by_partition)} partitions end: {first_few(places)}"
+    return stop(ClusterContradictsItself(alias, what))
 
 
 def _words(state: SourceLog | None) -> str:
@@ -175,10 +171,6 @@ def _words(state: SourceLog | None) -> str:
     return f"{state.log.end}{epoch}"
 
 
-def _unasked(silent: Mapping[str, MirrorError], side: str, alias: str) -> Iterator[Finding]:
+def _unasked(silent: Mapping[str, MirrorError], alias: str) -> Iterator[Finding]:
     if silent:
-        said = (
-            f"{first_few(sorted(silent))} of the bootstrap servers of {alias} told nothing: {next(iter(silent.values())).report().message}"
-        )
-        step = "Nothing, if its broker is down: the others told all that the wave goes by."
-        yield warning("target-server-silent", said, step) if side == TARGET else warning("source-server-silent", said, step)
+        yield warning(ServerSilent(alias, first_few(sorted(silent)), next(iter(silent.values())).message))

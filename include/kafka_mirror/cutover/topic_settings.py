@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from kafka_mirror.cutover.findings import Finding, information, stop, warning
-from kafka_mirror.errors.next_step import of_the_flow
+from kafka_mirror.errors import AclsDiffer, ConfigsDiffer, PartitionsDiffer, ReadersWithoutAcl, WritersWithoutAcl
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.model import EVERYBODY, Acl, ConfigEntry, PatternAcl, may
 from kafka_mirror.policy import ConfigPropertyFilter
@@ -31,20 +31,17 @@ def config_findings(sides: TopicSides, config_filter: ConfigPropertyFilter, is_s
     """What differs between the two. `is_synced`: whether the flow keeps configs the same (sync.topic.configs.enabled); then a difference is
     a step that was not run, and stops the wave."""
     if sides.remote_partitions > sides.partitions:
-        said = f"{sides.topic} has {sides.partitions} partitions and {sides.remote} has {sides.remote_partitions}."
-        step = "Producers that choose partitions by key will choose others there; add partitions to the source topic first if that matters."
-        yield warning("partitions-differ", said, step, topic=sides.topic)
+        yield warning(PartitionsDiffer(sides.topic, sides.remote, sides.partitions, sides.remote_partitions))
     if not sides.configs or not sides.remote_configs:
         return
     changes = config_changes(configs_to_sync(sides.configs, config_filter), sides.remote_configs)
     if changes:
-        said = f"{sides.remote}: its configs are not those of {sides.topic}: {first_few(changes)}."
-        say = stop if is_synced else warning
-        yield say("configs-differ", said, of_the_flow("topic-configs"), topic=sides.topic)
+        error = ConfigsDiffer(sides.topic, sides.remote, first_few(changes))
+        yield stop(error) if is_synced else warning(error)
     others = _differences(sides, {change.entry for change in changes})
     if others:
         said = f"{sides.remote}: these configs differ, and the flow leaves them alone: {first_few(others)}."
-        yield information("configs-differ", said, topic=sides.topic)
+        yield information("ConfigsDiffer", said, topic=sides.topic)
 
 
 def _differences(sides: TopicSides, named: Collection[str]) -> list[str]:
@@ -74,25 +71,21 @@ def acl_findings(acls: AclSides, source: str, target: str, is_synced: bool) -> I
     """Who may read on the source and not on the target, and who may write there and not here. `is_synced`: whether the flow carries the
     ACLs of readers (sync.topic.acls.enabled)."""
     if acls.source is None:
-        yield information("no-authorizer", f"{source} has no authorizer, so no ACL can hold its producers off: a person has to stop them.")
+        yield information("NoAuthorizer", f"{source} has no authorizer, so no ACL can hold its producers off: a person has to stop them.")
         return
     if acls.target is None:
         return
     for topic, remote in sorted(acls.remotes.items()):
         lacking = sorted(acl for acl, of_topic in acls.missing.items() if of_topic == topic)
         if lacking:
-            said = f"{topic}: its remote topic lacks ACLs: {first_few([f'{acl.topic}: {acl}' for acl in lacking])}."
-            yield (stop if is_synced else warning)("acls-differ", said, of_the_flow("topic-acls"), topic=topic)
+            error = AclsDiffer(topic, first_few([f"{acl.topic}: {acl}" for acl in lacking]))
+            yield stop(error) if is_synced else warning(error)
         readers = _lacking(acls.source, acls.target, "READ", topic, remote, of_many=True)
         if readers:
-            said = f"{topic}: these may read it on {source}, and no ACL lets them read {remote} on {target}: {readers}."
-            step = f"Give them READ of {remote} on {target} before consumers move; the flow carries ACLs of single topics alone."
-            yield warning("readers-without-acl", said, step, topic=topic)
+            yield warning(ReadersWithoutAcl(topic, source, remote, target, readers))
         writers = _lacking(acls.source, acls.target, "WRITE", topic, topic)
         if writers:
-            said = f"{topic}: these may write to it on {source}, and no ACL lets them write to a topic of that name on {target}: {writers}."
-            step = f"Give them WRITE on {target} before producers move; the flow never carries it."
-            yield warning("writers-without-acl", said, step, topic=topic)
+            yield warning(WritersWithoutAcl(topic, source, target, writers))
 
 
 def _lacking(

@@ -8,10 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_mirror.cutover.findings import Finding, of_error, stop
+from kafka_mirror.cutover.findings import Finding, stop
 from kafka_mirror.decisions.in_force import Decisions, Present, in_force
-from kafka_mirror.errors import MirrorError
-from kafka_mirror.errors.next_step import of_the_flow
+from kafka_mirror.errors import DecisionPending, MirrorError, NotCopiedToTheEnd, NotCopiedYet, TargetWritten
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.ledger import LedgerRecord
 from kafka_mirror.kafka.model import LogOffsets
@@ -38,15 +37,13 @@ def source_findings(records: Records, ends: Mapping[TopicPartition, SourceLog]) 
     """What is said against partitions whose copy does not end where the source does."""
     unknown = [tp for tp in ends if tp not in records]
     if unknown:
-        said = f"Of {len(unknown)} partitions the ledger knows nothing: {first_few(unknown)}."
-        yield stop("not-copied-yet", said, of_the_flow("copy"), " takes them in; then run the wave again.")
-    behind = [(tp, why) for tp, end in sorted(ends.items()) if tp in records and (why := _behind(records[tp], end))]
-    if behind:
-        said = f"{len(behind)} partitions are not copied to the source's end: {first_few([f'{tp} {why}' for tp, why in behind])}."
-        yield stop("not-copied-to-the-end", said, "See who still writes to the source, fence the wave, and let the last copy run again.")
+        yield stop(NotCopiedYet(first_few(unknown)))
+    late = [(tp, why) for tp, end in sorted(ends.items()) if tp in records and (why := _why_late(records[tp], end))]
+    if late:
+        yield stop(NotCopiedToTheEnd(len(late), len(ends), first_few([f"{tp} {why}" for tp, why in late])))
 
 
-def _behind(record: LedgerRecord, end: SourceLog) -> str:
+def _why_late(record: LedgerRecord, end: SourceLog) -> str:
     """Why a partition is not copied to its end; empty if it is."""
     if record.handed_back is not None:
         return "(MirrorMaker 2 mirrors it)"
@@ -65,28 +62,24 @@ def target_findings(remotes: Iterable[RemotePartition], records: Records) -> Ite
         record = records[remote.source]
         error: MirrorError | None = unusable(remote, record) or hidden(remote, record)
         if error is not None:
-            yield of_error(error.report())
+            yield stop(error)
         elif remote.last_stable < remote.end:
-            said = f"{remote.remote}-{remote.source.partition}: a transaction is open from {remote.last_stable} on."
-            yield stop("target-written", said, "Stop who writes there until the wave is open.", topic=remote.source.topic)
+            said = f"{remote.remote}-{remote.source.partition}: a transaction is open from {remote.last_stable} on"
+            yield stop(TargetWritten(said, topic=remote.source.topic))
 
 
 def stranger_findings(visible: Mapping[TopicPartition, int]) -> Iterator[Finding]:
-    """What is said of records that stand behind ours. `visible`: the first one's offset, by remote partition."""
+    """What is said of records that follow ours. `visible`: the first one's offset, by remote partition."""
     if visible:
         places = first_few([f"{remote}@{offset}" for remote, offset in sorted(visible.items())])
-        said = f"Behind what was copied stand records of somebody else: {places}. Producers write to the target before the wave is open."
-        yield stop(
-            "target-written", said, "Stop them until the wave is open. Their records have to go, or the topic has to be copied anew."
-        )
+        yield stop(TargetWritten(f"Records of somebody else follow what was copied: {places}"))
 
 
 def pending_findings(decisions: Decisions, present: Present, partitions: Collection[TopicPartition]) -> list[Finding]:
     """A stop for each topic about whose partitions somebody decided what no copy has acted on: behind `open` none ever would."""
     pending = [decision for tp in sorted(partitions) for decision in decisions.of(tp) if in_force(decision, decisions, present)]
-    step = of_the_flow("copy"), " acts on it; or decide otherwise. Then run the wave again."
     return [
-        stop("decision-pending", f"{topic}: no copy has acted on {first_few(about)}.", *step, topic=topic)
+        stop(DecisionPending(topic, first_few(about)))
         for topic in dict.fromkeys(decision.topic or "" for decision in pending)
         if (about := [f"the decision about partition {decision.partition} ({decision})" for decision in pending if decision.topic == topic])
     ]

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kafka_mirror.cutover.findings import Finding, information, warning
+from kafka_mirror.errors import ActiveProducers, TopicGrows, TransactionOpen, WritersUntold
 from kafka_mirror.errors.words import count_text, first_few
 from kafka_mirror.kafka.model import ActiveProducer
 from kafka_mirror.offsets.partition import TopicPartition
 
 RECENT_SECONDS = 600
 """A producer whose newest record is older than this is taken for gone, unless it has an open transaction."""
-_LET_IT_END = "Let it end, or stop its producer, before the last copy: what stands behind it is not copied while it is open."
 
 
 @dataclass(frozen=True)
@@ -53,30 +53,24 @@ def writer_findings(writers: Writers) -> Iterator[Finding]:
     quiet = {producer.producer_id for producers in writers.producers.values() for producer in producers if not writers.is_recent(producer)}
     if quiet:
         said = f"{len(quiet)} more producer ids have written nothing newer than {RECENT_SECONDS // 60} minutes: {first_few(sorted(quiet))}."
-        yield information("quiet-producers", said)
+        yield information("QuietProducers", said)
     for tp, start in sorted(writers.untold.items()):
         if start is not None:
-            yield warning("open-transaction", f"{tp}: a transaction is open from offset {start} on.", _LET_IT_END, topic=tp.topic)
+            yield warning(TransactionOpen(*tp, start, is_told=False))
     yield from untold_writers(writers)
 
 
 def untold_writers(writers: Writers) -> Iterator[Finding]:
     """That nobody tells who writes to partitions of old brokers, and what the write fence cannot see there."""
     if writers.untold:
-        said = (
-            f"Nobody tells who writes to {first_few(sorted(writers.untold))}: their leaders are older than Kafka 2.8. The write fence goes "
-            "by ends that stand still and transactions that are over: it does not see a producer that is silent meanwhile."
-        )
-        step = "Make sure by yourself that all producers are stopped, or let --quiet-seconds be longer than any of them is silent."
-        yield warning("writers-untold", said, step)
+        yield warning(WritersUntold(first_few(sorted(writers.untold))))
 
 
 def _transactions(topic: str, writers: Writers) -> Iterator[Finding]:
     for tp, producers in sorted(writers.producers.items()):
         for producer in producers if tp.topic == topic else ():
             if producer.transaction_start is not None:
-                said = f"{tp}: a transaction is open from offset {producer.transaction_start} on{_owner(tp, producer, writers)}."
-                yield warning("open-transaction", said, _LET_IT_END, topic=topic)
+                yield warning(TransactionOpen(*tp, producer.transaction_start, _owner(tp, producer, writers)))
 
 
 def _owner(tp: TopicPartition, producer: ActiveProducer, writers: Writers) -> str:
@@ -97,8 +91,7 @@ def _producers(topic: str, writers: Writers) -> Iterator[Finding]:
     if recent:
         names = first_few([_producer(*key, places) for key, places in recent.items()])
         count = count_text(len(recent), "producer writes", "producers write")
-        said = f"{topic}: {count} to it, or did so in the last {RECENT_SECONDS // 60} minutes: {names}."
-        yield warning("active-producers", said, "Stop them at the write fence.", topic=topic)
+        yield warning(ActiveProducers(topic, f"{count} to it, or did so in the last {RECENT_SECONDS // 60} minutes: {names}"))
 
 
 def _producer(producer_id: int, epoch: int, places: Iterable[tuple[int, int | None]]) -> str:
@@ -111,9 +104,8 @@ def _producer(producer_id: int, epoch: int, places: Iterable[tuple[int, int | No
 def _growth(topic: str, writers: Writers) -> Iterator[Finding]:
     grown = {tp.partition: offsets for tp, offsets in sorted(writers.growth.items()) if tp.topic == topic and offsets > 0}
     if grown:
-        count, places = f"{sum(grown.values()):,}", first_few([*grown])
-        said = f"{topic}: it grew by {count} offsets in {writers.seconds:.1f} s, in partitions {places}{_anonymous(topic, grown, writers)}."
-        yield warning("topic-grows", said, "Stop its producers at the write fence.", topic=topic)
+        places = f"{first_few([*grown])}{_anonymous(topic, grown, writers)}"
+        yield warning(TopicGrows(topic, sum(grown.values()), writers.seconds, places))
 
 
 def _anonymous(topic: str, partitions: Collection[int], writers: Writers) -> str:

@@ -29,3 +29,6 @@ from kafka_mirror.errors.spark import *
 from kafka_mirror.errors.target import *
 from kafka_mirror.errors.unknown_failure import unexpected as unexpected
 from kafka_mirror.errors.wave import *
+from kafka_mirror.errors.wave_fence import *
+from kafka_mirror.errors.wave_groups import *
+from kafka_mirror.errors.wave_topics import *

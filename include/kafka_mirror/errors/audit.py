@@ -13,7 +13,7 @@ class AuditDifferent(DeclaredError):
     topic: str
     partition: int
     offset: int | None
-    text = "{difference}. The audit changed nothing, and the copy goes on."
+    text = "{difference}. The audit changed nothing."
     next_text = (
         "Look at both records (the audit's result shows them; their contents: {mirror:audit --flow '<flow>' --topics {topic} "
         "--show-payload}), and find out who wrote to the target. To have the source's records there again, delete the remote topic, run "

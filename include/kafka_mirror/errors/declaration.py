@@ -85,6 +85,18 @@ class DeclaredError(MirrorError):
                 yield _CONVERSIONS[conversion](value) if conversion else format(value, form or "")
 
 
+class TopicError(DeclaredError):
+    """An error of one topic."""
+
+    topic: str
+
+
+class GroupError(DeclaredError):
+    """An error of one consumer group."""
+
+    group: str
+
+
 class PartitionError(DeclaredError):
     """An error of one partition."""
 

@@ -1,8 +1,8 @@
-"""Errors of a flow whose source was lost: it copies nothing until somebody decides, and what the source still has is exported."""
+"""Errors of a flow whose source was lost: what may be missing, who closed it, and what a source that came back still has."""
 
 from dataclasses import field
 
-from kafka_mirror.errors.declaration import DeclaredError
+from kafka_mirror.errors.declaration import DeclaredError, GroupError, PartitionError, TopicError
 
 
 class FlowClosed(DeclaredError):
@@ -61,3 +61,64 @@ class ExportFailed(DeclaredError):
     next_text = "Mend what is named, and run the same command again: it goes on where it ended. Keep the source's log until it has ended."
     lost = "Not yet: the record is still on the source. Nothing was deleted."
     do = "Make room for the files, or read the record that is named by another client. Run the same command again: it goes on."
+
+
+class RecordsMayBeMissing(TopicError):
+    """Source offsets are known, and nobody copied them before the source was lost."""
+
+    what: str
+    text = "{what}."
+    next_text = "If the source comes back, `cutover compare` names these records and exports them."
+    lost = "Yes, unless the source comes back."
+    do = "If the source comes back, `cutover compare` names these records and exports them."
+    more = "The last plan saw them, or a group had read them."
+
+
+class RemoteLogUnknown(DeclaredError):
+    """Brokers of the target did not say whether their logs are those for which the groups' checkpoints were made."""
+
+    cluster: str
+    partitions: str
+    text = "Leaders on {cluster} did not say whether their logs are those of the groups' checkpoints: {partitions}."
+    next_text = "Look at the brokers, and ask again."
+    do = "Look at the target's brokers, and ask again."
+
+
+class GroupIncomplete(GroupError):
+    """Records that a group had not read were never mirrored, or are gone from the target too."""
+
+    cluster: str
+    reasons: str
+    text = "{group!r}: records that it had not read are not on {cluster}: {reasons}."
+    next_text = "If the source comes back, `cutover compare` says what it still has of them."
+    lost = "On the target. The source may still have them."
+    do = "If the source comes back, compare it: `cutover compare` exports what only it has."
+
+
+class SourceTopicRecreated(PartitionError):
+    """A topic was created anew on a source that came back."""
+
+    copied: str
+    text = "{topic}-{partition}: its topic was created anew on the source; {copied}."
+    next_text = "What was copied of the old one is on the target."
+    do = "Nothing: what was copied of the old topic is on the target."
+
+
+class SourceLostRecords(PartitionError):
+    """A source that came back has copied records no more: an unclean election, or a lost disk, took them."""
+
+    copied: str
+    text = "{topic}-{partition}: {copied}: an unclean election, or a lost disk, took them."
+    next_text = "They are on the target. A wave back brings them over again."
+    lost = "On the source. They are on the target."
+    do = "Move back by a wave of the opposite flow: it brings them over again."
+
+
+class OnlyOnSource(PartitionError):
+    """A source that came back has records that were never copied."""
+
+    what: str
+    text = "{topic}-{partition}: {what}."
+    next_text = "Export them with --export DIR before anything else is done there."
+    lost = "Not yet: only the source has them."
+    do = "Export them (`cutover compare --export DIR`) before anything else is done there."

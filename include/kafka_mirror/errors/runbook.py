@@ -22,6 +22,9 @@ from kafka_mirror.errors import (
     target,
     unknown_failure,
     wave,
+    wave_fence,
+    wave_groups,
+    wave_topics,
 )
 from kafka_mirror.errors.alert_kinds import ALERTS
 from kafka_mirror.errors.base import MirrorError, Runbook
@@ -40,6 +43,9 @@ CHAPTERS: tuple[tuple[str, ModuleType], ...] = (
     ("Schema registries", schemas),
     ("MirrorMaker 2", migration),
     ("Waves of a cutover", wave),
+    ("Waves: topics and their copy", wave_topics),
+    ("Waves: who writes, the fence, the audit and `open`", wave_fence),
+    ("Waves: consumer groups", wave_groups),
     ("Failover", failover),
 )
 """The titles of the groups, and the module that has the errors of each."""

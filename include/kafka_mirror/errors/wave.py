@@ -1,4 +1,4 @@
-"""Errors of a wave of a cutover as a whole: its record in the control topic, and who runs it. What stops a step is a finding."""
+"""Errors of a wave of a cutover as a whole: its record in the control topic, and who runs it."""
 
 from collections.abc import Collection, Sequence
 

@@ -11,6 +11,7 @@ from kafka_mirror.cutover.groups import WaveGroup, WavePosition
 from kafka_mirror.cutover.preflight import Preflight
 from kafka_mirror.cutover.wave import Wave
 from kafka_mirror.cutover.writers import Writers
+from kafka_mirror.errors import ErrorReport
 from kafka_mirror.kafka.model import ActiveProducer, GroupMember
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.status.status import BEHIND, PartitionStatus
@@ -20,7 +21,9 @@ NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 PLAN = ("cutover", "plan", "--flow", "east->west", "--topics", "orders.*, pay")
 GROUP = WaveGroup("billing", (WavePosition("orders", 0, 12, TranslatedOffset(EARLY, 3, 9, 600), 2),), (), (GroupMember("app", "/h"),))
 WRITERS = Writers(NOW, {TopicPartition("orders", 0): (ActiveProducer(7, 1, None, None),)})
-INFORMS, WARNS, STOPS = information("lag", "It is behind."), warning("group-active", "It runs.", "Stop it."), stop("lag", "Late.", "Wait.")
+INFORMS = information("Lag", "It is behind.")
+WARNS = warning(ErrorReport("GroupActive", "It runs.", next="Stop it."))
+STOPS = stop(ErrorReport("WaveBehind", "Late.", next="Wait."))
 
 
 @pytest.fixture
@@ -45,7 +48,7 @@ def test_a_wave_that_may_move_ends_well_and_warnings_do_not_change_that(run, ans
     assert (code, words) == (0, "")
     assert waves == [Wave(("orders.*", "pay"), (), None)]
     assert "1 topics with 1 partitions, 1 groups. Nothing stops the wave, 1 warning." in output
-    assert output.endswith("warning: It runs. Next: Stop it.\ninformation: It is behind.\n")
+    assert output.endswith("warning GroupActive: It runs. Next: Stop it.\ninformation Lag: It is behind.\n")
     (row,) = [line.split() for line in output.splitlines() if line.startswith("billing")]
     assert row == ["billing", "1", "0", "600", "0", "1", "0"]
 
@@ -56,7 +59,7 @@ def test_a_stop_is_exit_code_1_and_said_with_its_next_step(run, answers):
     assert code == 1
     assert waves == [Wave(("orders.*", "pay"), ("bill.*",), 0)]
     assert "The wave cannot move: 1 stop, 1 warning." in output
-    assert "stop: Late. Next: Wait.\n" in output
+    assert "stop WaveBehind: Late. Next: Wait.\n" in output
 
 
 def test_the_document_has_the_wave_its_partitions_groups_producers_and_findings(run, answers):

@@ -13,6 +13,7 @@ from kafka_mirror.cutover.stored_waves import StoredWaves
 from kafka_mirror.cutover.wave import Wave
 from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, TAKING_BACK, GroupNote, StepNote, WaveRecord, wave_name
 from kafka_mirror.decisions.in_force import NO_DECISIONS
+from kafka_mirror.errors import ErrorReport
 
 FLOW = ("--flow", "east->west")
 WAVE = Wave(("orders.*", "pay"), ())
@@ -24,7 +25,7 @@ NOTED = {
 }
 RECORD = WaveRecord(NAME, WAVE.topics, (), "planned", "ann", "we move", 1_000, steps=NOTED)
 OPEN_RECORD = dataclasses.replace(RECORD, state=OPENED, ended=9_000, steps={OPEN: StepNote(DONE, "ann", 8_000, 9_000)})
-BROKEN = StepOutcome(FENCE, STOPPED, ("Two partitions.",), (stop("writes", "Ben writes.", "Stop him."),))
+BROKEN = StepOutcome(FENCE, STOPPED, ("Two partitions.",), (stop(ErrorReport("StillWritten", "Ben writes.", next="Stop him.")),))
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_the_exit_code_says_how_the_run_ended(run, answers, state, word, code):
 def test_steps_are_said_with_their_findings_and_what_to_do_next(run, answers):
     answers(RECORD, StepOutcome(PREFLIGHT, DONE), BROKEN)
     _, output, words = run(*RUN)
-    assert "preflight: done\nfence: stopped\n  Two partitions.\n  stop: Ben writes. Next: Stop him.\n" in output
+    assert "preflight: done\nfence: stopped\n  Two partitions.\n  stop StillWritten: Ben writes. Next: Stop him.\n" in output
     assert f"cutover run --flow 'east->west' --wave {NAME}; or " in output
     assert f"cutover rollback --flow 'east->west' --wave {NAME}\n" in output
     assert words.endswith(" fence begins.\n")
@@ -151,7 +152,7 @@ def test_the_document_of_a_run_has_outcomes_the_wave_and_the_report(run, answers
     stored(OPEN_RECORD)
     (flow,) = json.loads(run(*RUN, "--json")[1])["flows"]
     result = flow["result"]
-    assert result["outcomes"][0]["findings"][0]["code"] == "writes"
+    assert result["outcomes"][0]["findings"][0]["code"] == "StillWritten"
     assert (result["wave"]["state"], result["wave"]["next_step"]) == ("open", PREFLIGHT)
     assert result["report"]["wave"] == NAME
 

@@ -28,6 +28,6 @@ def test_evidence_that_counts_no_more_is_always_named(monkeypatch, now, full_aud
     evidence = evidence_of({TP: SimpleNamespace(start=12)}, {TP: 12}, {TP: COPIED})
     notes.keep("audit-gate", {AUDITED: evidence_as_fact(evidence)})
     monkeypatch.setattr(audit_gate, "_ends", lambda *_: ({TP: now}, []))
-    move = SimpleNamespace(source_partitions=lambda: [TP], flow=SimpleNamespace(name="east->west"))
+    move = SimpleNamespace(source_partitions=lambda: [TP], flow=SimpleNamespace(name="east->west", source="east"))
     findings = audit_gate.holds(move, notes, step_options(full_audit=full_audit))
     assert [finding.topic for finding in findings][:1] == ["parcels"] * is_named

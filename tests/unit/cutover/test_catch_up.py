@@ -17,7 +17,7 @@ ORDERS = TopicPartition("orders", 0)
 MOVE = Answer(wave=Wave(("orders",)), topics=WaveTopics(("orders",)), flow=Answer(name="east->west"))
 OPTIONS = StepOptions("w", "ada", "test", dry_run=False, max_lag=0)
 BUSY = ErrorReport("LaneTaken", "Another run has it.", retriable=True)
-DIFFERS = stop("audit-different", "orders-0@7 differs.")
+DIFFERS = stop(ErrorReport("AuditDifferent", "orders-0@7 differs."))
 LOST = ErrorReport("SourceGap", "Gone.", "orders", 0)
 
 
@@ -86,11 +86,11 @@ def test_a_wave_that_is_held_back_is_looked_at_again_without_a_copy(run):
 
 
 def test_what_the_plan_says_against_the_wave_stops_before_anything_is_copied(run):
-    outcome, looks = run((30, 30), stops=(stop("not-copied", "Paused."),))
+    outcome, looks = run((30, 30), stops=(stop(ErrorReport("NotCopied", "Paused.")),))
     assert (outcome.state, looks, outcome.facts["passes"]) == (STOPPED, 1, 0)
 
 
 def test_partitions_that_the_plan_is_silent_about_are_a_stop_with_its_notices():
     plan = Answer(notices=("orders is left out: pause by ada", "payments: something else"))
     (finding,) = WavePlan(plan, WaveLag(0.0, {}, {}), (BUSY,), (ORDERS,)).stops
-    assert (finding.code, finding.message) == ("not-copied", "The copy leaves out orders-0. orders is left out: pause by ada")
+    assert (finding.code, finding.message) == ("NotCopied", "The copy leaves out orders-0. orders is left out: pause by ada")

@@ -16,4 +16,4 @@ def test_errors_of_other_topics_are_none_of_the_wave_and_those_of_the_flow_are()
 
 def test_an_error_keeps_its_code_and_its_place():
     (finding,) = red([OURS])
-    assert (finding.kind, finding.code, finding.topic, finding.partition) == ("stop", "SourceGap", "orders", 0)
+    assert (finding.kind, finding.code, finding.topic, finding.error.partition) == ("stop", "SourceGap", "orders", 0)

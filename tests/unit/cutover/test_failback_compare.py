@@ -29,7 +29,7 @@ def compared(record=RECORD, log=LOG):
         ({"readable_end": 130, "end": 130, "log_start": 110}, MORE, (110, 130), (0, 0)),
         ({"topic_id": "another", "readable_end": 7, "end": 7}, OTHER, (0, 7), (0, 100)),
     ],
-    ids=["same", "more", "truncated", "truncated and grown", "elected cleanly", "retention", "created anew"],
+    ids=["Same", "more", "truncated", "truncated and grown", "elected cleanly", "retention", "created anew"],
 )
 def test_what_only_one_side_has_is_told_by_ends_and_epochs(log, state, only, lost):
     found = compared(log=replace(LOG, **log))
@@ -44,8 +44,8 @@ def test_an_open_transaction_behind_what_can_be_read_stops():
     found = compared(log=replace(LOG, readable_end=110, end=115))
     assert (found.only, found.open_until) == (10, 115)
     assert [(each.kind, each.code) for each in comparison_findings([found])] == [
-        ("warning", "only-on-source"),
-        ("stop", "open-transaction"),
+        ("warning", "OnlyOnSource"),
+        ("stop", "TransactionOpen"),
     ]
 
 
@@ -59,10 +59,10 @@ def test_an_open_transaction_that_nobody_ends_is_named_with_the_command_that_abo
 def test_of_a_source_that_does_not_tell_who_writes_no_command_is_named_that_it_does_not_know():
     found = compared(log=replace(LOG, readable_end=110, end=115))
     *_, finding = comparison_findings([found], untold={found.source})
-    assert finding.step.commands == ()
-    assert "--export DIR" in finding.step.text
-    assert "find-hanging" not in finding.step.text
-    assert "--producer-id" in finding.step.text
+    assert finding.error.commands == ()
+    assert "--export DIR" in finding.error.next
+    assert "find-hanging" not in finding.error.next
+    assert "--producer-id" in finding.error.next
 
 
 def test_what_was_never_copied_is_the_sources_alone_and_what_is_gone_is_named():
@@ -70,13 +70,13 @@ def test_what_was_never_copied_is_the_sources_alone_and_what_is_gone_is_named():
     assert (new.state, new.only_start, new.only_end) == (NEW, 5, 100)
     gone = compared(log=None)
     assert (gone.state, gone.lost_start, gone.lost_end) == (GONE, 0, 100)
-    assert [each.code for each in comparison_findings([new, gone])] == ["only-on-source", "source-partition-gone"]
+    assert [each.code for each in comparison_findings([new, gone])] == ["OnlyOnSource", "SourcePartitionGone"]
 
 
 def test_findings_name_offsets_and_count_what_is_the_same():
     less = compared(log=replace(LOG, readable_end=120, end=120, epoch_end=80))
     findings = list(comparison_findings([compared(), less, compared()]))
-    assert [each.code for each in findings] == ["source-lost-records", "only-on-source", "same"]
+    assert [each.code for each in findings] == ["SourceLostRecords", "OnlyOnSource", "Same"]
     assert findings[0].message.startswith("orders-0: offsets 80..99 were copied and are not there")
     assert findings[1].message == "orders-0: only the source has offsets 80..119."
     assert findings[2].message == "2 partitions end on the source where they were copied to."

@@ -15,10 +15,10 @@ def test_each_denial_of_writing_to_a_topic_of_the_wave_is_named_with_the_command
         Acl("orders", "User:reader", "*", "READ", "DENY"),
     ]
     (finding,) = denial_findings(acls, ["orders"], "west")
-    assert (finding.kind, finding.code, finding.topic) == (WARNING, "fence-of-earlier-wave", "orders")
+    assert (finding.kind, finding.code, finding.topic) == (WARNING, "FenceOfEarlierWave", "orders")
     assert "DENY WRITE for User:* from *, DENY WRITE for User:writer from *" in finding.message
     remove = "kafka-acls.sh --bootstrap-server <target> --remove --force --topic orders"
-    assert finding.step.commands == tuple(
+    assert finding.error.commands == tuple(
         f"{remove} --deny-principal {principal} --deny-host '*' --operation WRITE" for principal in ("'User:*'", "User:writer")
     )
 

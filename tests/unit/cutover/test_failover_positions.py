@@ -157,10 +157,10 @@ def test_findings_say_what_is_read_again_what_is_missing_and_until_when_the_grou
     positions = [position(stored(50, 45)), position(stored(20, 20), log=None), position(stored(20, 20), committed=35)]
     codes = [(finding.kind, finding.code) for finding in position_findings(positions, "west")]
     assert codes == [
-        ("stop", "group-without-answer"),
-        ("warning", "group-not-exact"),
-        ("warning", "group-further-on-target"),
-        ("information", "group-known-until"),
+        ("stop", "GroupWithoutAnswer"),
+        ("warning", "GroupNotExact"),
+        ("warning", "GroupFurtherOnTarget"),
+        ("information", "GroupKnownUntil"),
     ]
-    early = next(finding for finding in position_findings(positions, "west") if finding.code == "group-not-exact")
+    early = next(finding for finding in position_findings(positions, "west") if finding.code == "GroupNotExact")
     assert "at most 5 records again" in early.message

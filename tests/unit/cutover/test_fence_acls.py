@@ -49,7 +49,7 @@ def change_of_orders():
 )
 def test_a_topic_without_any_acl_of_somebody_else_is_left_alone(there, is_open):
     change = fence_change(["orders"], there, [deny_write("orders")])
-    assert [finding.code for finding in change.findings] == (["topic-without-acls"] if is_open else [])
+    assert [finding.code for finding in change.findings] == (["TopicWithoutAcls"] if is_open else [])
     assert not (is_open and change.create)
 
 
@@ -82,9 +82,9 @@ def test_once_more_it_changes_nothing_and_what_others_denied_is_not_ours():
 @pytest.mark.parametrize(
     ("more", "noted", "code"),
     [
-        ([], [deny_write("orders")], "right-missing"),
-        ([binding("orders", "*"), binding("orders", "mirror")], [deny_write("orders")], "way-back-denied"),
-        ([binding("orders", "mirror")], [], "way-back-denied"),
+        ([], [deny_write("orders")], "WayBackDenied"),
+        ([binding("orders", "*"), binding("orders", "mirror")], [deny_write("orders")], "WayBackDenied"),
+        ([binding("orders", "mirror")], [], "WayBackDenied"),
     ],
 )
 def test_where_only_the_way_back_cannot_be_let_in_nobody_is(more, noted, code):

@@ -19,16 +19,16 @@ def test_notes_have_a_list_a_topic_and_give_every_partition_back():
 
 def test_a_fence_holds_as_long_as_every_end_is_where_it_was():
     assert codes(FENCE) == []
-    assert codes({**FENCE, ("orders", 1): 1}) == ["written-behind-fence"]
-    assert codes({**FENCE, ("orders", 0): 4}) == ["written-behind-fence"]
-    assert codes({**FENCE, ("orders", 2): 0}) == ["written-behind-fence"]
-    assert codes({("orders", 0): 5, ("orders", 1): 0}) == ["no-leader"]
+    assert codes({**FENCE, ("orders", 1): 1}) == ["WrittenSinceFence"]
+    assert codes({**FENCE, ("orders", 0): 4}) == ["WrittenSinceFence"]
+    assert codes({**FENCE, ("orders", 2): 0}) == ["WrittenSinceFence"]
+    assert codes({("orders", 0): 5, ("orders", 1): 0}) == ["LeaderMissing"]
 
 
 def test_growth_is_named_with_place_and_number():
     (finding,) = moved_ends(FENCE, {**FENCE, TopicPartition("orders", 1): 3})
-    assert "1 of 3 partitions do not end where they did behind the write fence: orders-1@0 (+3)." in finding.message
+    assert "1 of 3 partitions do not end where they did at the write fence: orders-1@0 (+3)." in finding.message
 
 
 def test_without_a_fence_nothing_holds():
-    assert [finding.code for finding in moved_ends({}, FENCE)] == ["not-fenced"]
+    assert [finding.code for finding in moved_ends({}, FENCE)] == ["NotFenced"]

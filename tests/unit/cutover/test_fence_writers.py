@@ -26,22 +26,22 @@ def findings(producers=(), growth=None, by="acl", owners=None, **period):
 
 def test_only_the_producer_that_wrote_since_the_watch_began_is_named():
     (finding,) = findings((SILENT, AFTER), {ORDERS: 3})
-    assert finding.code == "still-written"
+    assert finding.code == "StillWritten"
     assert finding.message == "orders: it grew by 3 offsets in 4.0 s, in partitions 0, by producer id 7 with epoch 2."
-    assert finding.step.text.startswith("Stop the producer itself: a DENY does not hold off a super user.")
+    assert finding.error.next.startswith("Stop the producer itself: a DENY does not hold off a super user.")
 
 
 def test_growth_that_no_producer_explains_comes_from_one_without_an_id():
     (finding,) = findings((SILENT, BEFORE), {ORDERS: 3}, by="hand")
     assert finding.message.endswith("by a producer that is not idempotent, so Kafka knows no id of it.")
-    assert finding.step.text.startswith("Stop the producer. Kafka tells no producer's address")
+    assert finding.error.next.startswith("Stop the producer. Kafka tells no producer's address")
 
 
 def test_an_open_transaction_is_named_with_its_owner_and_the_commands_for_one_that_hangs():
     owner = TransactionOwner(34.4, "transactional id 'tx', producer id 7 with epoch 2, coordinator is broker 1")
     (finding,) = findings((ActiveProducer(7, 2, 1, 12),), open_from={ORDERS: 12}, owners={ORDERS: owner})
     assert finding.message == f"orders-0: a transaction is open from offset 12 on, for 34 s: {owner.text}."
-    assert finding.step.commands == (
+    assert finding.error.commands == (
         "kafka-transactions.sh --bootstrap-server <source> find-hanging --topic orders --partition 0",
         "kafka-transactions.sh --bootstrap-server <source> abort --topic orders --partition 0 --start-offset 12",
     )
@@ -53,7 +53,7 @@ def test_of_a_transaction_whose_coordinator_says_nothing_its_leader_knows_the_id
 
 
 def test_a_leader_that_is_silent_is_named():
-    assert [finding.code for finding in findings(silent=frozenset([ORDERS]))] == ["no-leader"]
+    assert [finding.code for finding in findings(silent=frozenset([ORDERS]))] == ["LeaderMissing"]
 
 
 def test_producers_that_write_no_more_are_information():
@@ -74,5 +74,5 @@ def test_of_brokers_that_are_too_old_to_tell_nobody_is_called_not_idempotent_and
     written, transaction = fence_findings(watch, "acl")
     assert written.message.endswith("by somebody whom brokers older than Kafka 2.8 do not name.")
     assert transaction.message == "orders-0: a transaction is open from offset 12 on."
-    assert transaction.step.commands == ()
-    assert "transaction.timeout.ms" in transaction.step.text
+    assert transaction.error.commands == ()
+    assert "transaction.timeout.ms" in transaction.error.next

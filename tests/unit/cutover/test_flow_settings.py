@@ -29,24 +29,24 @@ def test_a_flow_as_it_is_by_default_says_nothing(findings):
 
 
 def test_a_flow_without_checkpoints_stops_a_wave_with_groups(findings):
-    assert findings("emit.checkpoints.enabled = false") == [(STOP, "no-checkpoints")]
+    assert findings("emit.checkpoints.enabled = false") == [(STOP, "NoCheckpoints")]
     assert findings("emit.checkpoints.enabled = false", has_groups=False) == []
 
 
 def test_offsets_committed_by_schedule_are_a_warning(findings):
-    assert findings("sync.group.offsets.enabled = true") == [(WARNING, "group-offsets-by-schedule")]
+    assert findings("sync.group.offsets.enabled = true") == [(WARNING, "GroupOffsetsBySchedule")]
     assert findings("sync.group.offsets.enabled = true", has_groups=False) == []
 
 
 def test_decisions_about_the_flow_count_while_they_are_in_force(findings):
     throttle, back = (Decision(word, "me", datetime.now(UTC), "a test") for word in (THROTTLE, HANDED_BACK))
-    assert findings(decisions=[(throttle, True), (back, True)]) == [(INFORMATION, "throttled"), (STOP, "handed-back")]
+    assert findings(decisions=[(throttle, True), (back, True)]) == [(INFORMATION, "Throttled"), (STOP, "HandedBack")]
     assert findings(decisions=[(throttle, False), (back, False)]) == []
 
 
 def test_a_right_that_is_lacking_stops_the_wave_unless_a_person_can_do_without():
     needed = LackingRight("west", "READ", "the group billing", "committing its positions there")
     optional = LackingRight("east", "ALTER", "the cluster", "a write fence by ACL", is_optional=True)
-    assert [(each.kind, each.code) for each in right_findings([needed, optional])] == [(STOP, "right-missing"), (WARNING, "right-missing")]
+    assert [(each.kind, each.code) for each in right_findings([needed, optional])] == [(STOP, "RightMissing"), (WARNING, "RightMissing")]
     (found,) = right_findings([needed])
     assert "Cluster 'west' does not let the mirror READ the group billing" in found.message

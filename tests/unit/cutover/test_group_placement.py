@@ -155,9 +155,9 @@ def test_a_group_that_others_moved_since_is_left_alone_and_its_commit_too(placer
     groups.offsets["billing"][ZERO] = Committed(6)
     notes.before = pytest.fail
     stopped = place(placer)
-    assert (codes(stopped), stopped.facts, groups.calls) == (["group-used-on-target"], {}, 2)
+    assert (codes(stopped), stopped.facts, groups.calls) == (["GroupUsedOnTarget"], {}, 2)
     notes.before = lambda _name: None
-    assert codes(placer.take_back(False)) == ["group-used-on-target"]
+    assert codes(placer.take_back(False)) == ["GroupUsedOnTarget"]
     assert groups.offsets["billing"] == {ZERO: Committed(6), **BEFORE}
 
 
@@ -171,7 +171,7 @@ def test_a_group_with_members_on_the_target_is_not_taken_back_and_named(placer, 
     place(placer)
     members["billing"] = (GroupMember("app", "/h", "app-1"),)
     stopped = placer.take_back(False)
-    assert codes(stopped) == ["group-active"]
+    assert codes(stopped) == ["GroupActive"]
     assert "app on h (member id app-1)" in stopped.findings[0].message
     assert groups.offsets["billing"] == WANTED
     members.clear()
@@ -188,7 +188,7 @@ def test_a_dry_roll_back_changes_nothing(placer, groups, notes):
 def test_positions_that_the_broker_refuses_stop_the_wave_and_the_others_stand(placer, groups):
     groups.refused = {ZERO: "UNKNOWN_TOPIC_OR_PARTITION"}
     stopped = place(placer)
-    assert codes(stopped) == ["group-not-moved"]
+    assert codes(stopped) == ["GroupNotMoved"]
     assert "east.orders-0 (UNKNOWN_TOPIC_OR_PARTITION)" in stopped.findings[0].message
     assert groups.offsets["billing"] == {ONE: WANTED[ONE]}
 
@@ -207,7 +207,7 @@ def test_a_group_that_somebody_uses_meanwhile_stays_as_it_is_and_the_others_move
     groups.before_end = lambda: act(groups, members)
     aims = {"billing": GroupAim(WANTED), "other": GroupAim({ZERO: Committed(1)})}
     stopped = placer.place(aims, False)
-    assert codes(stopped) == ["group-not-moved"]
+    assert codes(stopped) == ["GroupNotMoved"]
     assert said in stopped.findings[0].message
     assert (groups.offsets["other"], ZERO in groups.offsets["billing"]) == ({ZERO: Committed(1)}, False)
 
@@ -215,7 +215,7 @@ def test_a_group_that_somebody_uses_meanwhile_stays_as_it_is_and_the_others_move
 def test_a_group_that_could_not_be_put_back_is_tried_again(placer, groups):
     place(placer)
     groups.refused = {ZERO: "GROUP_AUTHORIZATION_FAILED"}
-    assert codes(placer.take_back(False)) == ["group-not-taken-back"]
+    assert codes(placer.take_back(False)) == ["GroupNotTakenBack"]
     groups.refused = {}
     assert (codes(placer.take_back(False)), groups.offsets["billing"]) == ([], BEFORE)
 

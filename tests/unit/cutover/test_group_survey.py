@@ -153,4 +153,4 @@ def test_groups_for_which_a_transaction_may_commit_that_an_old_source_does_not_t
     found = survey("orders", tells=tells)[0].groups
     assert found.doubtful == doubtful
     said = {each.code: each.message for each in group_findings(found, "east", "west")}
-    assert ("group-stability-untold" in said) == bool(doubtful)
+    assert ("GroupStabilityUntold" in said) == bool(doubtful)

@@ -5,17 +5,10 @@ import shlex
 from hypothesis import given
 
 from kafka_mirror.cutover.failover_denials import denial_findings
-from kafka_mirror.cutover.group_move_findings import (
-    GroupLogs,
-    active_groups,
-    not_committed,
-    not_taken_back,
-    read_on_source,
-    stays_where_it_is,
-    stops_of_groups,
-    used_on_target,
-)
+from kafka_mirror.cutover.findings import stop
+from kafka_mirror.cutover.group_move_findings import GroupLogs, active_groups, stops_of_groups
 from kafka_mirror.cutover.groups import WaveGroup, WaveGroups, WavePosition, group_findings
+from kafka_mirror.errors import GroupNotTakenBack, GroupUsedOnTarget
 from kafka_mirror.kafka.model import Acl, GroupMember
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.translation.translate import no_answer
@@ -33,11 +26,8 @@ def findings(name, client, member):
     yield from group_findings(of_wave, "east", "west")
     yield from stops_of_groups(of_wave, GroupLogs({ORDERS: 0}, {}), "east", "west")
     yield from active_groups((group,), "east")
-    yield used_on_target(name, {ORDERS: 3}, "west")
-    yield read_on_source(name, ["orders-0"], "east")
-    yield not_committed(name, ["orders-0"], "west")
-    yield not_taken_back(name, ["orders-0"], "west", name)
-    yield stays_where_it_is(name, {ORDERS: 3}, "west")
+    yield stop(GroupUsedOnTarget(name, "orders-0@3", "orders", "west"))
+    yield stop(GroupNotTakenBack(name, "orders-0", "west", name))
     yield from denial_findings([Acl("orders", f"User:{name}", name, "WRITE", "DENY")], ["orders"], "west")
 
 
@@ -47,14 +37,15 @@ def test_every_finding_is_one_line_and_every_command_has_the_name_as_one_word(na
     assert len(said) > 10
     for finding in said:
         assert controls(str(finding)) == [], finding
-        for command in finding.step.commands:
+        for command in finding.error.commands:
             words = shlex.split(command)
             for option in ("--group", "--wave", "--deny-host"):
                 assert option not in words or words[words.index(option) + 1] == name, command
 
 
 def test_a_group_without_a_name_is_seen():
-    said = [finding.message for finding in findings("", "", "")]
-    (split,) = {finding.step.text for finding in findings("", "", "") if finding.code == "group-split"}
+    said = [finding.message for finding in findings("", "", "") if finding.group is not None]
+    (split,) = {finding.error.next for finding in findings("", "", "") if finding.code == "GroupSplit"}
     assert "--groups '.+'" in split, "its positions cannot be deleted"
-    assert all("''" in message for message in said if not message.startswith("orders:"))
+    assert len(said) > 5
+    assert all("''" in message for message in said)

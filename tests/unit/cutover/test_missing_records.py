@@ -45,19 +45,19 @@ def test_where_all_that_was_known_is_copied_only_the_time_after_it_is_in_doubt(e
 def test_a_record_of_a_mirror_that_noted_no_end_says_so():
     missing = of(None)
     assert (missing.offsets, missing.complete_until) == (0, None)
-    assert str(missing).endswith("how far the source reached was not noted, so nobody knows what was written behind that")
+    assert str(missing).endswith("how far the source reached was not noted, so nobody knows what was written after that")
 
 
 def test_each_partition_with_losses_is_named_and_the_others_are_counted():
     behind, even = of(SourceEnd(1205, LATER)), of(SourceEnd(1204, AT))
     findings = list(missing_findings([behind, even, even], AT))
     assert [(finding.kind, finding.code) for finding in findings] == [
-        ("warning", "records-may-be-missing"),
-        ("information", "nothing-known-to-be-missing"),
-        ("information", "last-heartbeat"),
+        ("warning", "RecordsMayBeMissing"),
+        ("information", "NothingKnownToBeMissing"),
+        ("information", "LastHeartbeat"),
     ]
     assert findings[0].message.startswith("orders-3: record 1,204 may be missing")
     assert findings[1].message.startswith("2 partitions were copied up to their last known end.")
     assert "08:31:12Z" in findings[1].message
     assert "08:31:12Z" in findings[2].message
-    assert [finding.code for finding in missing_findings([even], None)] == ["nothing-known-to-be-missing"]
+    assert [finding.code for finding in missing_findings([even], None)] == ["NothingKnownToBeMissing"]

@@ -55,9 +55,9 @@ def step(**by_server):
     ("by_server", "codes"),
     [
         ({"a": 10, "b": 10}, []),
-        ({"a": 30, "b": 30}, ["group-read-on"]),
-        ({"a": 10, "b": 30}, ["source-contradicts-itself"]),
-        ({"a": 30, "b": 40}, ["source-contradicts-itself"]),
+        ({"a": 30, "b": 30}, ["GroupReadOn"]),
+        ({"a": 10, "b": 30}, ["ClusterContradictsItself"]),
+        ({"a": 30, "b": 40}, ["ClusterContradictsItself"]),
     ],
 )
 def test_a_group_of_which_a_server_tells_another_place_than_it_was_moved_from_stops_the_wave(by_server, codes):
@@ -67,7 +67,7 @@ def test_a_group_of_which_a_server_tells_another_place_than_it_was_moved_from_st
 
 def test_each_server_is_named_with_what_it_tells():
     (finding,) = step(a=10, b=30).findings
-    assert "contradict each other about where it stands: a: where it was moved from; b: stock-0@30" in finding.message
+    assert "contradict each other about where readers is: a: where it was moved from; b: stock-0@30" in finding.message
 
 
 PLACES = [TopicPartition("stock", number) for number in range(2)]
@@ -152,7 +152,7 @@ def test_what_is_moved_is_what_each_group_has_once_no_transaction_of_it_is_open(
         outcome = move_all(coordinator, placed)
         if outcome.state == DONE:
             break
-        assert {finding.code for finding in outcome.findings if finding.kind == "stop"} <= {"group-unstable", "group-read-on"}
+        assert {finding.code for finding in outcome.findings if finding.kind == "stop"} <= {"GroupUnstable", "GroupReadOn"}
     held = {name for name, (_, at) in coordinator.ends.items() if at == NEVER}
     assert held == coordinator.pending.keys()
     assert (outcome.state == WAITING) == bool(held)

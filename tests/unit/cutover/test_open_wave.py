@@ -256,9 +256,9 @@ def test_killed_at_any_write_and_run_again_every_record_stands_once_on_both_side
 @pytest.mark.parametrize(
     ("spoil", "code"),
     [
-        (lambda world: world.produce("east", 1), "not-copied-to-the-end"),
-        (lambda world: world.produce("west", 1), "target-written"),
-        (lambda world: world.flows["east"].records.clear(), "not-copied-yet"),
+        (lambda world: world.produce("east", 1), "NotCopiedToTheEnd"),
+        (lambda world: world.produce("west", 1), "TargetWritten"),
+        (lambda world: world.flows["east"].records.clear(), "NotCopiedYet"),
     ],
 )
 def test_a_wave_that_does_not_end_alike_on_both_sides_is_left_as_it_is(spoil, code):
@@ -280,7 +280,7 @@ def test_a_wave_of_which_a_deposed_leader_tells_another_end_is_left_as_it_is():
     here.deposed = MemoryCluster("east")
     here.deposed.log, here.deposed.epoch = here.log[:3], None
     outcome = world.open("east")
-    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["source-contradicts-itself"])
+    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["ClusterContradictsItself"])
     assert world.flows["east"].decisions == []
     here.deposed = None
     assert world.open("east").state == DONE
@@ -302,7 +302,7 @@ def test_a_wave_is_not_opened_by_what_a_deposed_leader_of_the_target_tells(stran
         {},
     )
     outcome = world.open("east")
-    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["target-contradicts-itself"])
+    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["ClusterContradictsItself"])
     assert world.flows["east"].decisions == world.flows["west"].decisions == []
 
 
@@ -340,7 +340,7 @@ def test_a_copy_that_goes_on_while_the_wave_is_opened_stops_it():
     keep = world._keep
     world._keep = lambda *kept: (keep(*kept), world.produce("east", 1), world.copy("east"))
     outcome = world.open("east")
-    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["copied-meanwhile"])
+    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["CopiedMeanwhile"])
     assert world.flows["east"].decisions == []
     world._keep = keep
     assert world.open("east").state == DONE
@@ -363,7 +363,7 @@ def test_a_decision_that_no_copy_has_acted_on_stops_the_wave_and_leaves_no_mark(
     else:
         flow.decisions.append(RESTART_OF_ALL)
     outcome = world.open("east")
-    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["decision-pending"])
+    assert (outcome.state, [finding.code for finding in outcome.findings]) == (STOPPED, ["DecisionPending"])
     assert flow.decisions == [RESTART_OF_ALL]
     assert flow.records[TP].moved is None
     world._keep = keep

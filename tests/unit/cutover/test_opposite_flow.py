@@ -62,10 +62,10 @@ def test_with_names_that_are_kept_they_go_on_behind_what_was_copied(opposite):
 def test_a_topic_that_is_merged_with_others_has_no_way_back(opposite):
     lines = [IDENTITY, "west->east.enabled=true", "west->east.mirror.way.back=true", "mirror.on.unexplained.target=orders=append,fail"]
     way, flow = opposite(lines, "orders", "payments")
-    assert [(found.code, found.topic) for found in append_findings(way, flow)] == [("way-back-of-merged-topic", "orders")] * 2
+    assert [(found.code, found.topic) for found in append_findings(way, flow)] == [("WayBackOfMergedTopic", "orders")] * 2
 
 
-@pytest.mark.parametrize(("takes", "codes"), [(True, []), (False, ["way-back-too-old"])])
+@pytest.mark.parametrize(("takes", "codes"), [(True, []), (False, ["WayBackTooOld"])])
 def test_no_way_back_leads_to_a_source_to_which_the_mirror_cannot_write(opposite, takes, codes):
     source = SimpleNamespace(takes_batches=takes)
     way, flow = opposite(["west->east.enabled=true", "west->east.topics=orders.*"], "orders")

@@ -99,7 +99,7 @@ def test_what_is_refused_of_single_topics_stops_it(flow, clusters):
 def test_a_wave_without_topics_asks_no_more_and_stops(flow, clusters):
     calls = clusters(names=("payments",))
     found = preflight(flow, Wave(("orders",)))
-    assert ([each.code for each in found.findings], found.may_move, calls) == (["pattern-matches-nothing"], False, [])
+    assert ([each.code for each in found.findings], found.may_move, calls) == (["PatternMatchesNothing"], False, [])
 
 
 def test_a_cluster_that_does_not_answer_is_all_that_is_said(flow, clusters):

@@ -8,6 +8,7 @@ from kafka_mirror.cutover.findings import stop
 from kafka_mirror.cutover.rollback import roll_back_steps
 from kafka_mirror.cutover.steps import CATCH_UP, DONE, FENCE, MOVE_GROUPS, PREFLIGHT, STOPPED, StepOutcome
 from kafka_mirror.cutover.wave_record import ROLLED_BACK, TAKEN_BACK, TAKING_BACK
+from kafka_mirror.errors import ErrorReport
 from tests.unit.cutover.wave_steps import OPTIONS, Clock, Steps, notebook
 
 
@@ -41,7 +42,7 @@ def test_a_step_that_never_began_is_not_taken_back(steps):
 
 
 def test_what_was_taken_back_stays_so_when_the_next_one_cannot(steps, notes):
-    steps.taken_back[FENCE] = StepOutcome(FENCE, STOPPED, findings=(stop("acl", "It stays.", "Take it."),))
+    steps.taken_back[FENCE] = StepOutcome(FENCE, STOPPED, findings=(stop(ErrorReport("RightMissing", "It stays.")),))
     assert [outcome.state for outcome in take_back(steps, notes)] == [DONE, STOPPED]
     assert notes.record.state == TAKING_BACK
     steps.calls.clear()

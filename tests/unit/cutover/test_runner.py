@@ -24,10 +24,10 @@ from kafka_mirror.cutover.steps import (
     StepOutcome,
 )
 from kafka_mirror.cutover.wave_record import RUNNING
-from kafka_mirror.errors import KafkaFailure, WaveRunElsewhere
+from kafka_mirror.errors import ErrorReport, KafkaFailure, WaveRunElsewhere
 from tests.unit.cutover.wave_steps import OPTIONS, Clock, Steps, notebook
 
-BROKEN = stop("writes", "Somebody writes.", "Stop it.")
+BROKEN = stop(ErrorReport("StillWritten", "Somebody writes.", next="Stop it."))
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_one_step_alone_needs_all_in_front_of_it():
     assert (outcome.step, outcome.state) == (FENCE, STOPPED)
     (found,) = outcome.findings
     assert found.message == "fence cannot begin: catch-up is not done."
-    assert "cutover run --flow 'east->west' --wave w --step catch-up" in found.step.text
+    assert "cutover run --flow 'east->west' --wave w --step catch-up" in found.error.next
 
 
 def test_one_step_alone_runs_if_those_in_front_of_it_are_done_and_hold(steps):

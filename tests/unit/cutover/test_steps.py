@@ -17,6 +17,9 @@ from kafka_mirror.cutover.steps import (
     ended,
     modules_of,
 )
+from kafka_mirror.errors import ErrorReport
+
+LATE = ErrorReport("WaveBehind", "Late.")
 
 
 def test_a_failover_runs_a_part_of_the_steps_in_the_same_order():
@@ -38,5 +41,5 @@ def test_only_a_step_that_is_done_lets_the_next_one_begin(state, is_done):
 
 
 def test_a_step_is_stopped_by_a_stop_and_by_nothing_else():
-    assert ended(OPEN, (warning("a", "A."), information("b", "B."))).state == DONE
-    assert ended(OPEN, (warning("a", "A."), stop("c", "C."))).state == STOPPED
+    assert ended(OPEN, (warning(LATE), information("B", "B."))).state == DONE
+    assert ended(OPEN, (warning(LATE), stop(LATE))).state == STOPPED

@@ -31,7 +31,7 @@ def test_equal_topics_say_nothing():
 
 def test_a_config_that_the_flow_keeps_equal_stops_it_and_is_a_warning_where_it_does_not():
     source, remote = entries(retention_ms="5"), entries(retention_ms="7")
-    assert configs(source, remote) == [(STOP, "configs-differ", "east.orders: its configs are not those of orders: retention.ms 7 -> 5.")]
+    assert configs(source, remote) == [(STOP, "ConfigsDiffer", "east.orders: its configs are not those of orders: retention.ms 7 -> 5.")]
     assert configs(source, remote, is_synced=False)[0][0] == WARNING
 
 
@@ -39,7 +39,7 @@ def test_a_config_that_the_flow_leaves_alone_is_information():
     assert configs(entries(min_insync_replicas="2"), entries()) == [
         (
             INFORMATION,
-            "configs-differ",
+            "ConfigsDiffer",
             "east.orders: these configs differ, and the flow leaves them alone: min.insync.replicas 2 (remote topic: None).",
         )
     ]
@@ -49,7 +49,7 @@ def test_configs_that_could_not_be_read_are_not_compared():
     assert configs({}, entries(retention_ms="7")) == []
 
 
-@pytest.mark.parametrize(("partitions", "codes"), [((2, 3), ["partitions-differ"]), ((3, 2), []), ((2, 2), [])])
+@pytest.mark.parametrize(("partitions", "codes"), [((2, 3), ["PartitionsDiffer"]), ((3, 2), []), ((2, 2), [])])
 def test_a_remote_topic_with_more_partitions_is_a_warning(partitions, codes):
     assert [each[1] for each in configs(entries(), entries(), partitions=partitions)] == codes
 
@@ -73,7 +73,7 @@ def acls(*of_sides, **facts):
 
 
 def test_a_source_without_authorizer_has_no_fence_by_acl():
-    assert acls(None, ()) == [(INFORMATION, "no-authorizer")]
+    assert acls(None, ()) == [(INFORMATION, "NoAuthorizer")]
 
 
 def test_where_the_target_has_no_authorizer_there_is_nothing_to_compare():
@@ -82,14 +82,14 @@ def test_where_the_target_has_no_authorizer_there_is_nothing_to_compare():
 
 def test_readers_whom_the_remote_topic_lacks_stop_it_where_the_flow_carries_them():
     lacking = [acl("READ", topic="east.orders")]
-    assert acls([acl("READ")], [], lacking) == [(STOP, "acls-differ")]
-    assert acls([acl("READ")], [], lacking, is_synced=False) == [(WARNING, "acls-differ")]
+    assert acls([acl("READ")], [], lacking) == [(STOP, "AclsDiffer")]
+    assert acls([acl("READ")], [], lacking, is_synced=False) == [(WARNING, "AclsDiffer")]
 
 
 @pytest.mark.parametrize("operation", ["WRITE", "ALL"])
 def test_writers_whom_the_target_does_not_know_are_a_warning(operation):
-    assert acls([acl(operation)], []) == [(WARNING, "writers-without-acl")]
-    assert acls([acl(operation)], [acl(operation, principal="User:other")]) == [(WARNING, "writers-without-acl")]
+    assert acls([acl(operation)], []) == [(WARNING, "WritersWithoutAcl")]
+    assert acls([acl(operation)], [acl(operation, principal="User:other")]) == [(WARNING, "WritersWithoutAcl")]
 
 
 @pytest.mark.parametrize("there", [acl("WRITE"), acl("ALL"), acl("WRITE", topic="*"), acl("WRITE", principal="User:*")])
@@ -108,9 +108,9 @@ MANY = [("ord", PREFIXED), ("", PREFIXED), ("*", LITERAL)]
 @pytest.mark.parametrize("operation", ["READ", "ALL"])
 def test_readers_by_an_acl_of_many_topics_are_named_with_it(topic, pattern, operation):
     (found,) = [
-        each for each in findings_of([acl(operation, "User:CN=a b, O=x", topic, pattern=pattern)], []) if each.code[:7] == "readers"
+        each for each in findings_of([acl(operation, "User:CN=a b, O=x", topic, pattern=pattern)], []) if each.code.startswith("Readers")
     ]
-    assert (found.kind, found.code, found.topic) == (WARNING, "readers-without-acl", "orders")
+    assert (found.kind, found.code, found.topic) == (WARNING, "ReadersWithoutAcl", "orders")
     where = f"the prefix {topic}" if pattern == PREFIXED else "*"
     assert f"ALLOW {operation} for User:CN=a b, O=x from * on {where}." in found.message
     assert "east.orders on west" in found.message
@@ -146,13 +146,13 @@ def test_readers_whom_the_remote_topic_knows_are_none(there):
     ],
 )
 def test_what_does_not_let_them_read_the_remote_topic_does_not_count(there):
-    assert acls([acl("READ", topic="ord", pattern=PREFIXED)], there) == [(WARNING, "readers-without-acl")]
+    assert acls([acl("READ", topic="ord", pattern=PREFIXED)], there) == [(WARNING, "ReadersWithoutAcl")]
 
 
 def test_who_is_denied_on_the_source_is_no_reader_there():
     reader = acl("READ", topic="ord", pattern=PREFIXED)
     assert acls([reader, acl("READ", topic="*", permission="DENY")], []) == []
-    assert acls([reader, acl("READ", topic="*", permission="DENY", host="10.0.0.1")], []) == [(WARNING, "readers-without-acl")]
+    assert acls([reader, acl("READ", topic="*", permission="DENY", host="10.0.0.1")], []) == [(WARNING, "ReadersWithoutAcl")]
 
 
 def test_writers_by_a_prefix_are_named_and_a_fence_hides_none_of_them():
@@ -160,5 +160,5 @@ def test_writers_by_a_prefix_are_named_and_a_fence_hides_none_of_them():
     fence = acl("WRITE", principal="User:*", permission="DENY")
     for source in ([writer], [writer, fence]):
         (found,) = findings_of(source, [])
-        assert (found.code, "on the prefix ord" in found.message) == ("writers-without-acl", True)
+        assert (found.code, "on the prefix ord" in found.message) == ("WritersWithoutAcl", True)
     assert acls([writer], [writer]) == []

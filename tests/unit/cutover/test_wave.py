@@ -39,9 +39,9 @@ def test_what_matches_nothing_and_what_is_not_replicated_stops_the_wave_each_wit
     wave = Wave(("orders", "nothing", "west.orders", "private"))
     found = list(wave_findings(wave, select_topics(wave, NAMES, SELECTION)))
     assert [(each.kind, each.code, each.topic) for each in found] == [
-        (STOP, "pattern-matches-nothing", None),
-        (STOP, "pattern-matches-nothing", None),
-        (STOP, "topic-not-replicated", "private"),
+        (STOP, "PatternMatchesNothing", None),
+        (STOP, "PatternMatchesNothing", None),
+        (STOP, "TopicNotReplicated", "private"),
     ]
     assert "--topics nothing" in found[0].message
-    assert all(each.step for each in found)
+    assert all(each.error.next for each in found)

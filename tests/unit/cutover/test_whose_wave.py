@@ -331,7 +331,7 @@ def test_a_run_that_is_interrupted_when_it_wakes_puts_back_all_the_same_what_it_
 def test_a_step_alone_that_comes_after_a_roll_back_neither_begins_the_wave_anew_nor_takes_it():
     """As Airflow's next try does, or the next task, once a person has taken back what the run did."""
     world = World()
-    assert world.run(only=FENCE).outcomes[0].findings[0].code == "step-before"
+    assert world.run(only=FENCE).outcomes[0].findings[0].code == "StepBefore"
     assert world.stored.waves == {}
     world.run(until=LAST_COPY)
     world.roll_back()

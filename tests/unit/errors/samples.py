@@ -24,13 +24,17 @@ _VALUES: dict[Any, Any] = {
     Sequence[Problem]: [Problem("west.acks", "has to be all", "1")],
 }
 
+_NAMED = {"holder": "app-1", "missing": "fence"}
+"""Parameters whose value has to be one of few, or brings a command."""
+
 
 def sample(each: type[MirrorError]) -> MirrorError:
-    """An error of the class: every parameter without a default by its type, and what names a producer, which brings a command."""
+    """An error of the class: every parameter without a default by its type or its name."""
     parameters = inspect.signature(each, eval_str=True).parameters.values()
     positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
     given = {p.name: _VALUES[p.annotation] for p in parameters if p.default is p.empty and p.kind == positional}
-    return each(**given, **({"holder": "app-1"} if "holder" in {p.name for p in parameters} else {}))
+    named = {p.name: _NAMED[p.name] for p in parameters if p.name in _NAMED}
+    return each(**{**given, **named})
 
 
 def samples() -> dict[str, MirrorError]:

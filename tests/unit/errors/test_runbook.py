@@ -8,7 +8,7 @@ import kafka_mirror.errors
 from kafka_mirror.alerts.audits import MISMATCH
 from kafka_mirror.errors import MirrorError, ReportedError
 from kafka_mirror.errors.base import class_of
-from kafka_mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
+from kafka_mirror.errors.declaration import DeclaredError, GroupError, OffsetError, PartitionError, TopicError
 from kafka_mirror.errors.runbook import anchor, classes, entries, markdown, sections
 from kafka_mirror.status.judge import CHECK_FAILED, LATE, NO_BEATS, NOT_COPYING, STILL, UNREACHABLE
 from kafka_mirror.status.problems import MISSED
@@ -23,7 +23,7 @@ def test_page_is_what_the_classes_say() -> None:
 
 def test_every_error_that_may_be_reported_has_its_entry() -> None:
     public = {each for each in vars(kafka_mirror.errors).values() if isinstance(each, type) and issubclass(each, MirrorError)}
-    bases = {MirrorError, DeclaredError, PartitionError, OffsetError}
+    bases = {MirrorError, DeclaredError, TopicError, GroupError, PartitionError, OffsetError}
     assert set(classes().values()) == public - bases - {ReportedError}
     assert all(class_of(code) is each for code, each in classes().items())
     assert class_of("Unexpected") is MirrorError
