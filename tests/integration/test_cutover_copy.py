@@ -132,9 +132,7 @@ def test_the_ledger_decides_and_not_what_a_copy_says_of_itself(mirroring, topic,
         outcome = last_copy.step(move, notes, options(), lambda *_: [])
     assert outcome.state == STOPPED
     assert outcome.findings[0].code == "NotCopied"
-    assert f"2 of 2 partitions are not copied to their end behind the write fence: {topic}-0 is at nothing of 25" in (
-        outcome.findings[0].message
-    )
+    assert f"2 of 2 partitions are not copied to the source's end: {topic}-0 is at nothing of 25" in (outcome.findings[0].message)
 
 
 def test_a_last_copy_that_is_on_its_way_at_the_end_of_its_time_waits(mirroring, topic, notes):
@@ -152,7 +150,7 @@ def test_a_partition_that_the_target_refuses_is_named_with_why(mirroring, topic,
         notes.record(fence.step(move, notes, options()))
         outcome = last_copy.step(move, notes, options())
     assert outcome.state == STOPPED
-    assert f"1 of 2 partitions are not copied to their end behind the write fence: {topic}-0 is at 25 of 26" in outcome.findings[0].message
+    assert f"1 of 2 partitions are not copied to the source's end: {topic}-0 is at 25 of 26" in outcome.findings[0].message
     assert "max.message.bytes" in outcome.findings[1].message
 
 

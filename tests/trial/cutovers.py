@@ -25,7 +25,7 @@ STEPS_OF = {KILLED_OPEN: (OPEN,)}
 NO_FAULT = "none"
 LOST_TRACK = "Kafka lost track of the group"
 """Of the error of a broker that fails in asking for a group, since it came back from a crash (Kafka 4.3)."""
-STILL_HAS = "it still has"
+STILL_HAS = "stop GroupActive: "
 _RUNS_OF_A_SESSION = 2
 """So many runs that waited for members last longer than a session."""
 _TRIES = 6
@@ -150,7 +150,7 @@ class Cutover:
                 self._go_on(death["dies"])
             self._follow_advice(mover.lines)
             time.sleep(0.5)
-        stops = [line.strip() for line in mover.lines if line.strip().startswith("stop: ")]
+        stops = [line.strip() for line in mover.lines if line.strip().startswith("stop ")]
         said = " | ".join(stops or mover.lines[-4:])
         return [f"the wave did not come to {step or 'its end'} in {tries} runs; the last one said: {said}"]
 
@@ -159,7 +159,7 @@ class Cutover:
         the run told so."""
         for alias, cluster in self._site.clusters.items():
             has_lost_track = any(f"Cluster '{alias}'" in line and LOST_TRACK in line for line in lines)
-            stays = any(STILL_HAS in line and f" on {alias}: " in line for line in lines)
+            stays = any(STILL_HAS in line and f" on {alias}." in line for line in lines)
             self._stayed[alias] = self._stayed[alias] + 1 if stays else 0
             if has_lost_track or self._stayed[alias] == _RUNS_OF_A_SESSION:
                 cluster.kill()

@@ -91,7 +91,7 @@ def test_a_kill_that_comes_after_its_step_is_none():
     assert ([struck.is_hit for struck in outcome.faults], outcome.runs) == ([False], 4)
 
 
-STAYS = "stop: g: it still has 1 member on east: app. Next: …"
+STAYS = "stop GroupActive: g: it has 1 member (app) on east. Next: …"
 
 
 @pytest.mark.parametrize(
