@@ -1,9 +1,14 @@
-"""One pass of the flow's own copy over the partitions of a wave: planned, copied, published and judged as every run is."""
+"""Copies a wave pass by pass, by the flow's own copy, until it is where a step wants it. `catch-up` and `last-copy` share this loop.
+
+A pass is planned, copied, published and judged as every run of the flow is. Three passes that bring the wave no further end the step,
+though each of their errors might mend itself.
+"""
 
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import LaneResult
@@ -13,7 +18,7 @@ from kafka_mirror.copy.verdict import Verdict, verdict
 from kafka_mirror.cutover.catch_up_forecast import WaveLag
 from kafka_mirror.cutover.findings import Finding, stop
 from kafka_mirror.cutover.move import Move
-from kafka_mirror.cutover.steps import StepOptions
+from kafka_mirror.cutover.steps import DONE, STOPPED, WAITING, StepOptions
 from kafka_mirror.errors import ErrorReport, NotCopied
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.offsets.partition import TopicPartition
@@ -22,6 +27,10 @@ from kafka_mirror.plan.run import plan_context
 
 Copier = Callable[[Flow, Plan, str], list[LaneResult]]
 """Copies a plan under the name of a run: `copy_in_process`, or on Spark as the caller has it."""
+
+_FUTILE_PASSES = 3
+_PAUSE_SECONDS = 1.0
+"""Before the next look where a pass has nothing to copy: the wave is behind all the same while a transaction is open."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,70 @@ class WavePlan:
     @property
     def stops(self) -> tuple[Finding, ...]:
         """What no further pass would mend."""
-        return (*_final(self.errors), *_unseen(self.unseen, self.plan))
+        return (*(stop(error) for error in self.errors if not error.retriable), *_unseen(self.unseen, self.plan))
+
+
+class WaveLook(NamedTuple):
+    """How far a wave is: where each partition's copy stands, and why that is not far enough (empty: it is). `planned`: what a pass would
+    copy, if the look was a plan."""
+
+    positions: Mapping[TopicPartition, int | None]
+    late: tuple[Finding, ...]
+    planned: WavePlan | None = None
+
+
+@dataclass
+class WaveCopy:
+    """The passes of one step, and what they brought."""
+
+    move: Move
+    options: StepOptions
+    step: str
+    copy: Copier = copy_in_process
+    waits_for_work: bool = False
+    """Whether a plan without anything to copy is waited out; else it counts as a pass."""
+    began: float = field(default_factory=time.monotonic)
+    passes: int = 0
+    records: int = 0
+
+    def until_near(self, look: Callable[[], WaveLook]) -> tuple[str, tuple[Finding, ...]]:
+        """Copies until a look says that the wave is far enough: the state of the step, and what stops it. A dry run looks once.
+
+        It is WAITING at the end of its time, and STOPPED by what no further pass would mend. Raises what concerns the whole flow.
+        """
+        positions, errors, futile = None, tuple[ErrorReport, ...](), 0
+        while True:
+            seen = look()
+            if seen.planned is not None and seen.planned.stops:
+                return STOPPED, seen.planned.stops
+            if not seen.late or self.options.dry_run:
+                return DONE, ()
+            futile = futile + 1 if seen.positions == positions else 0
+            if futile >= _FUTILE_PASSES or any(not error.retriable for error in errors):
+                return STOPPED, (*seen.late, *map(stop, errors))
+            if self.seconds >= self.options.timeout:
+                return WAITING, (*seen.late, *map(stop, errors))
+            planned = seen.planned or plan_wave(self.move, dry_run=False)
+            if planned.stops:
+                return STOPPED, (*seen.late, *planned.stops)
+            if self.waits_for_work and not planned.plan.has_work:
+                positions = None
+                time.sleep(_PAUSE_SECONDS)
+                continue
+            positions, errors = seen.positions, self._pass(planned)
+
+    @property
+    def seconds(self) -> float:
+        """How long the step has been at it."""
+        return time.monotonic() - self.began
+
+    def _pass(self, planned: WavePlan) -> tuple[ErrorReport, ...]:
+        judged = copy_wave(self.move, planned, self.options, self.step, self.copy)
+        self.passes += 1
+        self.records += judged.records
+        for error in judged.errors:
+            self.options.progress(str(error))
+        return judged.errors
 
 
 def plan_wave(move: Move, dry_run: bool) -> WavePlan:
@@ -64,15 +136,6 @@ def copy_wave(move: Move, planned: WavePlan, options: StepOptions, step: str, co
 def of_wave(errors: Collection[ErrorReport], topics: Collection[str]) -> tuple[ErrorReport, ...]:
     """The errors of these topics, and those of the whole flow."""
     return tuple(error for error in dict.fromkeys(errors) if error.topic is None or error.topic in topics)
-
-
-def red(errors: Collection[ErrorReport]) -> tuple[Finding, ...]:
-    """The stops of a copy that stays red, whether or not its errors may mend themselves."""
-    return tuple(stop(error) for error in errors)
-
-
-def _final(errors: Collection[ErrorReport]) -> tuple[Finding, ...]:
-    return red([error for error in errors if not error.retriable])
 
 
 def _unseen(partitions: Collection[TopicPartition], plan: Plan) -> tuple[Finding, ...]:

@@ -4,7 +4,7 @@ from types import SimpleNamespace as Answer
 
 import pytest
 
-from kafka_mirror.cutover import catch_up
+from kafka_mirror.cutover import catch_up, copy_pass
 from kafka_mirror.cutover.catch_up_forecast import WaveLag
 from kafka_mirror.cutover.copy_pass import WavePlan
 from kafka_mirror.cutover.findings import stop
@@ -36,16 +36,16 @@ def run(monkeypatch):
             lag, *brought = next(plans, looks[-1][:1])
             passes.append(brought)
             plan = Answer(has_work=bool(brought), notices=())
-            return Answer(plan=plan, sample=WaveLag(float(len(passes)), {ORDERS: 0}, {ORDERS: lag}), stops=stops)
+            return Answer(plan=plan, sample=WaveLag(float(len(passes)), {ORDERS: 1_000 - lag}, {ORDERS: 1_000}), stops=stops)
 
         def copy_wave(*_):
             records, *errors = passes[-1]
             return Answer(records=records, errors=tuple(errors))
 
         monkeypatch.setattr(catch_up, "plan_wave", plan_wave)
-        monkeypatch.setattr(catch_up, "copy_wave", copy_wave)
+        monkeypatch.setattr(copy_pass, "copy_wave", copy_wave)
         monkeypatch.setattr(catch_up, "audit_ahead", audit_ahead)
-        monkeypatch.setattr(catch_up.time, "sleep", lambda _: None)
+        monkeypatch.setattr(copy_pass.time, "sleep", lambda _: None)
         return catch_up.step(MOVE, Answer(), OPTIONS), audits[0] if audits else len(passes)
 
     return call
@@ -70,13 +70,15 @@ def test_a_difference_stops_the_wave_before_anybody_is_kept_from_writing(run):
 
 def test_an_error_that_mends_itself_is_tried_again_and_one_that_does_not_stops(run):
     assert run((30, 0, BUSY), (30, 0, BUSY), (30, 30), (0,))[0].state == DONE
-    outcome, looks = run((30, 0, BUSY), (30, 0, LOST))
-    assert (outcome.state, looks, [each.code for each in outcome.findings]) == (STOPPED, 2, ["SourceGap"])
+    outcome, _ = run((30, 0, BUSY), (30, 0, LOST), (30,))
+    assert (outcome.state, outcome.facts["passes"]) == (STOPPED, 2)
+    assert [each.code for each in outcome.findings] == ["WaveBehind", "SourceGap"]
 
 
 def test_errors_that_never_mend_themselves_stop_after_some_passes_without_progress(run):
-    outcome, looks = run(*[(30, 0, BUSY)] * 9)
-    assert (outcome.state, looks, [each.code for each in outcome.findings]) == (STOPPED, 3, ["LaneTaken"])
+    outcome, _ = run(*[(30, 0, BUSY)] * 9)
+    assert (outcome.state, outcome.facts["passes"]) == (STOPPED, 3)
+    assert [each.code for each in outcome.findings] == ["WaveBehind", "LaneTaken"]
     assert run((30, 0, BUSY), (30, 0, BUSY), (20, 10, BUSY), (20, 0, BUSY), (0,))[0].state == DONE, "progress begins the count anew"
 
 

@@ -1,6 +1,6 @@
 """Whose errors a pass of a wave's copy is judged by."""
 
-from kafka_mirror.cutover.copy_pass import of_wave, red
+from kafka_mirror.cutover.copy_pass import of_wave
 from kafka_mirror.errors import ErrorReport
 
 OURS, OTHERS, WHOLE = (
@@ -12,8 +12,3 @@ OURS, OTHERS, WHOLE = (
 
 def test_errors_of_other_topics_are_none_of_the_wave_and_those_of_the_flow_are():
     assert of_wave([OURS, OTHERS, WHOLE, OURS], {"orders"}) == (OURS, WHOLE)
-
-
-def test_an_error_keeps_its_code_and_its_place():
-    (finding,) = red([OURS])
-    assert (finding.kind, finding.code, finding.topic, finding.error.partition) == ("stop", "SourceGap", "orders", 0)
