@@ -4,10 +4,11 @@ import dataclasses
 import socket
 from contextlib import closing
 from datetime import UTC, datetime
-from types import SimpleNamespace
+from functools import partial
 
 import pytest
 
+from kafka_mirror.cutover import run as cutover_run
 from kafka_mirror.cutover import wave_notes as module
 from kafka_mirror.cutover.run import roll_back, run_wave, stored_waves
 from kafka_mirror.cutover.steps import (
@@ -22,6 +23,8 @@ from kafka_mirror.cutover.steps import (
     STEPS,
     StepOptions,
     StepOutcome,
+    WaveStep,
+    steps_of,
 )
 from kafka_mirror.cutover.wave import Wave
 from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, RUNNING, TAKING_BACK
@@ -42,8 +45,11 @@ class Steps:
         self.calls = []
         self.during = {}
 
-    def load(self, step, _mode):
-        return SimpleNamespace(step=lambda *given: self._step(step, *given), rollback=lambda *given: self._take_back(step, *given))
+    def for_mode(self, mode):
+        return tuple(WaveStep(name, partial(self._step, name), take_back=self._take_back_of(name)) for name in steps_of(mode))
+
+    def _take_back_of(self, name):
+        return partial(self._take_back, name) if name in (FENCE, MOVE_GROUPS, OPEN) else None
 
     def _step(self, step, move, notes, options):
         self.calls.append(step)
@@ -75,8 +81,10 @@ def write(flow, *decisions):
 
 
 @pytest.fixture
-def steps():
-    return Steps()
+def steps(monkeypatch):
+    steps = Steps()
+    monkeypatch.setattr(cutover_run, "steps_for", steps.for_mode)
+    return steps
 
 
 @pytest.fixture
@@ -90,7 +98,7 @@ def run(mirroring, wave, steps):
     """A run of the wave with these options."""
 
     def begin(wave=wave, *, until=None, only=None, **options):
-        return run_wave(mirroring.flow, wave, dataclasses.replace(OPTIONS, **options), until, only, steps.load)
+        return run_wave(mirroring.flow, wave, dataclasses.replace(OPTIONS, **options), until, only)
 
     return begin
 
@@ -212,16 +220,16 @@ def test_a_roll_back_can_be_killed_and_ended_and_the_wave_then_begun_anew(mirror
     steps.calls.clear()
     steps.during[f"rollback {FENCE}"] = interrupt
     with pytest.raises(KeyboardInterrupt):
-        roll_back(mirroring.flow, OPTIONS, steps.load)
+        roll_back(mirroring.flow, OPTIONS)
     assert record_of(mirroring).state == TAKING_BACK
     with pytest.raises(WaveRollsBack):
         run()
     steps.during.clear()
     steps.calls.clear()
-    result = roll_back(mirroring.flow, OPTIONS, steps.load)
+    result = roll_back(mirroring.flow, OPTIONS)
     assert steps.calls == [f"rollback {FENCE}"]
     assert (result.record.state, result.record.steps[MOVE_GROUPS].facts["groups"]) == (ROLLED_BACK, ["a/b", "billing"])
-    assert roll_back(mirroring.flow, OPTIONS, steps.load).outcomes == ()
+    assert roll_back(mirroring.flow, OPTIONS).outcomes == ()
     steps.calls.clear()
     again = run()
     assert steps.calls == list(STEPS)
@@ -233,17 +241,17 @@ def test_an_open_wave_is_not_rolled_back_even_if_its_last_step_was_killed(mirror
     write(mirroring.flow, decision(MOVED, wave.topics[0], wave="w"))
     steps.calls.clear()
     with pytest.raises(WaveIsOpen, match="a wave in the other direction"):
-        roll_back(mirroring.flow, OPTIONS, steps.load)
+        roll_back(mirroring.flow, OPTIONS)
     run()
     with pytest.raises(WaveIsOpen):
-        roll_back(mirroring.flow, OPTIONS, steps.load)
+        roll_back(mirroring.flow, OPTIONS)
     assert steps.calls == [OPEN]
 
 
 def test_a_wave_that_is_not_there_cannot_be_rolled_back(mirroring, run, steps):
     run(until=PREFLIGHT)
     with pytest.raises(WaveUnknown, match="it has w"):
-        roll_back(mirroring.flow, dataclasses.replace(OPTIONS, wave="x"), steps.load)
+        roll_back(mirroring.flow, dataclasses.replace(OPTIONS, wave="x"))
 
 
 def test_a_damaged_record_is_named(mirroring, run):
@@ -260,6 +268,6 @@ def test_a_failover_asks_the_source_nothing_and_knows_topics_by_the_ledger(mirro
     with closing(socket.create_server(("127.0.0.1", 0))) as nobody:  # it accepts, and never answers
         lost = make_mirroring(mirroring.pair, {"source.bootstrap.servers": f"127.0.0.1:{nobody.getsockname()[1]}"})
         options = dataclasses.replace(OPTIONS, mode=FAILOVER)
-        assert run_wave(lost.flow, Wave((topic,)), options, load=steps.load).record.state == OPENED
+        assert run_wave(lost.flow, Wave((topic,)), options).record.state == OPENED
     assert steps.calls == list(FAILOVER_STEPS)
     assert {each.topic for each in stored_waves(mirroring.flow).decisions.all if each.decision == MOVED} == {topic}

@@ -73,6 +73,7 @@ CUTOVER_ADAPTERS = {
         "preflight.py",
         "preflight_step.py",
         "run.py",
+        "step_table.py",
         "source_truth.py",
     ),
     *("shared_fence.py", "source_comparison.py", "topic_survey.py", "wave_notes.py", "way_back.py", "writer_survey.py"),

@@ -3,17 +3,16 @@
 What it notes has the form of a planned wave's notes, so the same roll back puts groups back to where they were.
 """
 
-import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.cutover.failover_positions import COMMITTED, FailoverPosition
 from kafka_mirror.cutover.failover_survey import FailoverSurvey, survey_failover
 from kafka_mirror.cutover.findings import INFORMATION, STOP, Finding, in_order, stop
 from kafka_mirror.cutover.move import Move
 from kafka_mirror.cutover.owned_positions import place_groups
-from kafka_mirror.cutover.steps import KNOWN_MS, MOVE_GROUPS, REREAD, STEP_MODULES, StepOptions, StepOutcome, WaveNotes, ended
+from kafka_mirror.cutover.steps import KNOWN_MS, MOVE_GROUPS, REREAD, StepOptions, StepOutcome, WaveNotes, ended
 from kafka_mirror.errors import GroupNotMoved
 from kafka_mirror.errors.display import show
 from kafka_mirror.kafka.cluster import Cluster
@@ -40,11 +39,6 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
         _note(flow, survey, notes)
         findings += _commit(flow, survey, notes)
     return ended(MOVE_GROUPS, in_order(findings, flow.name), lines, {GROUPS: list(notes.of_step(MOVE_GROUPS).get(GROUPS, ()))})
-
-
-def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
-    """As the planned step takes it back: that too asks the target alone."""
-    return cast(StepOutcome, importlib.import_module(STEP_MODULES[MOVE_GROUPS]).rollback(move, notes, options))
 
 
 def _note(flow: "Flow", survey: FailoverSurvey, notes: WaveNotes) -> None:

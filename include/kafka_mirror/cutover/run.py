@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.cutover.move import Move, move_of, move_without_source
-from kafka_mirror.cutover.rollback import roll_back_steps
-from kafka_mirror.cutover.runner import Load, WaveRunner, load_step, step_before
+from kafka_mirror.cutover.runner import WaveRunner, roll_back_steps, step_before
+from kafka_mirror.cutover.step_table import steps_for
 from kafka_mirror.cutover.steps import DONE, FAILOVER, FENCE, OPEN, STOPPED, WAITING, StepOptions, StepOutcome
 from kafka_mirror.cutover.stored_waves import StoredWaves
 from kafka_mirror.cutover.wave import Wave
@@ -66,9 +66,7 @@ def stored_wave(stored: StoredWaves, name: str) -> WaveRecord:
     return stored.waves[name]
 
 
-def run_wave(
-    flow: "Flow", wave: Wave, options: StepOptions, until: str | None = None, only: str | None = None, load: Load = load_step
-) -> WaveRun:
+def run_wave(flow: "Flow", wave: Wave, options: StepOptions, until: str | None = None, only: str | None = None) -> WaveRun:
     """Runs the steps of a wave that are not done, up to the step `until`, or the step `only` alone; in a dry run nothing is written.
 
     Raises WaveDiffers for a name under which another wave is noted, WaveHeld for topics that another wave holds, FlowClosed after a
@@ -86,14 +84,14 @@ def run_wave(
             if stopped := step_before(record, only, flow.name, taken_back_by):  # the wave is not taken for it, nor begun anew
                 return WaveRun(before or record, (stopped,))
         notes = _notebook(move, store, options, record, before, stored, partial(_taken, move, record, options.who))
-        runner = WaveRunner(flow.name, move, notes, options, _now, load, stored.is_moved(record))
+        runner = WaveRunner(flow.name, move, notes, options, _now, steps_for(record.mode), stored.is_moved(record))
         outcomes = (runner.run_one(only),) if only is not None else runner.run(until)
         if not options.dry_run and notes.record.is_done(OPEN) and notes.record.state != OPENED:
             notes.write(replace(notes.record, state=OPENED, ended=notes.record.steps[OPEN].ended))
         return WaveRun(notes.record, outcomes, is_drill=options.dry_run and only is None)
 
 
-def roll_back(flow: "Flow", options: StepOptions, load: Load = load_step) -> WaveRun:
+def roll_back(flow: "Flow", options: StepOptions) -> WaveRun:
     """Takes back what the steps of a wave did, the last first; in a dry run says what it would take back.
 
     Raises WaveUnknown, WaveIsOpen, WaveHeld, WaveRunElsewhere, and what a cluster answers. What it took back before stays taken back: run
@@ -109,7 +107,7 @@ def roll_back(flow: "Flow", options: StepOptions, load: Load = load_step) -> Wav
                 return WaveRun(before)
             record = replace(before, state=TAKING_BACK, run=before.run + 1, runner=options.who)
             notes = _notebook(move, store, options, record, before, stored, partial(_may_roll_back, move, before))
-            outcomes = roll_back_steps(flow.name, move, notes, options, _now, load)
+            outcomes = roll_back_steps(flow.name, move, notes, options, _now, steps_for(record.mode))
             return WaveRun(notes.record, outcomes)
 
 

@@ -1,34 +1,14 @@
-"""Runs the steps of one wave in their order, each from what the clusters show now, and notes how each ended.
+"""Runs the steps of one wave in their order, each from what the clusters show now, and notes how each ended; or takes them back."""
 
-A step is looked up by its name, so that a test can run steps of its own.
-"""
-
-import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any
 
 from kafka_mirror.cutover.findings import STOP, Finding, stop
-from kafka_mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, WaveNotes, modules_of, state_text
+from kafka_mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, WaveStep, state_text
 from kafka_mirror.cutover.wave_notebook import WaveNotebook
-from kafka_mirror.cutover.wave_record import WaveRecord
+from kafka_mirror.cutover.wave_record import ROLLED_BACK, TAKEN_BACK, WaveRecord
 from kafka_mirror.errors import MirrorError, StepBefore, WaveRunElsewhere
-
-
-class StepModule(Protocol):
-    """What a module of a step has. `holds` and `rollback` are there as STEP_MODULES says."""
-
-    def step(self, move: Any, notes: WaveNotes, options: StepOptions) -> StepOutcome:
-        """Does the step, or says in a dry run what it would do."""
-
-
-Load = Callable[[str, str], StepModule]
-"""Gives the module of a step of a wave of a mode."""
-
-
-def load_step(step: str, mode: str) -> StepModule:
-    """The module of a step."""
-    return cast(StepModule, importlib.import_module(modules_of(mode)[step]))
 
 
 @dataclass
@@ -40,7 +20,7 @@ class WaveRunner:
     notes: WaveNotebook
     options: StepOptions
     now: Callable[[], int]
-    load: Load = load_step
+    steps: Sequence[WaveStep]
     is_moved: bool = False
     """Whether the wave's topics are written on the target already: `open` was killed, and only it is left. The way back may have written to
     the source since, so nothing in front of it is asked again."""
@@ -102,7 +82,7 @@ class WaveRunner:
 
     def _broken(self, step: str) -> tuple[Finding, ...]:
         """Why the result of a step that is done holds no more; nothing once the wave is open."""
-        holds = getattr(self.load(step, self.options.mode), "holds", None)
+        holds = self._step(step).holds
         if holds is None or self.is_moved or self.notes.record.is_done(OPEN):
             return ()
         return stops(finding.of_flow(self.flow) for finding in holds(self.move, self.notes, self.options))
@@ -110,7 +90,7 @@ class WaveRunner:
     def _run(self, step: str, goes_on: bool) -> StepOutcome:
         if self.options.dry_run:
             outcome = self._outcome(step)
-            self.options.progress(said(outcome, dry_run=True))
+            self.options.progress(outcome_line(outcome, dry_run=True))
             return outcome
         self.options.progress(f"{step} begins.")
         self.notes.start_step(step, self.options.who, self.now())
@@ -123,11 +103,14 @@ class WaveRunner:
             self._note(error, lambda: self.notes.end_step(stopped, self.now()))
             raise
         self.notes.end_step(outcome, self.now(), with_next=goes_on and outcome.is_done)
-        self.options.progress(said(outcome))
+        self.options.progress(outcome_line(outcome))
         return outcome
 
+    def _step(self, name: str) -> WaveStep:
+        return next(step for step in self.steps if step.name == name)
+
     def _outcome(self, step: str) -> StepOutcome:
-        return named(self.load(step, self.options.mode).step(self.move, self.notes, self.options), self.flow)
+        return with_flow(self._step(step).run(self.move, self.notes, self.options), self.flow)
 
     def _note(self, error: MirrorError, write: Callable[[], None]) -> None:
         """Notes what there is to note when a run ends by an error."""
@@ -137,6 +120,30 @@ class WaveRunner:
             raise elsewhere from error
         except MirrorError as other:  # the cluster that failed may be the one that keeps the notes; the step stays noted as running
             error.add_note(f"How the step ended could not be noted: {other}")
+
+
+def roll_back_steps(
+    flow: str, move: Any, notes: WaveNotebook, options: StepOptions, now: Callable[[], int], steps: Sequence[WaveStep]
+) -> tuple[StepOutcome, ...]:
+    """Takes back each step that noted something, by what it noted before it acted; the last first. Stops at the first that cannot take back
+    all. In a dry run each says what it would do. At the end the wave is noted as rolled back."""
+    outcomes: list[StepOutcome] = []
+    for step in reversed(steps):
+        note = notes.record.steps.get(step.name)
+        if step.take_back is None or note is None or note.state == TAKEN_BACK:
+            continue
+        options.progress(f"{step.name} {'would be' if options.dry_run else 'is'} taken back.")
+        outcome = with_flow(step.take_back(move, notes, options), flow)
+        outcomes.append(outcome)
+        options.progress(outcome_line(outcome, options.dry_run))
+        if options.dry_run:
+            continue
+        notes.end_step(outcome, now(), TAKEN_BACK if outcome.is_done else None)
+        if not outcome.is_done:
+            return tuple(outcomes)
+    if not options.dry_run:
+        notes.write(replace(notes.record, state=ROLLED_BACK, ended=now()))
+    return tuple(outcomes)
 
 
 def step_before(record: WaveRecord, step: str, flow: str, taken_back_by: str = "") -> StepOutcome | None:
@@ -155,12 +162,12 @@ def stops(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if finding.kind == STOP)
 
 
-def named(outcome: StepOutcome, flow: str) -> StepOutcome:
+def with_flow(outcome: StepOutcome, flow: str) -> StepOutcome:
     """The outcome with the flow's name in the commands of its findings."""
     return replace(outcome, findings=tuple(finding.of_flow(flow) for finding in outcome.findings))
 
 
-def said(outcome: StepOutcome, dry_run: bool = False) -> str:
+def outcome_line(outcome: StepOutcome, dry_run: bool = False) -> str:
     """One line on how a step ended, or would end."""
     reason = next((f": {finding.message}" for finding in stops(outcome.findings)), "")
     return f"{outcome.step}: {state_text(outcome.state, dry_run)}{reason or '.'}"

@@ -20,31 +20,6 @@ STEPS = (PREFLIGHT, CATCH_UP, FENCE, LAST_COPY, AUDIT_GATE, MOVE_GROUPS, OPEN)
 FAILOVER_STEPS = (PREFLIGHT, MOVE_GROUPS, OPEN)
 """Those of a wave whose source is lost: nobody can be fenced there, and nothing copied."""
 
-STEP_MODULES: Mapping[str, str] = {
-    PREFLIGHT: "kafka_mirror.cutover.preflight_step",
-    CATCH_UP: "kafka_mirror.cutover.catch_up",
-    FENCE: "kafka_mirror.cutover.fence",
-    LAST_COPY: "kafka_mirror.cutover.last_copy",
-    AUDIT_GATE: "kafka_mirror.cutover.audit_gate",
-    MOVE_GROUPS: "kafka_mirror.cutover.move_groups",
-    OPEN: "kafka_mirror.cutover.open_wave",
-}
-"""Where the runner finds each step.
-
-A module has `step(move, notes, options) -> StepOutcome`; those of UNDONE also `rollback`, called likewise. One whose result can be broken
-later (the fence by a writer, the audit by records that came since) also has `holds(move, notes, options) -> tuple[Finding, ...]`, empty as
-long as it still holds: a short question without waiting, which the runner asks before each later step.
-"""
-FAILOVER_MODULES: Mapping[str, str] = {
-    PREFLIGHT: "kafka_mirror.cutover.failover_preflight",
-    MOVE_GROUPS: "kafka_mirror.cutover.failover_groups",
-    OPEN: "kafka_mirror.cutover.failover_open",
-}
-"""The same of a wave whose source is lost: these steps ask the target alone."""
-UNDONE = (OPEN, MOVE_GROUPS, FENCE)
-"""The steps that a roll back takes back, in its order: the last first. Of `open` only what it did before it decided that the topics are
-moved: from then on nothing is rolled back."""
-
 PLANNED, FAILOVER = "planned", "failover"
 MODES = (PLANNED, FAILOVER)
 """A planned move of both clusters that serve, or one away from a source that is lost, or that a person declares lost."""
@@ -58,11 +33,6 @@ the step looks only once."""
 def steps_of(mode: str) -> tuple[str, ...]:
     """The steps of a wave of this mode, in their order."""
     return FAILOVER_STEPS if mode == FAILOVER else STEPS
-
-
-def modules_of(mode: str) -> Mapping[str, str]:
-    """Where the steps of a wave of this mode are."""
-    return FAILOVER_MODULES if mode == FAILOVER else STEP_MODULES
 
 
 DONE, WAITING, STOPPED = "done", "waiting", "stopped"
@@ -103,8 +73,8 @@ def ended(
     return StepOutcome(step, STOPPED if is_stopped else DONE, lines, findings, facts or {})
 
 
-def in_silence(line: str) -> None:
-    """Says a step's progress to nobody."""
+def discard_progress(line: str) -> None:
+    """Ignores what a step says about its progress."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +101,7 @@ class StepOptions:
     """Whether the gate audits the wave whole, instead of since its last good audit."""
     timeout: float = 600.0
     """For how many seconds a step works or waits before it ends WAITING. A write pause is on: a step says each thing it waits for."""
-    progress: Callable[[str], None] = in_silence
+    progress: Callable[[str], None] = discard_progress
     """Takes one sentence about what a step does just now."""
 
 
@@ -141,6 +111,21 @@ when the ends stand still; of `move-groups`, since when no group has members on 
 REREAD, KNOWN_MS = "reread", "known_ms"
 """Names of facts of a group behind a failover: how many records it reads again at most, `{topic: {partition: records}}` (null: nobody
 knows; absent: none), and the time of its oldest checkpoint: what it read after its checkpoints it reads again as well."""
+
+
+@dataclass(frozen=True)
+class WaveStep:
+    """One step of a cutover. It works on a `move`, and finds out from the clusters and the notes what is left to do.
+
+    `holds` is there if the step's result can be broken later (the fence by a writer, the audit by records that came since): it gives why,
+    and nothing as long as the result holds. It is a short question without waiting, which is asked before each later step. `take_back` is
+    what a roll back does about the step; a second time it does nothing.
+    """
+
+    name: str
+    run: "Callable[[Any, WaveNotes, StepOptions], StepOutcome]"
+    holds: "Callable[[Any, WaveNotes, StepOptions], tuple[Finding, ...]] | None" = None
+    take_back: "Callable[[Any, WaveNotes, StepOptions], StepOutcome] | None" = None
 
 
 class PositionsTransaction(Protocol):

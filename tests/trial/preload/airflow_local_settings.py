@@ -3,9 +3,7 @@
 import sys
 from importlib import import_module
 
-from kafka_mirror.cutover.steps import STEP_MODULES
-
-_MODULES = ("kafka_mirror.airflow.dags.cutover", "kafka_mirror.cutover.run", "kafka_mirror.cutover.report", *STEP_MODULES.values())
+_MODULES = ("kafka_mirror.airflow.dags.cutover", "kafka_mirror.cutover.run", "kafka_mirror.cutover.report")
 
 if "scheduler" in sys.argv:
     for module in _MODULES:

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from kafka_mirror.cutover.findings import stop
-from kafka_mirror.cutover.rollback import roll_back_steps
+from kafka_mirror.cutover.runner import roll_back_steps
 from kafka_mirror.cutover.steps import CATCH_UP, DONE, FENCE, MOVE_GROUPS, PREFLIGHT, STOPPED, StepOutcome
 from kafka_mirror.cutover.wave_record import ROLLED_BACK, TAKEN_BACK, TAKING_BACK
 from kafka_mirror.errors import ErrorReport
@@ -25,7 +25,7 @@ def notes():
 
 
 def take_back(steps, notes, **options):
-    return roll_back_steps("east->west", None, notes, dataclasses.replace(OPTIONS, **options), Clock(), steps.load)
+    return roll_back_steps("east->west", None, notes, dataclasses.replace(OPTIONS, **options), Clock(), steps.for_mode(notes.record.mode))
 
 
 def test_the_last_step_is_taken_back_first(steps, notes):

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from kafka_mirror.cutover.findings import stop
-from kafka_mirror.cutover.runner import WaveRunner, load_step, step_before
+from kafka_mirror.cutover.runner import WaveRunner, step_before
 from kafka_mirror.cutover.steps import (
     AUDIT_GATE,
     CATCH_UP,
@@ -16,7 +16,6 @@ from kafka_mirror.cutover.steps import (
     LAST_COPY,
     MOVE_GROUPS,
     OPEN,
-    PLANNED,
     PREFLIGHT,
     STEPS,
     STOPPED,
@@ -36,7 +35,7 @@ def steps():
 
 
 def runner(steps, notes, **options):
-    return WaveRunner("east->west", None, notes, dataclasses.replace(OPTIONS, **options), Clock(), steps.load)
+    return WaveRunner("east->west", None, notes, dataclasses.replace(OPTIONS, **options), Clock(), steps.for_mode(notes.record.mode))
 
 
 def test_all_steps_run_in_their_order_and_are_noted_with_their_times(steps):
@@ -191,10 +190,6 @@ def test_progress_says_when_a_step_begins_and_how_it_ended(steps):
     steps.outcomes[CATCH_UP] = StepOutcome(CATCH_UP, STOPPED, findings=(BROKEN,))
     runner(steps, notebook(), progress=lines.append).run()
     assert lines == ["preflight begins.", "preflight: done.", "catch-up begins.", "catch-up: stopped: Somebody writes."]
-
-
-def test_the_preflight_is_where_the_runner_looks_for_it():
-    assert callable(load_step(PREFLIGHT, PLANNED).step)
 
 
 def test_a_run_that_was_killed_once_its_last_step_was_done_does_none_behind_it_when_it_is_repeated(steps):

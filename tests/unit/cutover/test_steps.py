@@ -3,19 +3,22 @@
 import pytest
 
 from kafka_mirror.cutover.findings import information, stop, warning
+from kafka_mirror.cutover.step_table import steps_for
 from kafka_mirror.cutover.steps import (
+    AUDIT_GATE,
     DONE,
     FAILOVER,
     FAILOVER_STEPS,
+    FENCE,
+    MOVE_GROUPS,
     OPEN,
     PLANNED,
     STEPS,
     STOPPED,
-    UNDONE,
     WAITING,
     StepOutcome,
     ended,
-    modules_of,
+    steps_of,
 )
 from kafka_mirror.errors import ErrorReport
 
@@ -26,13 +29,15 @@ def test_a_failover_runs_a_part_of_the_steps_in_the_same_order():
     assert list(FAILOVER_STEPS) == [step for step in STEPS if step in FAILOVER_STEPS]
 
 
-def test_the_runner_has_a_module_for_every_step():
-    assert set(modules_of(PLANNED)) == set(STEPS)
-    assert set(modules_of(FAILOVER)) == set(FAILOVER_STEPS)
+@pytest.mark.parametrize("mode", [PLANNED, FAILOVER])
+def test_there_is_a_step_for_every_name_in_its_order(mode):
+    assert tuple(step.name for step in steps_for(mode)) == steps_of(mode)
 
 
-def test_a_roll_back_takes_the_last_step_back_first():
-    assert sorted(UNDONE, key=STEPS.index, reverse=True) == list(UNDONE)
+def test_what_changes_a_cluster_is_taken_back_and_what_others_may_break_is_asked_again():
+    assert [step.name for step in steps_for(PLANNED) if step.take_back] == [FENCE, MOVE_GROUPS, OPEN]
+    assert [step.name for step in steps_for(FAILOVER) if step.take_back] == [MOVE_GROUPS, OPEN]
+    assert [step.name for step in steps_for(PLANNED) if step.holds] == [FENCE, AUDIT_GATE]
 
 
 @pytest.mark.parametrize(("state", "is_done"), [(DONE, True), (WAITING, False), (STOPPED, False)])

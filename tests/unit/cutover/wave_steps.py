@@ -1,8 +1,6 @@
 """Steps of the tests' own for the runner, which do what they are told and note what was asked of them."""
 
-from types import SimpleNamespace
-
-from kafka_mirror.cutover.steps import DONE, PLANNED, STEPS, StepOptions, StepOutcome
+from kafka_mirror.cutover.steps import DONE, FENCE, MOVE_GROUPS, OPEN, PLANNED, STEPS, StepOptions, StepOutcome, WaveStep, steps_of
 from kafka_mirror.cutover.wave_notes import DryNotebook
 from kafka_mirror.cutover.wave_record import WaveRecord
 
@@ -10,7 +8,7 @@ OPTIONS = StepOptions("w", "ann@here", "because", dry_run=False)
 
 
 class Steps:
-    """All modules of a wave. `outcomes` says how a step ends, `broken` what holds no more, `failures` what a step raises, or the question
+    """All steps of a wave. `outcomes` says how a step ends, `broken` what holds no more, `failures` what a step raises, or the question
     `holds`."""
 
     def __init__(self):
@@ -18,11 +16,15 @@ class Steps:
         self.outcomes, self.broken, self.failures = {}, {}, {}
         self.taken_back = {}
 
-    def load(self, step, _mode):
-        return SimpleNamespace(
-            step=lambda _move, notes, _options: self._step(step, notes),
-            holds=lambda *_: self._holds(step),
-            rollback=lambda *_: self._rollback(step),
+    def for_mode(self, mode):
+        return tuple(map(self._wave_step, steps_of(mode)))
+
+    def _wave_step(self, name):
+        return WaveStep(
+            name,
+            lambda _move, notes, _options: self._step(name, notes),
+            lambda *_: self._holds(name),
+            (lambda *_: self._rollback(name)) if name in (OPEN, MOVE_GROUPS, FENCE) else None,
         )
 
     def _holds(self, step):

@@ -27,7 +27,7 @@ from kafka_mirror.cutover import (
 from kafka_mirror.cutover.group_placement import GroupAim, GroupPlacer
 from kafka_mirror.cutover.opposite_fence import OppositeFence
 from kafka_mirror.cutover.opposite_flow import OppositeFlow
-from kafka_mirror.cutover.steps import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome
+from kafka_mirror.cutover.steps import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome, WaveStep, steps_of
 from kafka_mirror.cutover.wave import Wave, WaveTopics, matches
 from kafka_mirror.cutover.wave_record import TAKING_BACK, UNDER_WAY
 from kafka_mirror.decisions.in_force import Decisions
@@ -91,10 +91,10 @@ class World:
     # ------------------------------------------------------------ what a person does
 
     def run(self, name="w", topics=("orders",), *, mode=PLANNED, until=None, only=None, who="ann"):
-        return self._patched(run.run_wave, self.flow, Wave(topics), _options(name, mode, who), until, only, self._load)
+        return self._patched(run.run_wave, self.flow, Wave(topics), _options(name, mode, who), until, only)
 
     def roll_back(self, name="w", *, who="bob"):
-        return self._patched(run.roll_back, self.flow, _options(name, PLANNED, who), self._load)
+        return self._patched(run.roll_back, self.flow, _options(name, PLANNED, who))
 
     def fail_over(self, name="lost", topics=("orders",), *, until=None, who="eve"):
         return self.run(name, topics, mode=FAILOVER, until=until, who=who)
@@ -143,15 +143,16 @@ class World:
 
     # ------------------------------------------------------------ the steps
 
-    def _load(self, step, mode):
-        if step == FENCE:
-            return SimpleNamespace(step=_fence, rollback=fence.rollback)
-        if step == MOVE_GROUPS:
-            aims = BY_CHECKPOINT if mode == FAILOVER else EXACT
-            return SimpleNamespace(step=lambda *given: _place(aims, *given), rollback=move_groups.rollback)
-        if step == OPEN:
-            return failover_open if mode == FAILOVER else open_wave
-        return SimpleNamespace(step=lambda *_: StepOutcome(step, DONE))
+    def _steps_for(self, mode):
+        """Those that change a cluster as they are, but for the waiting; the others are done at once."""
+        aims = BY_CHECKPOINT if mode == FAILOVER else EXACT
+        opening = failover_open if mode == FAILOVER else open_wave
+        real = {
+            FENCE: WaveStep(FENCE, _fence, take_back=fence.rollback),
+            MOVE_GROUPS: WaveStep(MOVE_GROUPS, lambda *given: _place(aims, *given), take_back=move_groups.rollback),
+            OPEN: WaveStep(OPEN, opening.step, take_back=opening.rollback),
+        }
+        return tuple(real.get(name) or WaveStep(name, lambda *_, name=name: StepOutcome(name, DONE)) for name in steps_of(mode))
 
     @contextmanager
     def _moving(self, flow, wave, topics=TOPICS):
@@ -216,7 +217,12 @@ class World:
         }
         acls = {"create_acls": self._create_acls, "delete_acls": self._delete_acls, "topic_acls": self._topic_acls}
         modules = {
-            run: {"check_readable": lambda _flow: None, "move_of": self._moving, "move_without_source": self._without_source},
+            run: {
+                "check_readable": lambda _flow: None,
+                "move_of": self._moving,
+                "move_without_source": self._without_source,
+                "steps_for": self._steps_for,
+            },
             wave_notes: {"control_of": asked["control_of"], "_PAUSES": (0.0, 0.0, 0.0)},
             acl_fence: {
                 **acls,
