@@ -79,24 +79,24 @@ class WaveCopy:
         """
         positions, errors, futile = None, tuple[ErrorReport, ...](), 0
         while True:
-            seen = look()
-            if seen.planned is not None and seen.planned.stops:
-                return STOPPED, seen.planned.stops
-            if not seen.late or self.options.dry_run:
+            latest = look()
+            if latest.planned is not None and latest.planned.stops:
+                return STOPPED, latest.planned.stops
+            if not latest.late or self.options.dry_run:
                 return DONE, ()
-            futile = futile + 1 if seen.positions == positions else 0
+            futile = futile + 1 if latest.positions == positions else 0
             if futile >= _FUTILE_PASSES or any(not error.retriable for error in errors):
-                return STOPPED, (*seen.late, *map(stop, errors))
+                return STOPPED, (*latest.late, *map(stop, errors))
             if self.seconds >= self.options.timeout:
-                return WAITING, (*seen.late, *map(stop, errors))
-            planned = seen.planned or plan_wave(self.move, dry_run=False)
+                return WAITING, (*latest.late, *map(stop, errors))
+            planned = latest.planned or plan_wave(self.move, dry_run=False)
             if planned.stops:
-                return STOPPED, (*seen.late, *planned.stops)
+                return STOPPED, (*latest.late, *planned.stops)
             if self.waits_for_work and not planned.plan.has_work:
                 positions = None
                 time.sleep(_PAUSE_SECONDS)
                 continue
-            positions, errors = seen.positions, self._pass(planned)
+            positions, errors = latest.positions, self._pass(planned)
 
     @property
     def seconds(self) -> float:

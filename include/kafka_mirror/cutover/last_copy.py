@@ -49,8 +49,8 @@ def step(move: Move, notes: WaveNotes, options: StepOptions, copy: Copier = copy
     if options.dry_run:
         line = f"{len(late_partitions(ends, records))} partitions would be copied to the end that the write fence noted."
         return _outcome(passes, DONE, (), (line,))
-    seen = look_at_source(move)
-    if findings := (*still_fenced(move, notes, seen), *copied_from_another_log(move, seen.logs, records)):
+    source = look_at_source(move)
+    if findings := (*still_fenced(move, notes, source), *copied_from_another_log(move, source.logs, records)):
         return _outcome(passes, STOPPED, findings)
     done = f"{len(ends)} partitions are copied to the exact end that the write fence noted; {passes.records:,} records were missing."
     return _outcome(passes, DONE, (), (done,), _proof(ends, records))
