@@ -70,6 +70,13 @@ def information(code: str, message: str, *, topic: str | None = None, group: str
     return Finding(INFORMATION, ErrorReport(code, message, topic), group)
 
 
+def code_of(line: str) -> str:
+    """The code of a stop or a warning, from its line in a wave's notes; empty for another line."""
+    kind, _, rest = line.partition(" ")
+    code, colon, _ = rest.partition(": ")
+    return code if colon and kind in (STOP, WARNING) and code.isidentifier() else ""
+
+
 def in_order(findings: Iterable[Finding], flow_name: str) -> tuple[Finding, ...]:
     """Each finding once, stops first, with the flow's name in their commands."""
     named = dict.fromkeys(finding.of_flow(flow_name) for finding in findings)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from kafka_mirror.cutover.findings import code_of
 from kafka_mirror.cutover.steps import DONE, STOPPED, WAITING
 from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, RUNNING, UNDER_WAY, StepNote, WaveRecord, decode_wave
 
@@ -11,6 +12,15 @@ MAX_WAVES = 20
 """How many waves a page shows, the newest; `kafka-mirror cutover status` lists all."""
 _LEVELS = {DONE: "fine", WAITING: "behind", RUNNING: "behind", STOPPED: "stuck"}
 _NOT_BEGUN = "not begun"
+
+
+@dataclass(frozen=True)
+class SaidLine:
+    """One line of what a step said. `code`: of the error that it tells of, between the text before it and the text after it."""
+
+    text: str
+    code: str = ""
+    rest: str = ""
 
 
 @dataclass(frozen=True)
@@ -22,7 +32,7 @@ class TrackStep:
     level: str
     began: datetime | None = None
     seconds: float | None = None
-    lines: tuple[str, ...] = ()
+    lines: tuple[SaidLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +95,12 @@ def _step(name: str, note: StepNote | None) -> TrackStep:
     if note is None:
         return TrackStep(name, _NOT_BEGUN, "unknown")
     seconds = None if note.ended is None else (note.ended - note.began) / 1000
-    return TrackStep(name, note.state, _LEVELS.get(note.state, "unknown"), _time(note.began), seconds, note.lines)
+    return TrackStep(name, note.state, _LEVELS.get(note.state, "unknown"), _time(note.began), seconds, tuple(map(_said, note.lines)))
+
+
+def _said(line: str) -> SaidLine:
+    code = code_of(line)
+    return SaidLine(*line.partition(code)) if code else SaidLine(line)
 
 
 def _time(milliseconds: int) -> datetime:

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+from kafka_mirror.cutover.findings import stop
 from kafka_mirror.cutover.steps import DONE, FENCE, PREFLIGHT, STOPPED
 from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, RUNNING, StepNote, WaveRecord, encode_wave
+from kafka_mirror.errors import NotCopiedYet
 from kafka_mirror.web.waves import MAX_WAVES, wave_tracks
 from tests.unit.web.made_up import BUSY, HOSTILE, NOW, made_up
 
@@ -50,6 +52,14 @@ def test_a_record_of_another_version_is_said_beside_the_others():
     unreadable, readable = wave_tracks({"strange": '{"v":9}', WAVE.name: encode_wave(WAVE)}), tracks(WAVE)[0]
     assert readable in unreadable
     assert [track.state for track in unreadable if track.name == "strange"] == ["unreadable"]
+
+
+def test_a_stop_of_a_step_leads_to_its_section_of_the_runbook():
+    line = str(stop(NotCopiedYet("orders-0")))
+    stopped = MOVING.with_step(FENCE, StepNote(STOPPED, "ana", BEGAN, BEGAN + 1, (line, "stop it: now")))
+    text = made_up(replace(BUSY, waves={stopped.name: encode_wave(stopped)})).page()
+    assert '/runbook#notcopiedyet" title="What it means and what to do">NotCopiedYet</a>: Nothing of orders-0' in text
+    assert "<li>stop it: now</li>" in text
 
 
 def test_the_page_has_the_track_and_escapes_what_people_wrote():
