@@ -247,7 +247,7 @@ def test_names_kept_the_way_back_may_write_once_the_fence_is_lifted_for_it_and_n
     with move_of(mirroring.flow, Wave((topic,))) as move:
         assert notes.record(fence.step(move, notes, options(by="acl"))).state == DONE
         refused = fence.lift_for_way_back(move, notes, options())
-        assert (refused.state, refused.findings[0].code) == (STOPPED, "RightMissing"), "nobody lets the mirror write there"
+        assert (refused.state, refused.findings[0].code) == (STOPPED, "WayBackDenied"), "nobody lets the mirror write there"
         assert denials(oracle, source, topic) == ["User:*"]
         allow(source, acl("mirror", topic, "WRITE"))
         assert produced(client(source, "mirror"), topic) == "TOPIC_AUTHORIZATION_FAILED"

@@ -68,7 +68,7 @@ def test_names_kept_the_way_back_writes_after_open_although_a_kill_came_between_
     copied = back.copy()
     assert (copied.errors, copied.records) == ((), 1)
 
-    assert "FenceOfEarlierWave" in {each.code for each in preflight(back.flow, Wave((topic,))).findings}
+    assert "FenceGoes" in {each.code for each in preflight(back.flow, Wave((topic,))).findings}
     run = moved(back, topic, "back")
     assert run.record.state == "open", run
     assert denials(oracle, both.source, topic) == []
