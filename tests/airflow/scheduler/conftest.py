@@ -135,6 +135,17 @@ def scheduled(airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: O
 
 
 @pytest.fixture
+def following(airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle) -> Iterator[InAirflow]:
+    """The flow whose runs follow for a minute each. What still runs afterwards is ended."""
+    for found in often("following", airflow, pairs, oracle):
+        yield found
+        found.api.pause(found.dag)
+        for run in found.api.runs(found.dag):
+            if run["state"] == "running":
+                found.api.fail(found.dag, run["dag_run_id"])
+
+
+@pytest.fixture
 def gapped(airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle) -> Iterator[InAirflow]:
     """Another one, of which people are told."""
     yield from often("gapped", airflow, pairs, oracle)

@@ -9,6 +9,7 @@ IMPATIENT = {
 WEEKLY = {"source->target.mirror.copy.interval.seconds": "604800", "admin.timeout.ms": "4000"}
 FLOWS = {
     "scheduled": {"source->target.mirror.copy.interval.seconds": "10"},
+    "following": {"source->target.mirror.copy.interval.seconds": "60", "source->target.mirror.follow.seconds": "1"},
     # A connection as Airflow's Kafka provider has it, which plan and publish ask for by themselves, and the Spark job cannot.
     "triggered": {**WEEKLY, "source.bootstrap.servers": "${conn:kafka_source:extra.bootstrap.servers}"},
     "tampered": WEEKLY,
@@ -54,7 +55,7 @@ FLOWS = {
     "restarted": {**WEEKLY, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "50000"},
 }
 
-OFTEN = ("scheduled", "gapped")
-"""The flows that run every ten seconds, and are paused but for their tests."""
+OFTEN = ("scheduled", "following", "gapped")
+"""The flows that run often, and are paused but for their tests."""
 
 METRICS_TOKEN = "for-prometheus"

@@ -1,9 +1,11 @@
 """Runs of the copy, scheduled and triggered: their tasks, their XCom, green, idle and red."""
 
 from collections.abc import Callable
+from itertools import count
 
 from services.oracle import Record
 from tests.airflow.scheduler.in_airflow import GREEN, TASKS, InAirflow
+from tests.waiting import eventually
 
 RANGES = {"topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes"}
 WATERMARKS = {"topic", "partition", "source_offset", "target_offset", "records", "bytes"}
@@ -45,6 +47,36 @@ def test_idle_run_is_green_and_starts_no_spark(scheduled: InAirflow) -> None:
     assert "Skipped: Nothing to copy: no partition has new records. Spark was not started." in said
     assert scheduled.xcom(run["dag_run_id"], "plan")["ranges"]["topic"] == []
     assert "spark-submit" not in scheduled.api.log(scheduled.dag, run["dag_run_id"], "copy").lower()
+
+
+def test_runs_that_follow_hand_over_without_an_end_and_nothing_is_copied_twice(following: InAirflow) -> None:
+    topic, number = following.create_topic("orders"), count(1)
+    following.produce(topic, 60, seed=1)
+    following.api.unpause(following.dag)
+
+    def produced(is_so: Callable[[], bool]) -> Callable[[], bool]:
+        """Produces something for each lane and looks."""
+
+        def look() -> bool:
+            following.produce(topic, 30, seed=next(number))
+            return is_so()
+
+        return look
+
+    def copies() -> list[str]:
+        """The runs whose copy goes on, the oldest first."""
+        runs = sorted(following.api.runs(following.dag), key=lambda run: str(run["start_date"]))
+        return [run["dag_run_id"] for run in runs if following.states(run["dag_run_id"]).get("copy") == "running"]
+
+    eventually(produced(lambda: len(copies()) == 2), "a second run beside the first", 400, longest=1)
+    first = copies()[0]
+    eventually(produced(lambda: first not in copies()), "the end of the first", 400, longest=1)
+    assert following.ended(first) == "success"
+    assert following.states(first) == GREEN
+    assert "another run" not in following.xcom(first, "verdict")
+    expected = 60 + 30 * (next(number) - 1)
+    eventually(lambda: following.mirrored(topic) == expected, "the rest", longest=1)
+    assert following.assert_mirrored(topic) == expected
 
 
 def test_trigger_without_a_logical_date_copies_what_is_new_by_an_airflow_connection(flow: Callable[[str], InAirflow]) -> None:
