@@ -167,12 +167,12 @@ def run_by(name: str) -> tuple[list[Path], bool]:
         case "triggerer":
             return [path for path in library.glob("airflow/*.py") if "(BaseTrigger)" in path.read_text(encoding="utf-8")], True
         case "api-server":
-            return [library / "web" / "plugin.py"], True
+            return [library / "plugin.py"], True
         case "init":
             script = (ROOT / SERVICES[name]["command"][0]).read_text(encoding="utf-8")
             return [library / "cli" / f"{command}.py" for command in re.findall(r"python -m kafka_mirror (\w+)", script)], True
         case "retention":  # Airflow's own commands, which load the plugin as every process does
-            return [library / "web" / "plugin.py"], False
+            return [library / "plugin.py"], False
     raise AssertionError(f"What of the mirror does {name} run?")
 
 
