@@ -1,4 +1,8 @@
-"""What all jobs do alike with Spark: its context, and functions of the mirror on its workers.
+"""The program of every Spark job: runs the function that its work file names, with tasks on Spark's workers. Arguments: work file, result
+file.
+
+Spark only schedules. What a worker runs answers with its errors, so a task that fails does not end the job for the others; Spark's own
+retries are for lost executors.
 
 The one file that imports pyspark, and that uses anything of its private side: `SparkContext._jsc`, its gateway and the converters that it
 gives py4j, as Spark 4.2.0 has them.
@@ -6,6 +10,7 @@ gives py4j, as Spark 4.2.0 has them.
 
 import logging
 import pickle
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +22,7 @@ from py4j.protocol import INPUT_CONVERTER
 from pyspark import SparkConf, SparkContext, cloudpickle
 
 from kafka_mirror.spark import worker, worker_daemon
-from kafka_mirror.spark.driver import of_prepared_workers
+from kafka_mirror.spark.driver import Run, of_prepared_workers, run_job
 from kafka_mirror.spark.log import wanted_level
 from kafka_mirror.spark.start import is_local
 
@@ -32,8 +37,8 @@ INPUT_CONVERTER[:] = [converter for converter in INPUT_CONVERTER if not type(con
 
 
 @contextmanager
-def spark_context(flow: str, run: str = "", modules: Sequence[str] = ()) -> Iterator[Any]:
-    """A SparkContext with what every job of ours needs; ended behind the block. `modules` are what its workers will import: on this host
+def spark_context(flow: str, modules: Sequence[str] = ()) -> Iterator[Any]:
+    """A SparkContext with what every job of ours needs; it ends with the block. `modules` are what its workers will import: on this host
     they share them."""
     SparkContext._ensure_initialized()  # without its gateway to the JVM a SparkConf does not see what spark-submit was told
     # Speculation would run side effects twice. The fencing would bear it, but it costs the work of one of the two.
@@ -48,8 +53,7 @@ def spark_context(flow: str, run: str = "", modules: Sequence[str] = ()) -> Iter
         settings.setExecutorEnv(worker_daemon.MODULES, ",".join(["pyspark.worker", *modules]))
     spark = SparkContext(conf=settings)
     try:
-        of_run = f", run {run}" if run else ""
-        log.info("%s: Spark %s runs on %s as %s%s.", flow, spark.version, spark.master, spark.applicationId, of_run)
+        log.info("%s: Spark %s runs on %s as %s.", flow, spark.version, spark.master, spark.applicationId)
         yield spark
     finally:
         # The JVM's side alone: its own stop would wait another second for its server of accumulators, which nobody uses here.
@@ -79,3 +83,15 @@ def run_on_workers(spark: Any, function: str, tasks: Sequence[Any], slices: int)
     work = partial(worker.on_worker, function, wanted_level(), not is_local(spark.master))
     answers = spark.parallelize([pickle.dumps(task) for task in tasks], slices).mapPartitions(work).collect()
     return list(of_prepared_workers(answers))
+
+
+@contextmanager
+def open_spark(flow: str, modules: Sequence[str], wait: Callable[[float], bool]) -> Iterator[tuple[Callable[[], int], Run]]:
+    """How many cores a new SparkContext has, and what runs tasks there. What it does is cancelled once `wait` says so."""
+    with spark_context(flow, modules) as spark:
+        cancel_with(spark, wait)
+        yield lambda: int(spark.defaultParallelism), partial(run_on_workers, spark)
+
+
+if __name__ == "__main__":
+    sys.exit(run_job(*sys.argv[1:], open_spark))

@@ -1,24 +1,31 @@
-"""Stands in for a Spark that stays: its workers are this process."""
+"""Stands in for Spark, one that stays and one of spark-submit: its workers are this process."""
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from kafka_mirror.config import Flow
+from kafka_mirror.spark.driver import run_job
+from kafka_mirror.spark.files import JobFiles
 
 
 class SparkOfThisProcess:
-    """A server with two cores: `monkeypatch.setattr("kafka_mirror.spark.connect.flow_session", spark.flow_session)`.
+    """A Spark with two cores. Its `flow_session` is in the place of `kafka_mirror.spark.connect.flow_session`, its `submit` in that of
+    `kafka_mirror.spark.run.submit`.
 
-    `sessions` has step, who runs it, and the master; `tasks` the function and the number of tasks and of slices.
+    `sessions` has step, who runs it, and the master; `jobs` name and master; `tasks` the function and the number of tasks and of slices.
     """
 
     cores = 2
 
     def __init__(self) -> None:
         self.sessions: list[tuple[str, str, str]] = []
+        self.jobs: list[tuple[str, str]] = []
         self.tasks: list[tuple[str, int, int]] = []
+        self.waits: list[Callable[[float], bool]] = []
         self.failure: Exception | None = None
         self.interrupted = 0
         self.meanwhile: Callable[[], Any] = lambda: None
@@ -36,6 +43,23 @@ class SparkOfThisProcess:
         if self.failure is not None:
             raise self.failure
         yield self
+
+    def submit(self, name: str, files: JobFiles, flow: Flow, master: str) -> str:
+        self.jobs.append((name, master))
+        return f"It ended with exit code {self.drive(files.work, files.result, {'MIRROR_CONFIG': ','.join(flow.files)})}."
+
+    def drive(self, work: Any, result: Any, environment: dict[str, str]) -> int:
+        """Runs a driver in this process, but for what `jobs/spark_job.py` does with Spark."""
+        with pytest.MonkeyPatch.context() as patch:
+            for variable, value in environment.items():
+                patch.setenv(variable, value)
+            patch.setattr("kafka_mirror.spark.driver.log_to_standard_error", lambda _level: None)
+            return run_job(str(work), str(result), self._open)
+
+    @contextmanager
+    def _open(self, _flow: str, _modules: Sequence[str], wait: Callable[[float], bool]) -> Iterator[Any]:
+        self.waits.append(wait)
+        yield lambda: self.cores, self.run
 
     def run(self, function: str, tasks: Sequence[Any], slices: int) -> list[Any]:
         self.tasks.append((function, len(tasks), slices))

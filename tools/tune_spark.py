@@ -70,7 +70,7 @@ def train(tuned: TunedSpark) -> None:
 
 
 def job() -> None:
-    """The training job: the calls of jobs/copy_ranges.py."""
+    """The training job: the calls of jobs/spark_job.py."""
     from pyspark import SparkConf, SparkContext
 
     context = SparkContext(conf=SparkConf().set("spark.speculation", "false"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,14 +17,16 @@ def test_an_audit_is_green_or_red_by_the_first_difference_and_starts_spark_only_
     from kafka_mirror.__main__ import main
     from kafka_mirror.airflow import audit as audit_operator
     from kafka_mirror.audit.compare_ranges import compare_audit_ranges
+    from kafka_mirror.audit.context import audit_context
 
     submitted: list[int] = []
 
-    def by_spark(_operator: Any, _flow: Any, work: Any, stretches: Any) -> Any:
-        submitted.append(len(stretches))
-        return compare_audit_ranges(work, stretches)
+    def run_job(_function: Any, flow: Any, work: Any, step: str, _by: str) -> Any:
+        assert step == "audit"
+        submitted.append(len(work.stretches))
+        return compare_audit_ranges(audit_context(flow, work.show_payload), work.stretches)
 
-    monkeypatch.setattr(audit_operator.AuditOperator, "_compare_on_spark", by_spark)
+    monkeypatch.setattr(audit_operator.AuditOperator, "spark_runner", lambda *_: SimpleNamespace(run=run_job))
     file = mm2_properties(extra={"source->target.mirror.lanes": "4", "source->target.mirror.audit.spark.threshold": "30"})
     monkeypatch.setenv("MIRROR_CONFIG", str(file))
     dag = f"{pair.source}-to-{pair.target}.audit"

@@ -94,8 +94,8 @@ def slices(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
         seen.append((self.part, sum(each.offsets for each in plan.ranges)))
         return copy_in_process(flow, plan)
 
-    assert callable(FillOperator._run_job)
-    monkeypatch.setattr(FillOperator, "_run_job", in_this_process)
+    assert callable(FillOperator.copy_by_job)
+    monkeypatch.setattr(FillOperator, "copy_by_job", in_this_process)
     monkeypatch.setattr("kafka_mirror.airflow.backfill.PAUSE", timedelta(0))
     return seen
 

@@ -10,16 +10,19 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.airflow.copy import CopyOperator
-from kafka_mirror.copy.job import keep_run, write_run
+from kafka_mirror.airflow.spark_hook import TaskRunner
+from kafka_mirror.copy.job import DRIVER_DIED, FollowWork
 from kafka_mirror.copy.model import LaneResult, Watermark
 from kafka_mirror.copy.publish import Published
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import ClusterUnreachable, MirrorError, RecordRefused
+from kafka_mirror.formats.documents import to_document
 from kafka_mirror.kafka.ledger import LedgerView
 from kafka_mirror.offsets.partition import lane_of
 from kafka_mirror.plan.model import Plan, Range
 from kafka_mirror.plan.run import PlanContext
+from kafka_mirror.spark.files import write_answer
+from tests.airflow.spark_here import told
 from tests.airflow.task_log import TaskLog
 from tests.airflow.test_copy_operator import COPY, FLOW, Core
 
@@ -42,7 +45,6 @@ class FollowingCore(Core):
         """What the plans in the task find: a range, an error, something to call, or None. An idle flow changes as long as there are any."""
         self.in_job: list[Range] = []
         self.failures: list[MirrorError | None] = []
-        self.arguments: list[list[str]] = []
         self.end: Callable[[], None] = lambda: None
         self.dies = False
         self.outages: list[MirrorError] = []
@@ -66,12 +68,11 @@ class FollowingCore(Core):
     def submit(self, hook: Any, application: str = "", **_: Any) -> None:
         from airflow.sdk.exceptions import AirflowException
 
-        from kafka_mirror.copy.job import read_plan
-
-        plan_file, result_file = (Path(each) for each in hook._application_args[:2])
-        self.files += [plan_file, result_file]
-        self.arguments.append(hook._application_args[4:])
-        plan = read_plan(plan_file)
+        work_file, result_file = (Path(each) for each in hook._application_args)
+        self.files += [work_file, result_file]
+        job, work = told(work_file)
+        self.jobs.append((job, work))
+        plan = work.plan
         result = RunResult(plan).copied(plan, map(lane, plan.ranges))
         if self.in_job:
             more = Plan(plan.flow, (self.in_job.pop(0),))
@@ -80,10 +81,10 @@ class FollowingCore(Core):
             more = Plan(plan.flow, (ORDERS,))
             result = result.copied(more, [LaneResult(lane_of("orders", 0, 16), errors=(self.lane_errors.pop(0).report(),))])
         if self.dies:
-            keep_run(result_file, result)
+            write_answer(result_file, to_document(replace(result, failure=DRIVER_DIED)))
             raise AirflowException("Cannot execute: spark-submit. Error code is: 137.")
         failure = self.failures.pop(0) if self.failures else None
-        write_run(result_file, replace(result, failure=failure.report() if failure else None))
+        write_answer(result_file, to_document(replace(result, failure=failure.report() if failure else None)))
 
     def reached(self, flow: Any, plan: Plan, results: Any = (), run: str | None = None) -> Published:
         if self.outages:
@@ -101,8 +102,10 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
         assert abs(time.time() - begun) < 3600, "a time of day"
         return time.monotonic() + 2.5
 
-    def set_end(_operator: Any, end: Callable[[], None]) -> None:
-        core.end = end
+    class Runner(TaskRunner):
+        def __init__(self, flow: Any) -> None:
+            super().__init__(flow)
+            core.end = self.end
 
     monkeypatch.setattr("kafka_mirror.plan.run.plan", core.plan)
     monkeypatch.setattr("kafka_mirror.copy.follow.plan_context", core.plan_context)
@@ -114,7 +117,7 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
         "kafka_mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options)
     )
     monkeypatch.setattr("kafka_mirror.airflow.follow.due_time", due_time)
-    monkeypatch.setattr(CopyOperator, "_set_end", set_end)
+    monkeypatch.setattr("kafka_mirror.airflow.spark_hook.TaskRunner", Runner)
     yield core
     assert not [path for path in core.files if path.exists()]
 
@@ -129,8 +132,8 @@ def test_the_task_waits_for_work_itself_and_then_a_job_follows(core: FollowingCo
     began = time.time()
     run = run_dag(COPY)
     assert (run.state, run.tasks["copy"]) == ("success", "success")
-    [(until, submitter)] = core.arguments
-    assert (began < float(until) < time.time() + 3, int(submitter)) == (True, os.getpid())
+    [(job, work)] = core.jobs
+    assert (type(work), began < work.until < time.time() + 3, job.submitter) == (FollowWork, True, os.getpid())
     assert records(run.xcom["copy"]) == records(run.xcom["publish"]) == {"orders": 4, "clicks": 7}
     assert run.xcom["copy"]["plan"]["ranges"]["topic"] == ["orders", "clicks"]
     assert run.xcom["copy"]["plans"] == 4
@@ -144,14 +147,14 @@ def test_a_run_without_work_is_skipped_when_the_next_one_is_due_and_what_its_new
     refused = RecordRefused("orders", 0, 5, "east.orders", "too large")
     core.later = [None, lambda: core.left_out.append(refused)]
     run = run_dag(COPY)
-    assert (run.tasks, core.arguments) == ({"plan": "success", "copy": "skipped", "publish": "success", "verdict": "failed"}, [])
+    assert (run.tasks, core.jobs) == ({"plan": "success", "copy": "skipped", "publish": "success", "verdict": "failed"}, [])
     assert "the run no longer follows, after 3 plans: its time is over." in task_log.take()
 
 
 def test_a_try_that_failed_is_counted_with_the_one_that_went_on(core: FollowingCore, run_dag: Callable[..., Any]) -> None:
     core.later, core.failures = [ORDERS, CLICKS], [UNREACHABLE]
     run = run_dag(COPY, retries=1)
-    assert (run.state, len(core.arguments)) == ("success", 2)
+    assert (run.state, len(core.jobs)) == ("success", 2)
     assert records(run.xcom["publish"]) == {"orders": 4, "clicks": 7}
     assert run.xcom["verdict"].startswith("done: 11 records")
 
@@ -160,7 +163,7 @@ def test_a_try_after_which_nobody_can_read_the_ledger_is_counted_by_the_next_one
     core.later, core.in_job = [ORDERS], [CLICKS]
     core.lane_errors, core.outages = [UNREACHABLE], [UNREACHABLE]
     run = run_dag(COPY, retries=1)
-    assert (run.state, len(core.arguments), core.outages) == ("success", 1, [])
+    assert (run.state, len(core.jobs), core.outages) == ("success", 1, [])
     assert run.xcom["verdict"].startswith("done: 11 records")
 
 
@@ -185,7 +188,7 @@ def test_a_task_that_is_killed_while_it_waits_submits_nothing(core: FollowingCor
 
     core.later = [killed, ORDERS]
     run = run_dag(COPY)
-    assert (core.arguments, run.tasks["copy"], core.later) == ([], "skipped", [ORDERS])
+    assert (core.jobs, run.tasks["copy"], core.later) == ([], "skipped", [ORDERS])
     assert "the run no longer follows, after 2 plans: it was told to stop." in task_log.take()
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.copy.job import read_plan, write_results
 from kafka_mirror.copy.model import LaneResult, Watermark
 from kafka_mirror.copy.publish import Published
 from kafka_mirror.errors import (
@@ -21,10 +20,12 @@ from kafka_mirror.errors import (
     PlanMismatch,
     RecordRefused,
 )
+from kafka_mirror.formats.documents import to_document
 from kafka_mirror.plan.model import Plan, Range
-from kafka_mirror.spark.files import write_failure
+from kafka_mirror.spark.files import write_answer, write_failure
 from kafka_mirror.spark.start import master_of
 from kafka_mirror.sync.offset_syncs import OffsetSyncsResult
+from tests.airflow.spark_here import told
 from tests.airflow.task_log import TaskLog
 
 COPY = "east-to-west.copy"
@@ -65,10 +66,10 @@ class Core:
         from airflow.sdk.exceptions import AirflowException
 
         self.jobs.append(hook)
-        plan_file, result_file = (Path(each) for each in hook._application_args[:2])
-        self.files += [plan_file, result_file]
-        assert plan_file.stat().st_mode & 0o777 == 0o600
-        assert read_plan(plan_file).ranges == self.ranges
+        work_file, result_file = (Path(each) for each in hook._application_args)
+        self.files += [work_file, result_file]
+        assert work_file.stat().st_mode & 0o777 == 0o600
+        assert told(work_file)[1].plan.ranges == self.ranges
         error = self.lane_errors.pop(0) if self.lane_errors else None
         if self.silent:
             raise AirflowException("Cannot execute: spark-submit. Error code is: 137.")
@@ -76,7 +77,7 @@ class Core:
             write_failure(result_file, error)
             raise AirflowException("Cannot execute: spark-submit. Error code is: 1.")
         marks = () if error else tuple(Watermark(r.topic, r.partition, r.end, r.end, r.offsets, 7) for r in self.ranges)
-        write_results(result_file, [LaneResult(3, marks, (error.report(),) if error else ())])
+        write_answer(result_file, to_document([LaneResult(3, marks, (error.report(),) if error else ())]))
 
     def publish(self, flow: Any, plan: Plan, results: Any = (), whole: bool = False, run: str | None = None) -> Published:
         self.whole.append(whole)

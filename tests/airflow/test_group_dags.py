@@ -1,6 +1,5 @@
 """The DAGs of consumer groups with real brokers, in this process: `checkpoints` goes by what `refresh-groups` left in XCom."""
 
-import json
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from services.flows import ClusterPair
 from services.oracle import Oracle
+from tests.airflow.spark_here import told
 from tests.airflow.task_log import TaskLog
 from tests.integration.consumers import committed, set_offsets
 
@@ -101,8 +101,10 @@ def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
     from airflow.sdk.exceptions import AirflowException
 
     from kafka_mirror.errors import ClusterUnreachable
+    from kafka_mirror.formats.documents import to_document
+    from kafka_mirror.spark.files import write_answer
     from kafka_mirror.sync.groups.find import KnownGroups
-    from kafka_mirror.sync.groups.job import write_result
+    from kafka_mirror.sync.groups.job import GroupWork
     from kafka_mirror.sync.step import StepResult
 
     configured(
@@ -122,17 +124,17 @@ def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
 
     def submit(hook: Any, application: str, **_: Any) -> None:
         work, result = (Path(each) for each in hook._application_args)
-        asked.append((Path(application).name, json.loads(work.read_text())))
+        asked.append((Path(application).name, *told(work)))
         answer = answers.pop(0)
         if answer is None:
             raise AirflowException("Cannot execute: spark-submit. Error code is: 137.")
-        write_result(result, answer)
+        write_answer(result, to_document(answer))
 
     monkeypatch.setattr("kafka_mirror.airflow.spark_hook.JobHook.submit", submit)
     done = run_dag("east-to-west.checkpoints")
     assert (done.state, done.xcom["checkpoints"]) == ("success", {"written": 7})
-    name, work = asked[0]
-    assert (name, work["step"], work["names"], work["dry_run"]) == ("emit_checkpoints.py", "checkpoints", ["a", "b"], False)
+    program, job, work = asked[0]
+    assert (program, job.flow, work) == ("spark_job.py", "east->west", GroupWork("checkpoints", ("a", "b"), False, work.run))
     failed = run_dag("east-to-west.checkpoints")
     assert (failed.state, failed.xcom["checkpoints"]) == ("failed", {"written": 1})
     assert run_dag("east-to-west.checkpoints").state == "failed"

@@ -64,7 +64,7 @@ class Watch:
                 self.leaks.add(str(path))
 
     def _command(self, line: bytes) -> None:
-        self.jobs_seen += b"copy_ranges.py" in line
+        self.jobs_seen += b"spark_job.py" in line
         if _leaks(line):
             self.leaks.add(line.decode(errors="replace"))
 
@@ -164,7 +164,7 @@ def test_passwords_of_a_file_and_of_an_airflow_connection_stand_nowhere_while_th
     assert run.state == "success"
     oracle.assert_mirrored(Side(source.bootstrap, topic), Side(west.bootstrap, pair.remote(topic)))
     assert watch.jobs_seen
-    assert {"plan.json", "result.json"} <= watch.files_seen
+    assert {"work.json", "result.json"} <= watch.files_seen
     assert not watch.leaks
     said = task_log.take()
     assert f"{pair.flow}: " in said, "the lines of the job are in it"

@@ -1,6 +1,7 @@
 """Audits and steps for very many groups on a Spark that stays: the tasks' sessions, their ends, and their errors."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from kafka_mirror.airflow.audit import AuditOperator, IntervalAuditOperator
 from kafka_mirror.airflow.groups import GroupOperator
 from kafka_mirror.audit.context import AuditContext
+from kafka_mirror.audit.job import on_spark
 from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.config import Flow, load
 from kafka_mirror.config.resolved_flow import ClientSettings
@@ -15,7 +17,7 @@ from kafka_mirror.errors import SparkServerRefused, SparkServerUnavailable
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.sync.groups.checkpoints import CheckpointsResult
 from kafka_mirror.sync.groups.find import KnownGroups
-from kafka_mirror.sync.groups.job import GROUP_STEPS, GroupStep
+from kafka_mirror.sync.groups.job import GROUP_STEPS, GroupStep, run_group_step
 from tests.airflow.task_log import TaskLog
 from tests.spark_session import SparkOfThisProcess
 
@@ -100,7 +102,8 @@ def test_a_large_audit_runs_on_the_server_and_a_killed_task_interrupts_it(
     audit.on_kill()
     assert spark.interrupted == 0, "nothing runs yet"
     spark.meanwhile = audit.on_kill
-    assert audit._compare_on_spark(flow, CONTEXT, [RANGE]) == [Outcome(RANGE)]
+    compare = on_spark(flow, partial(audit.spark_runner, flow), audit.audited_by())
+    assert compare(CONTEXT, [RANGE]) == [Outcome(RANGE)]
     assert spark.sessions == [("audit", by, MASTER)]
     assert spark.interrupted == len(spark.tasks) > 0
 
@@ -109,5 +112,6 @@ def test_a_killed_task_interrupts_its_step_for_groups(spark: SparkOfThisProcess,
     step = GroupOperator(flow=flow.name, step="checkpoints")
     step.on_kill()
     spark.meanwhile = step.on_kill
-    assert step._run_on_spark(flow, "checkpoints", ["a", "b"], False, "a run").totals["written"] == 2
+    done = run_group_step("checkpoints", flow, KnownGroups(("a", "b"), 20_001), False, partial(step.spark_runner, flow))
+    assert done.totals["written"] == 2
     assert spark.interrupted == 1

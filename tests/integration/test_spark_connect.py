@@ -14,11 +14,11 @@ import psutil
 import pytest
 
 from kafka_mirror.__main__ import main
-from kafka_mirror.copy.connect import following_in_session
-from kafka_mirror.copy.follow import Following
+from kafka_mirror.copy.job import follow_with_spark
 from kafka_mirror.copy.publish import publish
-from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.verdict import verdict
+from kafka_mirror.plan.run import plan
+from kafka_mirror.spark.run import SparkRunner
 from kafka_mirror.spark.serve import TOKEN as TOKEN_VARIABLE
 from services.certificates import Authority
 from services.flows import ClusterPair
@@ -209,7 +209,7 @@ def test_a_run_follows_in_one_session_and_a_pause_in_its_middle_holds_until_it_i
 ) -> None:
     mirroring = make_mirroring(pair, {"source->target.mirror.follow.seconds": "1"})
     monkeypatch.setenv("MIRROR_CONFIG", mirroring.flow.file)
-    other, sessions, end = pair.topic("clicks"), list[object](), threading.Event()
+    other, end = pair.topic("clicks"), threading.Event()
     oracle.create_topic(pair.source_bootstrap, other, 1)
 
     def decide(word: str) -> None:
@@ -222,9 +222,15 @@ def test_a_run_follows_in_one_session_and_a_pause_in_its_middle_holds_until_it_i
 
         eventually(there, f"{records} records")
 
-    with following_in_session(f"{spark.master}/;token={TOKEN}", RUN, sessions.append) as copy, ThreadPoolExecutor(1) as threads:
-        following = Following(mirroring.flow, RunResult(mirroring.plan()), RUN, time.monotonic() + 600, lambda s: not end.wait(s))
-        run = threads.submit(following.run, copy)
+    class Runner(SparkRunner):
+        """It ends what waits, and interrupts nothing."""
+
+        def wait(self, seconds: float) -> bool:
+            return not end.wait(seconds)
+
+    with ThreadPoolExecutor(1) as threads:
+        runner = Runner(f"{spark.master}/;token={TOKEN}")
+        run = threads.submit(follow_with_spark, runner, mirroring.flow, plan(mirroring.flow, follow_for=600.0), RUN, time.monotonic() + 600)
         try:
             arrived(60)
             for number in range(1, 4):
@@ -240,7 +246,7 @@ def test_a_run_follows_in_one_session_and_a_pause_in_its_middle_holds_until_it_i
             end.set()
             decide("pause")  # it ends the lanes, and the run makes no further plan
         result = run.result(PATIENCE)
-    assert (len(sessions), result.plans) == (1, 4)
+    assert result.plans == 3
     published = publish(mirroring.flow, result.plan, result.results, run=RUN)
     judged = verdict(result.whole_plan, result.results, published)
     assert (judged.state, judged.errors, judged.owed, judged.records) == ("done", (), 0, 100)

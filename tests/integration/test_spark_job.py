@@ -20,7 +20,7 @@ import psutil
 from spark_job import run_on_workers, spark_context
 from tests.spark_stranger import ask_all, listening
 
-with spark_context("east->west", "run", ["imported_once", "not_there"]) as spark:
+with spark_context("east->west", ["imported_once", "not_there"]) as spark:
     parents = run_on_workers(spark, "imported_once:process_and_parent", [1, 2], 2)
     level = spark.getConf().get("spark.log.level")
     here = psutil.Process()

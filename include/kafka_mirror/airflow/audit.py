@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -11,23 +12,32 @@ from kafka_mirror.airflow.backfill_runs import previous_run
 from kafka_mirror.airflow.backfill_xcom import resolution_of
 from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.lineage import ReportsLineage, lineage_of_audit
-from kafka_mirror.airflow.tasks import from_xcom, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body, to_xcom
+from kafka_mirror.airflow.tasks import (
+    RunsOnSpark,
+    from_xcom,
+    is_dry_run,
+    pull,
+    push_return_value,
+    raise_errors,
+    run_name,
+    skip,
+    task_body,
+    to_xcom,
+)
 from kafka_mirror.backfill.model import Resolution
 from kafka_mirror.config.flow import FlowName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from airflow.sdk import Context
 
-    from kafka_mirror.audit.context import AuditContext
-    from kafka_mirror.audit.range import AuditRange, Outcome
     from kafka_mirror.config import Flow
     from kafka_mirror.offsets.intervals import Interval
     from kafka_mirror.offsets.partition import TopicPartition
 
 
-class AuditOperator(ReportsLineage, BaseOperator):
+class AuditOperator(RunsOnSpark, ReportsLineage, BaseOperator):
     """Audits what the run's params ask for, and returns the result. It fails with the first difference of each partition."""
 
     template_fields: Sequence[str] = ()
@@ -36,18 +46,18 @@ class AuditOperator(ReportsLineage, BaseOperator):
         # Airflow knows an asset by the DAGs that name it: what an audit found is kept in this one's store.
         super().__init__(task_id="audit", inlets=[store_of(FlowName(*flow.split("->")))], **options)
         self.flow = flow
-        self._end_job: Callable[[], None] | None = None
 
     def execute(self, context: Context) -> Any:
         """The whole task. Spark is started only for what is more than mirror.audit.spark.threshold."""
-        from kafka_mirror.audit.job import by_size
+        from kafka_mirror.audit.job import by_size, on_spark
         from kafka_mirror.audit.report import errors_of, lines_of
         from kafka_mirror.audit.run import audit
 
         with task_body():
             flow = configured_flow(self.flow)
             arguments = self.audit_arguments(flow, context)
-            result = audit(flow, **arguments, compare=by_size(flow, lambda *work: self._compare_on_spark(flow, *work)))
+            compare = by_size(flow, on_spark(flow, partial(self.spark_runner, flow), self.audited_by()))
+            result = audit(flow, **arguments, compare=compare)
             self.lineage = lineage_of_audit(flow, result)
             for line in lines_of(result):
                 self.log.info("%s", line)
@@ -72,32 +82,6 @@ class AuditOperator(ReportsLineage, BaseOperator):
     def audited_by(self) -> str:
         """Who audits: what an earlier audit by the same still reads on a Spark that stays is interrupted. The DAG has one run at a time."""
         return run_name().partition(" / ")[0]
-
-    def on_kill(self) -> None:
-        """Ends the Spark job, if there is one; it has written nothing."""
-        if self._end_job is not None:
-            self._end_job()
-
-    def _compare_on_spark(self, flow: Flow, audited: AuditContext, ranges: Sequence[AuditRange]) -> list[Outcome]:
-        from kafka_mirror.airflow.spark_hook import connect_master, job_hook
-        from kafka_mirror.audit.job import audit_job, read_outcomes
-
-        master = connect_master(flow)
-        if master:
-            return self._compare_in_session(flow, master, audited, ranges)
-        with audit_job(flow, audited, ranges) as (files, job):
-            hook = job_hook(flow, files, job)
-            self._end_job = hook.on_kill
-            return read_outcomes(files.result, hook.run(job))
-
-    def _compare_in_session(self, flow: Flow, master: str, audited: AuditContext, ranges: Sequence[AuditRange]) -> list[Outcome]:
-        from kafka_mirror.audit.job import compare_in_session
-        from kafka_mirror.spark.connect import flow_session
-        from kafka_mirror.spark.log import log_lines
-
-        with flow_session(flow, "audit", self.audited_by(), master, log_lines) as session:
-            self._end_job = session.interrupt
-            return compare_in_session(session, flow, audited, ranges)
 
 
 class IntervalAuditOperator(AuditOperator):

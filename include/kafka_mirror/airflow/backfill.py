@@ -208,7 +208,7 @@ class FillOperator(CopyOperator):
         copied: list[LaneResult] = []
 
         def copy(plan: Any) -> Any:
-            results = self._run_job(flow, plan)
+            results = self.copy_by_job(flow, plan)
             copied.extend(results)
             return results
 

@@ -26,6 +26,7 @@ from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.lineage import ReportsLineage, lineage_of_copy
 from kafka_mirror.airflow.tasks import (
     ONE_VALUE,
+    RunsOnSpark,
     from_xcom,
     is_by_person,
     is_dry_run,
@@ -41,7 +42,7 @@ from kafka_mirror.airflow.tasks import (
 from kafka_mirror.errors import JobFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from airflow.sdk import Context
 
@@ -146,7 +147,7 @@ def dry_run_verdict(flow_name: str, plan_value: Mapping[str, Any]) -> tuple[str,
     return said, planned.errors
 
 
-class CopyOperator(ReportsLineage, BaseOperator):
+class CopyOperator(RunsOnSpark, ReportsLineage, BaseOperator):
     """Copies a flow's planned ranges by a Spark job and returns the watermarks reached, as columns.
 
     Without work it is skipped and starts no Spark. A lane's error fails the task only if no attempt reached what was planned. Airflow
@@ -162,7 +163,6 @@ class CopyOperator(ReportsLineage, BaseOperator):
     def __init__(self, *, flow: str, **options: Any) -> None:
         super().__init__(**options)
         self.flow = flow
-        self._end_job: Callable[[], None] | None = None
 
     def execute(self, context: Context) -> Any:
         """Runs the task. It reads the Spark connection and its settings now: a changed configuration needs no new DAG."""
@@ -179,7 +179,7 @@ class CopyOperator(ReportsLineage, BaseOperator):
                 skip(_nothing_to_copy(plan))
             self.log.info("%s: run %s copies, try %d.", flow.name, run_name(), try_number())
             self.log.info("%s The log of the task plan lists them.", work_line(plan))
-            results = self._run_job(flow, plan)
+            results = self.copy_by_job(flow, plan)
             self.lineage = lineage_of_copy(flow, results)
             value = results_to_xcom(results)
             self.log.info("%s", lanes_line(results))
@@ -194,10 +194,11 @@ class CopyOperator(ReportsLineage, BaseOperator):
             raise_errors(f"{self.flow}: some lanes did not reach what was planned", errors)
         return value
 
-    def on_kill(self) -> None:
-        """Ends the job. The next one aborts what this one has not committed."""
-        if self._end_job is not None:
-            self._end_job()
+    def copy_by_job(self, flow: Flow, plan: Plan) -> list[LaneResult]:
+        """Copies the plan's ranges by a Spark job."""
+        from kafka_mirror.copy.job import copy_with_spark
+
+        return copy_with_spark(self.spark_runner(flow), flow, plan, run_name())
 
     def _follow(self, flow: Flow, plan: Plan, context: Context) -> Any:
         """Goes on until the next run is due. What it returns has all of its plans, whether it is skipped, fails or went well."""
@@ -205,7 +206,7 @@ class CopyOperator(ReportsLineage, BaseOperator):
         from kafka_mirror.status.run_log import lanes_line, work_line
 
         self.log.info("%s: run %s copies and follows, try %d. %s", flow.name, run_name(), try_number(), work_line(plan))
-        done = follow_in_task(flow, plan, context, self._set_end)
+        done = follow_in_task(flow, plan, context, self.spark_runner(flow))
         results, value = list(done.results), run_to_xcom(done)
         self.lineage = lineage_of_copy(flow, results)
         self.log.info("%s", lanes_line(results))
@@ -224,31 +225,6 @@ class CopyOperator(ReportsLineage, BaseOperator):
             push_return_value(value)
             skip(_nothing_to_copy(done.plan))
         return value
-
-    def _set_end(self, end: Callable[[], None]) -> None:
-        self._end_job = end
-
-    def _run_job(self, flow: Flow, plan: Plan) -> list[LaneResult]:
-        from kafka_mirror.airflow.spark_hook import connect_master, job_hook
-        from kafka_mirror.copy.job import JOB, arguments, job_files, read_results
-        from kafka_mirror.spark.submit import Job
-
-        master = connect_master(flow)
-        if master:
-            return self._run_in_session(flow, plan, master)
-        with job_files(plan) as files:
-            job = Job(JOB, f"mirror copy {flow.name}", arguments(files, flow.name, run_name()))
-            hook = job_hook(flow, files, job)
-            self._end_job = hook.on_kill
-            return read_results(files.result, hook.run(job))
-
-    def _run_in_session(self, flow: Flow, plan: Plan, master: str) -> list[LaneResult]:
-        from kafka_mirror.copy.connect import copy_in_session, copy_session
-        from kafka_mirror.spark.log import log_lines
-
-        with copy_session(flow, plan, master, log_lines) as session:
-            self._end_job = session.interrupt
-            return copy_in_session(session, flow, plan, run_name())
 
 
 def _nothing_to_copy(plan: Plan) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -10,6 +11,7 @@ from airflow.sdk import BaseOperator
 from kafka_mirror.airflow.alert_store import store_of
 from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.tasks import (
+    RunsOnSpark,
     from_xcom,
     is_dry_run,
     newest_xcom,
@@ -23,7 +25,7 @@ from kafka_mirror.airflow.tasks import (
 from kafka_mirror.config.flow import FlowName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Sequence
 
     from airflow.sdk import Context
 
@@ -37,7 +39,7 @@ _MAX_AGE_INTERVALS = 3
 """A list of groups that is older than so many intervals of refresh-groups is not used."""
 
 
-class GroupOperator(BaseOperator):
+class GroupOperator(RunsOnSpark, BaseOperator):
     """Runs `checkpoints` or `group-offsets` of a flow, and fails with what failed."""
 
     template_fields: Sequence[str] = ()
@@ -46,7 +48,6 @@ class GroupOperator(BaseOperator):
         super().__init__(task_id=step.replace("-", "_"), inlets=[store_of(FlowName(*flow.split("->")))], **options)
         self.flow = flow
         self.step = step
-        self._end_job: Callable[[], None] | None = None
 
     def execute(self, context: Context) -> Any:
         """The whole task."""
@@ -64,39 +65,14 @@ class GroupOperator(BaseOperator):
             raise_errors(f"{self.flow}: {self.step} failed in part", result.errors)
         return value
 
-    def on_kill(self) -> None:
-        """Ends the Spark job, if there is one. The next run does the rest."""
-        if self._end_job is not None:
-            self._end_job()
-
     def _run(self, flow: Flow) -> StepResult:
         from kafka_mirror.sync.groups.job import run_group_step
 
         groups = self._fresh_groups(flow)
         if groups is None:
             self.log.info("There is no fresh list of groups from %s, so the source is asked.", flow.dag_id(REFRESH))
-        return run_group_step(self.step, flow, groups, is_dry_run(), self._run_on_spark, run=run_name())
-
-    def _run_on_spark(self, flow: Flow, step: str, names: Collection[str], dry_run: bool, run: str) -> StepResult:
-        from kafka_mirror.airflow.spark_hook import connect_master, job_hook
-        from kafka_mirror.sync.groups.job import group_job, read_result
-
-        master = connect_master(flow)
-        if master:
-            return self._run_in_session(flow, master, step, names, dry_run, run)
-        with group_job(flow, step, names, dry_run, run) as (files, job):
-            hook = job_hook(flow, files, job)
-            self._end_job = hook.on_kill
-            return read_result(files.result, hook.run(job))
-
-    def _run_in_session(self, flow: Flow, master: str, step: str, names: Collection[str], dry_run: bool, run: str) -> StepResult:
-        from kafka_mirror.spark.connect import flow_session
-        from kafka_mirror.spark.log import log_lines
-        from kafka_mirror.sync.groups.job import group_step_in_session
-
-        with flow_session(flow, step, "its DAG", master, log_lines) as session:
-            self._end_job = session.interrupt
-            return group_step_in_session(session, flow, step, names, dry_run, run)
+        runner = partial(self.spark_runner, flow)
+        return run_group_step(self.step, flow, groups, is_dry_run(), runner, "its DAG", run=run_name())
 
     def _fresh_groups(self, flow: Flow) -> KnownGroups | None:
         """The newest list of groups; None if it is too old, or of another configuration."""

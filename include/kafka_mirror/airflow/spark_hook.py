@@ -1,4 +1,4 @@
-"""Submits jobs to Spark by the configured Airflow connection, or to a local master without one.
+"""Runs jobs on the Spark of the configured Airflow connection, or on a local master without one.
 
 Checked on the Spark provider 6.3.4, of whose SparkSubmitHook it uses `_connection`, `_resolve_connection` and `_process_spark_submit_log`.
 """
@@ -16,10 +16,10 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.flow import handed_over
 from kafka_mirror.errors import ConfigurationError, Problem
 from kafka_mirror.spark.files import JobFiles
-from kafka_mirror.spark.log import level_for_job, relayed
+from kafka_mirror.spark.log import level_for_job, log_lines, relayed
 from kafka_mirror.spark.package import package
-from kafka_mirror.spark.start import LOCAL_MASTER, environment, is_local, program, properties_file, spark_master, tuned_spark
-from kafka_mirror.spark.submit import Job
+from kafka_mirror.spark.run import SparkRunner
+from kafka_mirror.spark.start import JOB, LOCAL_MASTER, environment, is_local, program, properties_file, spark_master, tuned_spark
 
 
 class JobHook(SparkSubmitHook):
@@ -68,13 +68,23 @@ class JobHook(SparkSubmitHook):
         """Takes the job's output, in order: the mirror's lines are logged at their own levels, all others by the provider's hook."""
         super()._process_spark_submit_log(relayed(itr))
 
-    def run(self, job: Job) -> str:
+
+class TaskRunner(SparkRunner):
+    """Runs jobs in a task: on the Spark of the flow's connection, by the provider's hook, and with its lines in the task's log."""
+
+    def __init__(self, flow: Flow) -> None:
+        """Raises ConfigurationError."""
+        super().__init__(connect_master(flow), log_lines)
+
+    def submit(self, name: str, files: JobFiles, flow: Flow) -> str:
         """Runs the job to its end. Returns the end of its output if it failed, else ''.
 
         The job's result file says more than its exit code; without a result file this text is all that there is.
         """
+        hook = job_hook(name, files, flow)
+        self.ends_by(hook.on_kill)
         try:
-            self.submit(str(job.program))
+            hook.submit(str(JOB))
         except AirflowException as error:
             return str(error)
         return ""
@@ -96,7 +106,7 @@ def connect_master(flow: Flow) -> str:
         raise ConfigurationError([problem]) from None
 
 
-def job_hook(flow: Flow, files: JobFiles, job: Job) -> JobHook:
+def job_hook(name: str, files: JobFiles, flow: Flow) -> JobHook:
     """The hook that submits a job for a flow, on the Spark cluster that the flow names. Raises ConfigurationError."""
     connection, properties = flow.value("mirror.spark.connection"), flow.value("mirror.spark.properties.file")
     connected = JobHook(connection)
@@ -111,8 +121,8 @@ def job_hook(flow: Flow, files: JobFiles, job: Job) -> JobHook:
             **handed_over(flow),
         },
         inherited=(files.lock,),
-        name=job.name,
-        application_args=list(job.arguments),
+        name=name,
+        application_args=[str(files.work), str(files.result)],
         properties_file=properties_file(connected.master, properties, tuned),
         py_files=None if local else str(package(files.directory)),
         spark_binary=program(connected.master, str(connected.spark_binary), tuned),

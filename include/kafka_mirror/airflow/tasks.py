@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import get_current_context, task
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, AirflowTaskTimeout
@@ -22,6 +22,10 @@ from kafka_mirror.errors import ErrorReport, MirrorError, ReportedError
 from kafka_mirror.errors.unknown_failure import unexpected
 from kafka_mirror.formats.documents import pack, unpack
 from kafka_mirror.watchdog.watch import watched
+
+if TYPE_CHECKING:
+    from kafka_mirror.config import Flow
+    from kafka_mirror.spark.run import SparkRunner
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +45,24 @@ ENDING_SECONDS = 60
 
 MAX_LISTED_ERRORS = 20
 """An exception lists so many errors; the log has all of them, in front of it."""
+
+
+class RunsOnSpark:
+    """What an operator inherits that may run a job on Spark."""
+
+    _runner: "SparkRunner | None" = None
+
+    def spark_runner(self, flow: "Flow") -> "SparkRunner":
+        """What runs the task's job, on the Spark of the flow's connection. Raises ConfigurationError."""
+        from kafka_mirror.airflow.spark_hook import TaskRunner
+
+        self._runner = TaskRunner(flow)
+        return self._runner
+
+    def on_kill(self) -> None:
+        """Ends the job, if there is one: what it has not committed is aborted by the next one."""
+        if self._runner is not None:
+            self._runner.end()
 
 
 def is_dry_run() -> bool:

@@ -24,7 +24,7 @@ from kafka_mirror.audit.reader import Side
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.kafka.reader import Part
 from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.spark.driver import Spread
+from kafka_mirror.spark.driver import Spark
 
 MOST_STRETCHES = 500
 """How many stretches one task compares at most; most of a small one's time is waiting for brokers."""
@@ -85,12 +85,13 @@ Task = Sequence[AuditRange] | PartTask | PieceTask | DigestedRange
 Answer = Outcome | PartAnswer | PieceDigest
 
 
-def compare_on_spark(context: AuditContext, stretches: Sequence[AuditRange], least: int, cores: int, spread: Spread) -> list[Outcome]:
-    """Compares the stretches on the workers of a Spark with so many cores, in up to three rounds; their outcomes in any order. No part has
-    fewer than `least` offsets unless its stretch has."""
+def compare_on_spark(context: AuditContext, stretches: Sequence[AuditRange], least: int, spark: Spark) -> list[Outcome]:
+    """Compares the stretches on the workers of a Spark, in up to three rounds; their outcomes in any order. No part has fewer than `least`
+    offsets unless its stretch has."""
+    cores = spark.cores()
 
     def answers(tasks: Sequence[Task]) -> list[Any]:
-        return spread(ON_WORKERS, [(context, task) for task in tasks], len(tasks))
+        return spark.run(ON_WORKERS, [(context, task) for task in tasks], len(tasks))
 
     outcomes, unproven = merge_parts(stretches, answers(tasks_of(stretches, cores, least)))
     read, different = merge_pieces(unproven, answers(piece_tasks(unproven, cores, least)))

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from kafka_mirror.cli import plan as plan_command
@@ -15,7 +15,7 @@ from kafka_mirror.cli.answer import Answer, Piece, table
 from kafka_mirror.cli.progress import progress
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.batch_text import batches_text
-from kafka_mirror.copy.follow import Copy, Following
+from kafka_mirror.copy.follow import Following
 from kafka_mirror.copy.job import watermarks_to_columns
 from kafka_mirror.copy.ledger_progress import positions
 from kafka_mirror.copy.model import LaneResult
@@ -24,7 +24,6 @@ from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.verdict import Verdict, other_runs_text, verdict
 from kafka_mirror.plan.model import Plan
 from kafka_mirror.plan.run import plan
-from kafka_mirror.spark.connect_url import is_connect
 from kafka_mirror.status.formatting import duration
 from kafka_mirror.sync.step import run_by_hand
 
@@ -77,46 +76,34 @@ def _copy_once(flow: Flow, options: argparse.Namespace, planned: Plan, run_name:
 
 
 def _follow(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: str) -> RunResult:
-    """Copies and follows until the time is over: in this process, in a session of a Spark server, or in a Spark job."""
-    due, master = time.monotonic() + options.follow, None if options.without_spark else _master(flow, options)
-    if master is not None and not is_connect(master):
-        from kafka_mirror.copy.job import follow_with_spark
+    """Copies and follows until the time is over: by a Spark job, or in this process."""
+    due = time.monotonic() + options.follow
+    if not options.without_spark:
+        return _follow_on_spark(flow, options, planned, run_name, due)
+    from kafka_mirror.copy.run import copy_in_process
 
-        with _progress(flow, planned, run_name):
-            return follow_with_spark(flow, planned, run_name, master, due)
-    with _stopped_by_interrupt(in_threads=master is None) as stop, _copying(run_name, master, stop) as copy:
+    with _stopped_by_interrupt() as stop:
 
-        def copy_visibly(now: Flow, newest: Plan, max_bytes: int) -> Sequence[LaneResult]:
+        def copy(now: Flow, newest: Plan, max_bytes: int) -> Sequence[LaneResult]:
             """Copies by one plan, and shows how far it is."""
             with _progress(now, newest, run_name):
-                return copy(now, newest, max_bytes)
+                return copy_in_process(now, newest, run_name, max_bytes, stop)
 
         following = Following(flow, RunResult(planned), run_name, due, lambda seconds: not stop.wait(seconds), plan=planned)
-        return following.run(copy_visibly)
+        return following.run(copy)
 
 
-@contextmanager
-def _copying(run_name: str, master: str | None, stop: threading.Event) -> Iterator[Copy]:
-    """The copy by one plan after the other: in threads of this process, or in one session of a Spark server. There Ctrl-C ends it at once,
-    and the ledger says what was copied."""
-    if master is None:
-        from kafka_mirror.copy.run import copy_in_process
+def _follow_on_spark(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: str, due: float) -> RunResult:
+    """Ctrl-C ends the job at once, and the ledger says what it copied."""
+    from kafka_mirror.copy.job import follow_with_spark
+    from kafka_mirror.spark.run import runner_by_hand
 
-        yield lambda flow, planned, max_bytes: copy_in_process(flow, planned, run_name, max_bytes, stop)
-        return
-    from kafka_mirror.copy.connect import following_in_session
-
-    with following_in_session(master, run_name) as copy:
-
-        def copy_until_interrupt(flow: Flow, planned: Plan, max_bytes: int) -> Sequence[LaneResult]:
-            """Copies by one plan."""
-            try:
-                return copy(flow, planned, max_bytes)
-            except KeyboardInterrupt:
-                stop.set()
-                return []
-
-        yield copy_until_interrupt
+    runner = runner_by_hand(flow, options.master)
+    try:
+        with _progress(flow, planned, run_name):
+            return follow_with_spark(runner, flow, planned, run_name, due)
+    except KeyboardInterrupt:
+        return RunResult(planned) if runner.interim_answer is None else replace(runner.interim_answer, failure=None)
 
 
 def copier(flow: Flow, options: argparse.Namespace, run_name: str) -> Callable[[Plan], list[LaneResult]]:
@@ -129,17 +116,19 @@ def copier(flow: Flow, options: argparse.Namespace, run_name: str) -> Callable[[
                 from kafka_mirror.copy.run import copy_in_process
 
                 return copy_in_process(flow, planned, run_name)
-            return _on_spark(flow, planned, run_name, _master(flow, options))
+            from kafka_mirror.copy.job import copy_with_spark
+            from kafka_mirror.spark.run import runner_by_hand
+
+            return copy_with_spark(runner_by_hand(flow, options.master), flow, planned, run_name)
 
     return copy
 
 
 @contextmanager
-def _stopped_by_interrupt(in_threads: bool) -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets. Lanes `in_threads` of this process end by it after their open transactions, and a second Ctrl-C
-    interrupts them; what Spark copies is ended by the first."""
+def _stopped_by_interrupt() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets. Lanes of this process end by it after their open transactions, and a second Ctrl-C interrupts them."""
     stop = threading.Event()
-    if not in_threads or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield stop
         return
 
@@ -167,23 +156,6 @@ def _begins(planned: Plan, offsets: int) -> str:
         return f"{planned.flow}: copying and following {len(planned.ranges):,} partitions for {duration(planned.follow_for)}."
     history = " of history" if planned.into else ""
     return f"{planned.flow}: copying up to {offsets:,} records{history} of {len(planned.ranges):,} partitions."
-
-
-def _master(flow: Flow, options: argparse.Namespace) -> str:
-    from kafka_mirror.spark.start import master_by_hand
-
-    return master_by_hand(options.master, flow.value("mirror.spark.connection"))
-
-
-def _on_spark(flow: Flow, planned: Plan, run_name: str, master: str) -> list[LaneResult]:
-    if is_connect(master):
-        from kafka_mirror.copy.connect import copy_in_session, copy_session
-
-        with copy_session(flow, planned, master) as session:
-            return copy_in_session(session, flow, planned, run_name)
-    from kafka_mirror.copy.job import copy_with_spark
-
-    return copy_with_spark(flow, planned, run_name, master)
 
 
 def _text(judged: Verdict, published: Published) -> list[Piece]:

@@ -9,7 +9,7 @@
 | `next_transaction`, `throttle`, `budget` | what a transaction holds, when it may begin, how the lanes of a run share time and bytes |
 | `remote_partitions` | the target as a lane finds it |
 | `engine`, `batches/` | moves a transaction: what it is given and gives back; what moves it, batch by batch |
-| `model`, `run`, `job` | a lane's task and result, lanes side by side in a process, and as a Spark job |
+| `model`, `run`, `job` | a lane's task and result, lanes side by side in a process, and as a job on Spark |
 | `follow`, `run_result` | a run that follows until the next one is due, and what came of its plans together |
 | `publish`, `verdict` | after the copy: what the ledger says, and whether that is what was planned |
 

@@ -1,29 +1,28 @@
-"""The copy as a Spark job: its plan goes in, its lanes' results come out.
+"""The copy as a Spark job, by one plan or following; and what its lanes did as columns, as XCom takes them."""
 
-Both are JSON, the results as columns, in the job's files and in XCom alike.
-"""
-
-import json
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import astuple, replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from typing import Any, TypeVar
 
 from kafka_mirror.config import Flow
+from kafka_mirror.copy.follow import Following
 from kafka_mirror.copy.model import BatchShare, CopiedElsewhere, LaneResult, RewriteReason, SkippedRecords, Watermark
+from kafka_mirror.copy.run import copy_on_spark
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import ErrorReport, JobFailed
 from kafka_mirror.formats import documents
 from kafka_mirror.formats.documents import columns, from_document, rows_of, to_document
 from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan, from_columns, to_columns
-from kafka_mirror.spark.files import JobFiles, job_directory, read_answer, write_private
-from kafka_mirror.spark.start import JOBS, LOCAL_MASTER
-from kafka_mirror.spark.submit import Job, submit
+from kafka_mirror.plan.model import Plan
+from kafka_mirror.spark.driver import Spark
+from kafka_mirror.spark.run import SparkRunner
 
+STEP = "copy"
+DRIVER_DIED = JobFailed(
+    "The Spark job ended while its lanes copied or followed.",
+    next="Look at the job's output above; what was committed is in the ledger, and the next run goes on behind it.",
+).report()
 _WATERMARK = ("topic", "partition", "source_offset", "target_offset", "records", "bytes")
 _SKIPPED = ("topic", "partition", "offset", "records", "reason")
 _ELSEWHERE = ("lane", "topic", "partition", "records", "bytes", "run")
@@ -34,6 +33,59 @@ _ENDED = ("lane", "ended_for")
 _LANE = ("lane", "watermarks", "errors", "transactions", "seconds", "skipped", "ledger_end")
 
 Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class CopyWork:
+    """What a job copies. `run` names the run in the ledger."""
+
+    plan: Plan
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class FollowWork(CopyWork):
+    """What a job copies first, before it follows `until` a time, in seconds since the epoch."""
+
+    until: float = 0.0
+
+
+def copy_plan(spark: Spark, flow: Flow, work: CopyWork) -> tuple[LaneResult, ...]:
+    """The job: copies the plan's ranges, and says what each lane did."""
+    return tuple(copy_on_spark(flow, work.plan, work.run, spark))
+
+
+def follow_plans(spark: Spark, flow: Flow, work: FollowWork) -> RunResult:
+    """The job of a run that follows: what came of all of its plans. Should its driver die, its submitter knows what it was to copy.
+
+    On a Spark that stays it takes half of the cores, so that the next run has the other half to take over with. One core is no place for
+    both: there the lanes end when their run is due.
+    """
+
+    def copy(now: Flow, planned: Plan, max_bytes: int) -> Sequence[LaneResult]:
+        if not spark.is_shared:
+            return copy_on_spark(now, planned, work.run, spark, max_bytes)
+        cores = spark.cores()
+        half = replace(spark, cores=lambda: max(1, cores // 2))
+        return copy_on_spark(now, planned if cores > 1 else replace(planned, hand_over_for=0.0), work.run, half, max_bytes)
+
+    def keep(result: RunResult) -> None:
+        spark.keep(replace(result, failure=DRIVER_DIED))
+
+    due = work.until - time.time() + time.monotonic()
+    hand_over = work.plan.hand_over_for
+    return Following(flow, RunResult(work.plan), work.run, due, spark.wait, plan=work.plan, hand_over=hand_over, keep=keep).run(copy)
+
+
+def copy_with_spark(runner: SparkRunner, flow: Flow, plan: Plan, run: str) -> list[LaneResult]:
+    """Copies the plan's ranges by a job, and returns what each lane did. Raises as `SparkRunner.run`."""
+    return list(runner.run(copy_plan, flow, CopyWork(plan, run), STEP))
+
+
+def follow_with_spark(runner: SparkRunner, flow: Flow, plan: Plan, run: str, due: float) -> RunResult:
+    """Copies and follows by a job until `due`, by the monotonic clock. The run before it hands its lanes over, so only an earlier try of
+    this run is interrupted. Raises as `SparkRunner.run`."""
+    return runner.run(follow_plans, flow, FollowWork(plan, run, time.time() + due - time.monotonic()), STEP, run)
 
 
 def watermarks_to_columns(watermarks: Iterable[Watermark]) -> dict[str, list[Any]]:
@@ -113,88 +165,3 @@ def _by_lane(row_type: Callable[..., Row], names: Sequence[str], document: Mappi
     for lane, *row in rows_of(names, document) if document else ():
         by_lane.setdefault(lane, []).append(row_type(*row))
     return by_lane
-
-
-@contextmanager
-def job_files(plan: Plan) -> Iterator[JobFiles]:
-    """`job_directory` with a plan."""
-    with job_directory(to_columns(plan)) as files:
-        yield files
-
-
-def read_plan(path: Path) -> Plan:
-    """The plan that the submitter wrote."""
-    return from_columns(json.loads(path.read_text(encoding="utf-8")))
-
-
-def write_results(path: Path, results: Iterable[LaneResult]) -> None:
-    """Hands the lanes' results back to the submitter."""
-    write_private(path, {"results": results_to_columns(results)})
-
-
-def run_to_columns(result: RunResult) -> dict[str, Any]:
-    """A run that follows: its lanes' results, and what all of its plans were together."""
-    failure = to_document(result.failure)
-    return {"results": results_to_columns(result.results), "plan": to_columns(result.plan), "plans": result.plans, "failure": failure}
-
-
-def run_from_columns(document: Mapping[str, Any]) -> RunResult:
-    """The opposite of `run_to_columns`."""
-    failure = from_document(ErrorReport, document["failure"]) if document["failure"] else None
-    results = tuple(results_from_columns(document["results"]))
-    return RunResult(from_columns(document["plan"]), results, document["plans"], failure)
-
-
-def keep_run(path: Path, result: RunResult) -> None:
-    """Writes down how far a run is that follows. Should its driver die, its submitter knows what it was to copy."""
-    failure = JobFailed(
-        "The Spark job ended while its lanes copied or followed.",
-        next="Look at the job's output above; what was committed is in the ledger, and the next run goes on behind it.",
-    )
-    write_run(path, replace(result, failure=failure.report()))
-
-
-def write_run(path: Path, result: RunResult) -> None:
-    """Hands a run that followed back to the submitter."""
-    write_private(path, run_to_columns(result))
-
-
-def read_run(path: Path, detail: str = "") -> RunResult:
-    """What a run that followed did. Raises as `read_answer`."""
-    return run_from_columns(read_answer(path, detail))
-
-
-def read_results(path: Path, detail: str = "") -> list[LaneResult]:
-    """What the lanes did. Raises as `read_answer`."""
-    return results_from_columns(read_answer(path, detail)["results"])
-
-
-JOB = JOBS / "copy_ranges.py"
-
-
-def arguments(files: JobFiles, flow: str, run: str, due: float | None = None) -> list[str]:
-    """The job's own arguments. `run` names the run in the ledger; `due` says that it follows, and until when by the monotonic clock: while
-    this process lives."""
-    following = () if due is None else (str(time.time() + due - time.monotonic()), str(os.getpid()))
-    return [str(files.plan), str(files.result), flow, run, *following]
-
-
-def copy_with_spark(flow: Flow, plan: Plan, run: str = "", master: str = LOCAL_MASTER) -> list[LaneResult]:
-    """Copies the plan's ranges through a Spark job whose driver is on this host, and returns what each lane did.
-
-    `master` is the Spark cluster. The job's output goes to our standard error. Raises what the job reports, and JobFailed when it ends
-    without a result.
-    """
-    with job_files(plan) as files:
-        job = Job(JOB, f"mirror copy {plan.flow}", arguments(files, plan.flow, run))
-        return read_results(files.result, submit(job, files, flow, master))
-
-
-def follow_with_spark(flow: Flow, plan: Plan, run: str, master: str, due: float) -> RunResult:
-    """The same for a run that follows until `due`, by the monotonic clock. Ctrl-C ends the job at once: the ledger says what it copied."""
-    with job_files(plan) as files:
-        job = Job(JOB, f"mirror copy {plan.flow}", arguments(files, plan.flow, run, due))
-        try:
-            return read_run(files.result, submit(job, files, flow, master))
-        except KeyboardInterrupt:
-            return replace(read_run(files.result), failure=None) if files.result.exists() else RunResult(plan)

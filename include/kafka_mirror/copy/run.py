@@ -20,7 +20,7 @@ from kafka_mirror.offsets.partition import lane_of, transactional_id
 from kafka_mirror.plan.checks import check_configuration
 from kafka_mirror.plan.discovery import Discovery, known_topics
 from kafka_mirror.plan.model import Plan, Range
-from kafka_mirror.spark.driver import Spread
+from kafka_mirror.spark.driver import Spark
 from kafka_mirror.watchdog.watch import watched
 
 log = logging.getLogger(__name__)
@@ -39,8 +39,6 @@ _NEXT_ATTEMPT = (
 
 ON_WORKERS = "kafka_mirror.copy.run:copy_side_by_side"
 """What a worker of Spark runs."""
-MODULES = ("kafka_mirror.copy.run",)
-"""What it imports for that."""
 
 
 def lane_tasks(flow: Flow, plan: Plan, run: str = "", max_bytes: int | None = None) -> list[LaneTask]:
@@ -92,8 +90,8 @@ def copy_in_process(
     return copy_in_shares(tasks, _at_once(tasks), partial(copy_side_by_side, stop=stop))
 
 
-def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread, max_bytes: int | None = None) -> list[LaneResult]:
-    """Copies all lanes on the workers of a Spark with this many cores. `max_bytes` as in `lane_tasks`."""
+def copy_on_spark(flow: Flow, plan: Plan, run: str, spark: Spark, max_bytes: int | None = None) -> list[LaneResult]:
+    """Copies all lanes on the workers of a Spark. `max_bytes` as in `lane_tasks`."""
 
     def copy(tasks: Sequence[LaneTask]) -> list[LaneResult]:
         """Spreads lanes over Spark's tasks."""
@@ -102,9 +100,9 @@ def copy_on_spark(flow: Flow, plan: Plan, run: str, cores: int, spread: Spread, 
         slices = min(len(tasks), max(cores, 0 if plan.follow_for else -(-len(tasks) // LANES_AT_ONCE)))
         at_once = -(-len(tasks) // slices) if plan.follow_for else LANES_AT_ONCE
         log.info("Lanes with work: %d; tasks of Spark: %d, each with up to %d lanes side by side.", len(tasks), slices, at_once)
-        return spread(ON_WORKERS, tasks, slices)
+        return spark.run(ON_WORKERS, tasks, slices)
 
-    tasks = lane_tasks(flow, plan, run, max_bytes)
+    tasks, cores = lane_tasks(flow, plan, run, max_bytes), spark.cores()
     return copy_in_shares(tasks, max(_at_once(tasks), cores * LANES_AT_ONCE), copy)
 
 

@@ -1,8 +1,8 @@
-"""Starts Spark jobs: their private files, their command line, the frame of their drivers. Only `connect` and `worker_daemon` import Spark.
+"""Runs jobs on Spark. Only `connect` and `worker_daemon` import it.
 
-`start` says how, `driver` is the frame, `files` carries the plan in and the results out. The programs are in jobs/, which imports it.
-`connect` runs tasks in a session of a Spark Connect server instead, and `serve` starts one. `worker` is what runs on its workers,
-`worker_daemon` what forks them on a local master.
+`run` is where a job begins: its function runs in a session of a Spark Connect server (`connect`), or in a driver that spark-submit starts.
+For that `submit` and `start` say how it is started, `files` carry its work in and its answer out, and `driver` is what jobs/spark_job.py
+runs. `worker` runs on the workers, `worker_daemon` forks them on a local master, and `serve` starts a Spark that stays.
 
 `sync` and every room above it may import it.
 """

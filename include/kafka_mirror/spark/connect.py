@@ -9,8 +9,9 @@ import pickle
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,8 @@ from kafka_mirror.spark.connect_url import ConnectUrl, connect_url, session_id
 from kafka_mirror.spark.connect_workers import worker_error
 from kafka_mirror.spark.driver import of_prepared_workers
 from kafka_mirror.spark.listener import stranger_on
-from kafka_mirror.spark.log import LEVEL, level_for_job, write_lines
+from kafka_mirror.spark.log import LEVEL, SayLines, level_for_job, write_lines
 from kafka_mirror.spark.package import code_digest, package
-
-SayLines = Callable[[Iterable[Sequence[str]]], None]
 
 _MOST_SESSIONS = 16
 _MOST_RETRIES = 6
@@ -50,7 +49,7 @@ class ConnectSession:
         self._say = say
         self._package_sent = False
 
-    @property
+    @cached_property
     def cores(self) -> int:
         """How many tasks the server's cluster runs at once, as Spark itself counts it for a job of its own."""
         from pyspark.sql.connect.functions import spark_partition_id
@@ -61,7 +60,15 @@ class ConnectSession:
 
     def run(self, function: str, tasks: Sequence[Any], slices: int) -> list[Any]:
         """The answers of a function ('module:name') to the tasks, in their order, from so many tasks of Spark. The workers' lines go where
-        the caller wants them. Raises WorkerUnprepared when a worker lacks a module, and what `as_our_errors` raises."""
+        the caller wants them. What still runs when it fails is interrupted. Raises WorkerUnprepared when a worker lacks a module, and what
+        `as_our_errors` raises."""
+        try:
+            return self._run(function, tasks, slices)
+        except BaseException:
+            self.interrupt()
+            raise
+
+    def _run(self, function: str, tasks: Sequence[Any], slices: int) -> list[Any]:
         shares = shares_of([pickle.dumps(task) for task in tasks], slices, self.url.address)
         answers: dict[int, list[Any]] = {}
         while missing := [number for number in range(len(shares)) if number not in answers]:
@@ -130,38 +137,35 @@ class ConnectSession:
 def connected(master: str, installation: str, tag: str, say: SayLines = write_lines) -> Iterator[ConnectSession]:
     """The installation's session on a server; it stays when the block ends, for its Python workers are warm.
 
-    What an earlier job with this tag still does there is interrupted first, and this one if the block is left by an error. `say` takes the
-    workers' lines. Raises ConfigurationError, and what `as_our_errors` raises.
+    What an earlier job with this tag still does there is interrupted first. `say` takes the workers' lines. Raises ConfigurationError, and
+    what `as_our_errors` raises.
     """
     url = connect_url(master)
     if not url.use_ssl and (stranger := stranger_on(url.host, url.port)):
         raise SparkServerRefused.for_its_owner(url.address, stranger)
     _check_client()
     session = _open(url, installation)
-    connection = ConnectSession(url, session, tag, say)
     try:
         with as_our_errors(url):
             if session.interruptTag(tag):
                 log.warning("What a run before this one still did on the Spark server at %s was interrupted.", url.address)
             session.addTag(tag)
         log.info("Spark %s runs on the Spark server at %s, session %s.", session.version, url.address, session.session_id)
-        yield connection
-    except BaseException:
-        connection.interrupt()
-        raise
+        yield ConnectSession(url, session, tag, say)
     finally:
         _close(session)
 
 
 @contextmanager
 def flow_session(flow: Flow, step: str, by: str, master: str, say: SayLines = write_lines) -> Iterator[ConnectSession]:
-    """The session in which a step of a flow runs that may run several times at once, such as an audit.
+    """The session in which a step of a flow runs.
 
     What an earlier run of the step `by` the same (a DAG, a command by hand) still does is interrupted: its task is gone. Others go on, also
-    those of an installation that has no name either and mirrors into another cluster. Raises as `connected`.
+    those of an installation that has no name either and mirrors into another cluster. A copy by one plan is by nobody: this one would
+    fence the lanes of an earlier one anyway. Raises as `connected`.
     """
     servers = flow.client("target", "admin")["bootstrap.servers"]
-    tag = f"mirror {step} {flow.name} into {servers} by {by}".replace(",", " ")  # Spark takes no comma
+    tag = f"mirror {step} {flow.name} into {servers}{' by ' * bool(by)}{by}".replace(",", " ")  # Spark takes no comma
     with connected(master, flow.value("mirror.installation"), tag, say) as session:
         yield session
 

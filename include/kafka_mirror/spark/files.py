@@ -1,7 +1,7 @@
-"""The two files between whoever submits the Spark job and the job: the plan goes in, the results come out.
+"""The two files between whoever submits the Spark job and the job: its work goes in, the answer comes out.
 
 Both are readable by their owner alone (mode 0600 in a directory of 0700). They hold no secret: the job loads the configuration itself and
-resolves secrets where they are needed; the plan only carries the hash that says which configuration it was made with.
+resolves secrets where they are needed; its work only carries the hash that says which configuration it was made with.
 
 Which of the jobs' temporary directories are in use. A submitter that is killed cannot delete its own; the next one does.
 
@@ -81,20 +81,20 @@ def _is_abandoned(directory: Path) -> bool:
 
 @dataclass(frozen=True)
 class JobFiles:
-    """Where the plan and the result of one job are; `directory` is theirs alone. `lock` is a file descriptor that the job has to inherit:
+    """Where the work and the result of one job are; `directory` is theirs alone. `lock` is a file descriptor that the job has to inherit:
     while anybody has it, nobody else deletes the directory."""
 
     directory: Path
     lock: int = -1
 
     @property
-    def plan(self) -> Path:
-        """The plan, written before the job starts."""
-        return self.directory / "plan.json"
+    def work(self) -> Path:
+        """What the job shall do, written before it starts."""
+        return self.directory / "work.json"
 
     @property
     def result(self) -> Path:
-        """The results, written by the job at its end."""
+        """The answer or the error, written by the job at its end."""
         return self.directory / "result.json"
 
 
@@ -105,17 +105,22 @@ def job_directory(work: Any) -> Iterator[JobFiles]:
     remove_abandoned(Path(tempfile.gettempdir()), _PREFIX)
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory, in_use(Path(directory)) as lock:
         files = JobFiles(Path(directory), lock)
-        write_private(files.plan, work)
+        write_private(files.work, work)
         yield files
 
 
+def write_answer(path: Path, document: Any) -> None:
+    """Hands the job's answer back."""
+    write_private(path, {"answer": document})
+
+
 def write_failure(path: Path, error: MirrorError) -> None:
-    """Hands back the error that kept the job from copying anything."""
+    """Hands back the error that kept the job from doing anything."""
     write_private(path, {"error": to_document(error.report())})
 
 
-def read_answer(path: Path, detail: str = "") -> dict[str, Any]:
-    """What the job handed back.
+def read_answer(path: Path, detail: str = "") -> Any:
+    """What the job answered.
 
     Raises ReportedError with the error that the job reported, and JobFailed (with `detail`, such as the end of its output) when it
     ended without a word.
@@ -128,7 +133,7 @@ def read_answer(path: Path, detail: str = "") -> dict[str, Any]:
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if "error" in document:
         raise ReportedError(from_document(ErrorReport, document["error"]))
-    return document
+    return document["answer"]
 
 
 def write_private(path: Path, document: Any) -> None:

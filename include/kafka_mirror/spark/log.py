@@ -13,9 +13,11 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
+SayLines = Callable[[Iterable[Sequence[str]]], None]
+"""Takes the lines that several workers logged."""
 LEVEL = "MIRROR_LOG_LEVEL"
 """The variable that tells a job from which level on to log; INFO without it."""
 _LOGGER = "kafka_mirror"

@@ -29,7 +29,9 @@ _MASTER = re.compile(rf"{_HERE_OR_YARN.pattern}|spark://[^/:,]+:[0-9]+(,[^/:,]+:
 
 _INSTALLED_JOBS = INCLUDE / "kafka_mirror" / "jobs"
 JOBS = _INSTALLED_JOBS if _INSTALLED_JOBS.is_dir() else INCLUDE.parent / "jobs"
-"""The programs that spark-submit runs: in the package where that is installed, beside include/ in a checkout."""
+"""What spark-submit runs: in the package where that is installed, beside include/ in a checkout."""
+JOB = JOBS / "spark_job.py"
+"""The program of every job. Its arguments are its work file and its result file."""
 LOG4J = JOBS / "log4j2.properties"
 TUNED = Path(sys.prefix) / "share" / "mirror" / "spark"
 """Belongs to the Python environment: the class-data archive in it fits this environment's jars and this Java alone."""

@@ -1,31 +1,21 @@
-"""A Spark job by hand, that of a copy above all: through spark-submit on this host, without Airflow."""
+"""A Spark job by hand: through spark-submit on this host, without Airflow."""
 
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from kafka_mirror.config import Flow
 from kafka_mirror.config.flow import handed_over
 from kafka_mirror.spark.files import JobFiles
 from kafka_mirror.spark.log import level_for_job, without_noise
 from kafka_mirror.spark.package import package
-from kafka_mirror.spark.start import LOCAL_MASTER, environment, is_local, program, properties_file, tuned_spark
+from kafka_mirror.spark.start import JOB, LOCAL_MASTER, environment, is_local, program, properties_file, tuned_spark
 
 
-@dataclass(frozen=True)
-class Job:
-    """A Spark job: its file in jobs/, its name on Spark's page, its own arguments."""
-
-    program: Path
-    name: str
-    arguments: Sequence[str]
-
-
-def submit(job: Job, files: JobFiles, flow: Flow, master: str = LOCAL_MASTER) -> str:
-    """Runs a flow's job to its end on the Spark cluster `master`, its driver on this host, and says how spark-submit ended.
+def submit(name: str, files: JobFiles, flow: Flow, master: str = LOCAL_MASTER) -> str:
+    """Runs the job of these files to its end on the Spark cluster `master`, its driver on this host, and says how spark-submit ended.
+    `name` is the job's on Spark's page.
 
     The job finds the flow's files in MIRROR_CONFIG, and what it needs of Airflow's connections in its environment. Its output goes to our
     standard error. Raises ConfigurationError with every reference that cannot be read.
@@ -37,11 +27,10 @@ def submit(job: Job, files: JobFiles, flow: Flow, master: str = LOCAL_MASTER) ->
         program(master, "spark-submit", tuned),
         *("--master", master),
         *("--deploy-mode", "client"),
-        *("--name", job.name),
+        *("--name", name),
         *(("--properties-file", file) if file else ()),
         *(() if is_local(master) else ("--py-files", str(package(files.directory)))),
-        str(job.program),
-        *job.arguments,
+        *map(str, (JOB, files.work, files.result)),
     ]
     variables = {**os.environ, **level_for_job(), **environment(master, flow.files, tuned, files.directory), **handed_over(flow)}
     code = _run(command, files.lock, variables)

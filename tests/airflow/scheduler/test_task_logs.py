@@ -26,7 +26,7 @@ PLANNED = [
 BEGUN = [
     rf"INFO east->west: run {RUN} copies, try 1\.",
     r"INFO 3 partitions of 1 topic with work, \d[\d,]* offsets in all\. The log of the task plan lists them\.",
-    r"INFO east->west: Spark \S+ runs on local\S* as local-\d+, run ",
+    r"INFO east->west: Spark \S+ runs on local\S* as local-\d+\.",
     r"INFO Lanes with work: 2; ",
     r"INFO lane \d begins: \d partitions?, [\d,]+ offsets?: orders-\d \[\d+, \d+\) .*; for \d+ s at most, the flow's throttle is "
     r"6,000 bytes a second\. It has fenced earlier attempts \(mirror\.\S+\) and read its ledger mm2-ledger\.east\.internal-\d up to "

@@ -1,19 +1,22 @@
 """A large audit on Spark: by spark-submit or on a Spark that stays, the same work."""
 
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kafka_mirror.audit import job, parallel
 from kafka_mirror.audit.context import AuditContext
+from kafka_mirror.audit.model import Difference, LeftOut
 from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.cli.audit import comparer
 from kafka_mirror.cli.parser import parser
 from kafka_mirror.config import Flow
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.errors import SparkServerUnavailable
+from kafka_mirror.formats.documents import from_document, to_document
+from kafka_mirror.offsets.map import Run
 from kafka_mirror.offsets.partition import TopicPartition
 from tests.spark_session import SparkOfThisProcess
 
@@ -33,10 +36,10 @@ STRETCHES = [stretch(number) for number in range(3)]
 def spark(monkeypatch: pytest.MonkeyPatch) -> SparkOfThisProcess:
     server = SparkOfThisProcess()
     monkeypatch.setattr("kafka_mirror.spark.connect.flow_session", server.flow_session)
-    monkeypatch.setattr(job, "submit", lambda *_: pytest.fail("a job of spark-submit"))
+    monkeypatch.setattr("kafka_mirror.spark.run.submit", server.submit)
 
     def compare(_context: Any, ranges: Sequence[AuditRange]) -> list[Outcome]:
-        return [Outcome(each, source_records=1, target_records=1) for each in ranges]
+        return [Outcome(stretch=each, source_records=1, target_records=1) for each in ranges]
 
     monkeypatch.setattr(parallel, "compare_audit_ranges", compare)
     return server
@@ -45,7 +48,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> SparkOfThisProcess:
 def test_an_audit_by_hand_runs_on_the_server_that_is_named(make_flow: Callable[..., Flow], spark: SparkOfThisProcess) -> None:
     outcomes = job.by_hand(make_flow(), SERVER, "audit orders")(CONTEXT, STRETCHES)
     assert sorted(each.stretch.source.topic for each in outcomes) == ["topic 0", "topic 1", "topic 2"]
-    assert spark.sessions == [("audit", "hand: audit orders", SERVER)]
+    assert (spark.sessions, spark.jobs) == ([("audit", "hand: audit orders", SERVER)], [])
     assert spark.tasks[0] == (parallel.ON_WORKERS, 2, 2), "the stretches in shares, one for each core"
 
 
@@ -64,24 +67,22 @@ def of(fields: dict[str, str], field: str) -> str:
     return fields[field]
 
 
-def test_another_master_gets_a_job(make_flow: Callable[..., Flow], monkeypatch: pytest.MonkeyPatch) -> None:
-    masters = []
-
-    @contextmanager
-    def no_session(*_: Any) -> Any:
-        pytest.fail("a session")
-        yield
-
-    def submit(_job: Any, files: Any, _flow: Flow, master: str) -> str:
-        masters.append(master)
-        job.write_outcomes(files.result, [Outcome(STRETCHES[0])])
-        return ""
-
-    monkeypatch.setattr("kafka_mirror.spark.connect.flow_session", no_session)
-    monkeypatch.setattr(job, "submit", submit)
+def test_another_master_gets_a_job(make_flow: Callable[..., Flow], spark: SparkOfThisProcess) -> None:
     for master in ("spark://one:7077", None):
-        assert job.by_hand(make_flow(), master, "audit")(CONTEXT, STRETCHES) == [Outcome(STRETCHES[0])]
-    assert masters == ["spark://one:7077", "local[*,4]"]
+        outcomes = job.by_hand(make_flow(), master, "audit")(CONTEXT, STRETCHES)
+        assert sorted(outcomes, key=lambda each: each.stretch.source) == [
+            Outcome(stretch=each, source_records=1, target_records=1) for each in STRETCHES
+        ]
+    assert spark.jobs == [("mirror audit east->west", "spark://one:7077"), ("mirror audit east->west", "local[*,4]")]
+    assert spark.sessions == []
+
+
+def test_what_a_job_found_comes_back_through_files_as_it_was() -> None:
+    different = replace(STRETCHES[0], source_left=((3, 5),), runs=(Run(0, 10, 7),), lenient=True)
+    difference = Difference("foreign record", "topic 0", 0, "east.topic 0", None, 7)
+    error = SparkServerUnavailable("127.0.0.1:15002", "connection refused").report()
+    outcomes = (Outcome(stretch=different, error=error, source_records=3, left_out=(LeftOut(1, 3, "why"),), difference=difference),)
+    assert from_document(tuple[Outcome, ...], to_document(outcomes)) == outcomes
 
 
 def test_a_server_that_is_gone_is_the_audits_error(make_flow: Callable[..., Flow], spark: SparkOfThisProcess) -> None:

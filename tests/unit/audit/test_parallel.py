@@ -35,6 +35,7 @@ from kafka_mirror.formats.record import Record
 from kafka_mirror.kafka.reader import Part
 from kafka_mirror.offsets.map import Run
 from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.spark.driver import Spark
 from tests.unit.audit.memory import MemoryMessage, MemorySide, at_offsets, numbered
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
@@ -110,7 +111,7 @@ def test_the_rounds_of_an_audit_on_spark_go_on_until_every_stretch_has_its_outco
         return list(work_on_all(tasks))
 
     context = AuditContext("east", "west", 4, ClientSettings({}, {}, {}, {}))
-    outcomes = compare_on_spark(context, [large, small], 10, 4, spread)
+    outcomes = compare_on_spark(context, [large, small], 10, Spark(lambda: 4, spread, lambda _seconds: True, lambda _answer: None))
     assert [outcome.stretch for outcome in outcomes] == [small, large]
     assert outcomes[1].source_records == (300 if missing is None else 7)
     assert {function for function, _, _ in rounds} == {ON_WORKERS}

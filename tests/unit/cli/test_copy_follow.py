@@ -92,7 +92,7 @@ def test_a_spark_job_is_ended_by_ctrl_c_and_the_ledger_says_what_it_copied(run, 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kafka_mirror.copy.job.submit", interrupted)
+    monkeypatch.setattr("kafka_mirror.spark.run.submit", interrupted)
     monkeypatch.setattr(command, "publish", lambda *_, **__: Published((Watermark("orders", 0, 7, 7, 7, 70),)))
     code, output, _ = run("copy", "--json", "--flow", "east->west", "--follow", "10m")
     assert (code, json.loads(output)["flows"][0]["result"]["records"]) == (0, 7)

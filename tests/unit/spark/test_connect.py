@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -38,14 +39,14 @@ def flow_into(servers: str, tmp_path: Path) -> Flow:
 
 
 def test_the_next_run_by_the_same_has_the_same_tag_and_nobody_else_has_it(opened: list[tuple[str, str, str]], tmp_path: Path) -> None:
-    runs = [("audit", "its DAG"), ("audit", "hand: audit orders"), ("checkpoints", "its DAG")]
+    runs = [("audit", "its DAG"), ("audit", "hand: audit orders"), ("checkpoints", "its DAG"), ("copy", "")]
     for servers in ("127.0.0.1:2", "127.0.0.1:3"):
         for step, by in runs * 2:
             with flow_session(flow_into(servers, tmp_path), step, by, MASTER) as session:
                 assert session == "the session"
-    assert opened[:3] == opened[3:6]
-    assert opened[6:9] == opened[9:12]
-    assert len({tag for *_, tag in opened}) == 6, "a cluster of the same flow's name is another one"
+    assert opened[:4] == opened[4:8]
+    assert opened[8:12] == opened[12:16]
+    assert len({tag for *_, tag in opened}) == 8, "a cluster of the same flow's name is another one"
     assert {(master, installation) for master, installation, _ in opened} == {(MASTER, "blue")}
 
 
@@ -75,6 +76,18 @@ def test_tasks_that_are_too_large_for_one_message_go_in_several_and_are_answered
     assert max(messages) <= 300
     assert packages == [0 if prepared else 1], "the first message is enough to see whose code the workers lack"
     assert len(messages) == (5 if prepared else 6)
+
+
+def test_tasks_that_fail_leave_nothing_running_on_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> dict[int, list[Any]]:
+        raise KeyboardInterrupt
+
+    ended: list[str] = []
+    monkeypatch.setattr(ConnectSession, "_run_shares", interrupted)
+    session = ConnectSession(ConnectUrl("127.0.0.1", 1), SimpleNamespace(interruptTag=ended.append), "tag", list)
+    with pytest.raises(KeyboardInterrupt):
+        session.run("module:name", [1], 1)
+    assert ended == ["tag"]
 
 
 def test_a_server_that_hangs_is_asked_for_signs_of_life_as_seldom_as_servers_allow() -> None:

@@ -5,38 +5,33 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafka_mirror.errors import ClusterUnreachable, PlanMismatch, ReportedError, WorkerUnprepared
-from kafka_mirror.plan.checks import check_configuration
-from kafka_mirror.spark.driver import exit_code, of_prepared_workers, wait_while_alive
-from kafka_mirror.spark.files import read_answer, write_private
+from kafka_mirror.config import load
+from kafka_mirror.errors import WorkerUnprepared
+from kafka_mirror.formats.documents import to_document
+from kafka_mirror.spark.driver import Job, name_of, of_prepared_workers, wait_while_alive
+from kafka_mirror.spark.files import JobFiles, write_private
+from tests.spark_session import SparkOfThisProcess
 
 
-def test_a_job_that_ends_well_leaves_its_results(tmp_path: Path) -> None:
-    result = tmp_path / "result.json"
-    assert exit_code(str(result), lambda path: write_private(path, {"done": 1})) == 0
-    assert read_answer(result) == {"done": 1}
+def raises_error(_spark: Any, _flow: Any, work: int) -> None:
+    raise ZeroDivisionError(work)
 
 
-def test_an_error_of_ours_is_handed_back_as_a_value(tmp_path: Path) -> None:
-    def fail(_path: Path) -> None:
-        raise ClusterUnreachable("west", "west:9092", 5.0)
-
-    result = tmp_path / "result.json"
-    assert exit_code(str(result), fail) == 1
-    with pytest.raises(ReportedError) as reported:
-        read_answer(result)
-    assert (reported.value.code, reported.value.retriable) == ("ClusterUnreachable", True)
-
-
-def test_any_other_error_ends_the_driver(tmp_path: Path) -> None:
-    def fail(_path: Path) -> None:
-        raise ZeroDivisionError
-
+def test_an_error_that_is_not_ours_ends_the_driver(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path)
+    (tmp_path / "mm2.properties").write_text(
+        "clusters=a, b\na.bootstrap.servers=127.0.0.1:1\nb.bootstrap.servers=127.0.0.1:1\na->b.enabled=true\n"
+    )
+    config = str(tmp_path / "mm2.properties")
+    flow = load([config]).flow("a->b")
+    write_private(files.work, to_document(Job(name_of(raises_error), flow.name, flow.config_hash, os.getpid(), 7)))
     with pytest.raises(ZeroDivisionError):
-        exit_code(str(tmp_path / "result.json"), fail)
+        SparkOfThisProcess().drive(files.work, files.result, {"MIRROR_CONFIG": config})
+    assert not files.result.exists()
 
 
 def test_a_worker_without_a_module_is_an_error_and_other_answers_pass() -> None:
@@ -44,12 +39,6 @@ def test_a_worker_without_a_module_is_an_error_and_other_answers_pass() -> None:
     lacking = {"module": "kafka_mirror", "host": "worker-1", "python": "/usr/bin/python3", "detail": "No module named 'kafka_mirror'"}
     with pytest.raises(WorkerUnprepared, match="worker-1"):
         of_prepared_workers([1, lacking])
-
-
-def test_another_configuration_than_the_submitters_is_refused() -> None:
-    check_configuration("one", "one")
-    with pytest.raises(PlanMismatch):
-        check_configuration("one", "other")
 
 
 def test_what_workers_logged_goes_into_the_drivers_log_and_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:

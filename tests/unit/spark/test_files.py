@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import subprocess
@@ -9,64 +10,26 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.copy.job import arguments, job_files, keep_run, read_plan, read_results, read_run, write_results, write_run
-from kafka_mirror.copy.model import LaneResult, Watermark
-from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import JobFailed, Overtaken, PlanMismatch, ReportedError
-from kafka_mirror.plan.model import Plan, Range
-from kafka_mirror.spark.files import JobFiles, write_failure, write_private
+from kafka_mirror.spark.files import job_directory, read_answer, write_failure, write_private
 from kafka_mirror.spark.start import INCLUDE
 from tests.waiting import PATIENCE
 
-PLAN = Plan("east->west", (Range("orders", 0, "id", 3, 9, "new records"),), config_hash="abc")
+WORK = {"a": [1, 2]}
 
 
-def test_the_plan_is_its_owners_alone_and_gone_afterwards() -> None:
-    with job_files(PLAN) as files:
-        assert files.plan.stat().st_mode & 0o777 == 0o600
+def test_the_work_is_its_owners_alone_and_gone_afterwards() -> None:
+    with job_directory(WORK) as files:
+        assert files.work.stat().st_mode & 0o777 == 0o600
         assert files.directory.stat().st_mode & 0o777 == 0o700
-        assert read_plan(files.plan) == PLAN
+        assert json.loads(files.work.read_text()) == WORK
     assert not files.directory.exists()
 
 
 def test_the_files_are_gone_when_the_job_fails() -> None:
-    with pytest.raises(RuntimeError), job_files(PLAN) as files:
+    with pytest.raises(RuntimeError), job_directory(WORK) as files:
         raise RuntimeError
     assert not files.directory.exists()
-
-
-def test_results_come_back_as_they_were(tmp_path: Path) -> None:
-    results = [LaneResult(3, (Watermark("orders", 0, 9, 12, 6, 420),), (Overtaken(3).report(),), 2, 1.5)]
-    file = JobFiles(tmp_path).result
-    write_results(file, results)
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert read_results(file) == results
-
-
-def test_a_run_that_followed_comes_back_as_it_was(tmp_path: Path) -> None:
-    results = (LaneResult(3, (Watermark("orders", 0, 9, 12, 6, 420),), (Overtaken(3).report(),), 2, 1.5),)
-    file = JobFiles(tmp_path).result
-    for failure in (None, PlanMismatch("one", "other").report()):
-        write_run(file, RunResult(PLAN, results, 7, failure))
-        assert read_run(file) == RunResult(PLAN, results, 7, failure)
-
-
-def test_a_run_whose_driver_dies_comes_back_as_far_as_it_was(tmp_path: Path) -> None:
-    file = tmp_path / "result.json"
-    results = (LaneResult(3, (Watermark("orders", 0, 9, 9, 4, 7),)),)
-    for plans in (1, 2):
-        keep_run(file, RunResult(PLAN, results, plans))
-    found = read_run(file)
-    assert (found.results, found.plans) == (results, 2)
-    assert found.failure is not None
-    assert (found.failure.code, found.failure.retriable) == ("JobFailed", True)
-
-
-def test_a_job_that_follows_knows_until_when_and_for_whom(tmp_path: Path) -> None:
-    files = JobFiles(tmp_path)
-    *same, until, submitter = arguments(files, "east->west", "run", time.monotonic() + 60)
-    assert same == arguments(files, "east->west", "run")
-    assert (round(float(until) - time.time()), int(submitter)) == (60, os.getpid())
 
 
 def test_an_error_comes_back_with_its_code_and_whether_to_retry(tmp_path: Path) -> None:
@@ -74,14 +37,14 @@ def test_an_error_comes_back_with_its_code_and_whether_to_retry(tmp_path: Path) 
         file = tmp_path / error.code
         write_failure(file, error)
         with pytest.raises(ReportedError) as raised:
-            read_results(file)
+            read_answer(file)
         assert raised.value.report() == error.report()
         assert (raised.value.code, raised.value.retriable, str(raised.value)) == (error.code, error.retriable, str(error))
 
 
 def test_a_job_without_a_result_may_be_tried_again_and_says_how_it_ended(tmp_path: Path) -> None:
     with pytest.raises(JobFailed, match=r"ended without a result: exit code 137\.") as raised:
-        read_results(tmp_path / "none", "exit code 137.")
+        read_answer(tmp_path / "none", "exit code 137.")
     assert raised.value.retriable
 
 
@@ -95,9 +58,8 @@ def test_a_file_is_there_only_when_it_is_complete(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, subprocess, sys
-from kafka_mirror.copy.job import job_files
-from kafka_mirror.plan.model import Plan
-with job_files(Plan("east->west")) as files:
+from kafka_mirror.spark.files import job_directory
+with job_directory({}) as files:
     job = subprocess.Popen(["sleep", "60"], pass_fds=(files.lock,) if sys.argv[1] == "job" else ())
     print(files.directory, job.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -131,20 +93,20 @@ def killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 def test_what_a_killed_submitter_left_is_deleted_by_the_next_one(killed: Callable[..., Path]) -> None:
     left = killed()
     assert left.exists()
-    with job_files(PLAN) as files:
+    with job_directory(WORK) as files:
         assert not left.exists()
-        with job_files(PLAN):
-            assert files.plan.exists(), "one that is in use stays"
+        with job_directory(WORK):
+            assert files.work.exists(), "one that is in use stays"
 
 
 def test_it_stays_while_the_job_lives_that_the_submitter_started(killed: Any) -> None:
     left = killed(job=True)
-    with job_files(PLAN):
+    with job_directory(WORK):
         assert left.exists()
     killed.end_jobs()
     deadline = time.monotonic() + PATIENCE
     while left.exists() and time.monotonic() < deadline:
-        with job_files(PLAN):
+        with job_directory(WORK):
             time.sleep(0.02)
     assert not left.exists()
 
@@ -155,6 +117,6 @@ def test_what_is_not_ours_or_not_private_or_has_no_lock_is_left_alone(killed: Ca
     (tmp_path / "mirror-copy-link").symlink_to(tmp_path)
     (tmp_path / "mirror-copy-file").touch()
     (tmp_path / "mirror-copy-other").mkdir(mode=0o700)
-    with job_files(PLAN):
+    with job_directory(WORK):
         pass
     assert {path.name for path in tmp_path.iterdir()} == {left.name, "mirror-copy-link", "mirror-copy-file", "mirror-copy-other"}

@@ -4,16 +4,20 @@ import gc
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafka_mirror.copy.run import MODULES
+from kafka_mirror.audit.job import compare_stretches
+from kafka_mirror.copy.job import copy_plan
 from kafka_mirror.spark import worker_daemon
+from kafka_mirror.sync.groups.job import run_for_groups
 
 # It shares modules as the daemon does, and says how many threads that left, as the kernel counts them.
-SHARES = f"""
+SHARES = """
+import sys
 from kafka_mirror.spark.worker_daemon import share
-share({["pyspark.worker", *MODULES]!r})
+share(["pyspark.worker", sys.argv[1]])
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("Threads:")))
 """
 
@@ -29,7 +33,8 @@ def test_a_module_that_lacks_a_package_is_left_to_the_worker(tmp_path: Path, mon
     assert "lacks_package" not in sys.modules
 
 
-def test_what_the_workers_of_a_copy_share_starts_no_thread() -> None:
+@pytest.mark.parametrize("function", [copy_plan, compare_stretches, run_for_groups])
+def test_what_the_workers_of_a_job_share_starts_no_thread(function: Any) -> None:
     """A process that is forked has none of them, and would wait for ever for what they hold."""
-    done = subprocess.run([sys.executable, "-c", SHARES], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", SHARES, function.__module__], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["1"], done.stderr

@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 from collections import Counter
-from pathlib import Path
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -10,24 +10,23 @@ from hypothesis import strategies as st
 
 from kafka_mirror.cli.step import run_groups
 from kafka_mirror.config import load
-from kafka_mirror.errors import ClusterUnreachable, JobFailed, ReportedError
-from kafka_mirror.spark.files import write_failure
+from kafka_mirror.errors import ClusterUnreachable
+from kafka_mirror.formats.documents import from_document, to_document
+from kafka_mirror.spark.driver import Spark
+from kafka_mirror.spark.run import runner_by_hand
 from kafka_mirror.sync.groups import checkpoints, job, offsets
 from kafka_mirror.sync.groups.checkpoints import CheckpointsResult
-from kafka_mirror.sync.groups.context import group_context
 from kafka_mirror.sync.groups.find import KnownGroups, SelectedGroups
 from kafka_mirror.sync.groups.job import (
     GROUP_STEPS,
     MOST_AT_ONCE,
     ON_WORKERS,
     GroupStep,
+    GroupWork,
     chunks,
-    group_step_on_spark,
-    read_result,
+    run_for_groups,
     run_group_step,
     run_part,
-    submit_by_hand,
-    write_result,
 )
 from kafka_mirror.sync.groups.offsets import GroupOffsetsResult, GroupOutcome
 from kafka_mirror.sync.step import StepResult
@@ -46,15 +45,9 @@ def test_every_group_is_in_one_part_and_no_part_is_too_large(count, cores):
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
-def test_the_answer_comes_back_as_it_was(tmp_path: Path):
+def test_the_answer_comes_back_through_files_as_it_was():
     done = StepResult({"written": 3}, {"written": 3}, ("a line",), (DOWN.report(),))
-    write_result(tmp_path / "result.json", done)
-    assert read_result(tmp_path / "result.json", "") == done
-    write_failure(tmp_path / "failure.json", DOWN)
-    with pytest.raises(ReportedError, match="did not answer"):
-        read_result(tmp_path / "failure.json", "")
-    with pytest.raises(JobFailed, match="killed"):
-        read_result(tmp_path / "nothing.json", "killed")
+    assert from_document(StepResult, to_document(done)) == done
 
 
 @pytest.mark.parametrize("step", sorted(GROUP_STEPS))
@@ -92,7 +85,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> SparkOfThisProcess:
     """A Spark that stays, on which `checkpoints` writes one for each group."""
     server = SparkOfThisProcess()
     monkeypatch.setattr("kafka_mirror.spark.connect.flow_session", server.flow_session)
-    monkeypatch.setattr(job, "submit", lambda *_: pytest.fail("a job of spark-submit"))
+    monkeypatch.setattr("kafka_mirror.spark.run.submit", server.submit)
 
     def emit(_context, names, dry_run):
         return CheckpointsResult(len(names), 0 if dry_run else len(names))
@@ -113,14 +106,15 @@ def flow_of(tmp_path, **properties):
 def test_groups_are_shared_out_to_the_cores_with_what_may_be_read(dry_run, tmp_path, spark):
     flow, shares = flow_of(tmp_path, mirror_translation_count_max_bytes=1000), []
 
-    def spread(function, tasks, slices):
+    def run(function, tasks, slices):
         assert slices == len(tasks)
         shares.extend((names, context.count_max_bytes) for _, context, names, _ in tasks)
         return spark.run(function, tasks, slices)
 
-    done = group_step_on_spark("checkpoints", group_context(flow), ["a", "b", "c"], dry_run, 2, spread)
+    two_cores = Spark(lambda: 2, run, lambda _seconds: True, lambda _answer: None)
+    done = run_for_groups(two_cores, flow, GroupWork("checkpoints", ("a", "b", "c"), dry_run))
     assert (done.totals["groups"], done.totals["written"]) == (3, 0 if dry_run else 3)
-    assert shares == [(["a", "c"], 500), (["b"], 500)]
+    assert shares == [(("a", "c"), 500), (("b",), 500)]
     assert spark.tasks == [(ON_WORKERS, 2, 2)]
 
 
@@ -134,25 +128,20 @@ def test_a_step_by_hand_for_very_many_groups_runs_on_the_server_of_the_flows_con
 
     monkeypatch.setattr("kafka_mirror.config.references._lookup", [lookup])
     flow = flow_of(tmp_path, mirror_spark_connection="mirror_spark")
-    done = run_group_step("checkpoints", flow, KnownGroups(("b", "a", "c"), 20_001), False, submit_by_hand)
+    runner = partial(runner_by_hand, flow)
+    done = run_group_step("checkpoints", flow, KnownGroups(("b", "a", "c"), 20_001), False, runner)
     assert done.totals["written"] == 3
     assert spark.sessions == [("checkpoints", "hand", "sc://127.0.0.1:15002/;")]
     few = KnownGroups(("a",), 20_000)
-    assert run_group_step("checkpoints", flow, few, False, submit_by_hand).totals["written"] == 1
-    assert len(spark.sessions) == 1, "few groups are translated here"
+    assert run_group_step("checkpoints", flow, few, False, runner).totals["written"] == 1
+    assert (len(spark.sessions), spark.jobs) == (1, []), "few groups are translated here"
 
 
-def test_a_step_by_hand_without_a_connection_is_a_job_on_this_host(tmp_path, monkeypatch):
-    masters = []
-
-    def submit(_job, files, _flow, master):
-        masters.append(master)
-        write_result(files.result, StepResult({"written": 3}))
-        return ""
-
-    monkeypatch.setattr(job, "submit", submit)
-    assert submit_by_hand(flow_of(tmp_path), "checkpoints", ["a"], False).result == {"written": 3}
-    assert masters == ["local[*,4]"]
+def test_a_step_by_hand_without_a_connection_is_a_job_on_this_host(tmp_path, spark):
+    flow = flow_of(tmp_path)
+    done = run_group_step("checkpoints", flow, KnownGroups(("a", "b", "c"), 20_001), False, partial(runner_by_hand, flow))
+    assert done.totals["written"] == 3
+    assert (spark.jobs, spark.sessions) == ([("mirror checkpoints east->west", "local[*,4]")], [])
 
 
 @pytest.mark.parametrize("names", [("a",), ()])
