@@ -3,7 +3,7 @@
 import json
 from types import MappingProxyType
 
-from kafka_mirror.cutover.steps import StepOptions
+from kafka_mirror.cutover.wave.step import StepOptions
 from kafka_mirror.kafka.group_transaction import GroupTransaction
 
 

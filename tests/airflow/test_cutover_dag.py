@@ -67,7 +67,7 @@ def cutover(pair: ClusterPair, topic: str, group: str, run_dag: Callable[..., An
 def waves(pair: ClusterPair, file: Path) -> Callable[[], Any]:
     """The waves that the control topic keeps."""
     from kafka_mirror.config import load
-    from kafka_mirror.cutover.run import stored_waves
+    from kafka_mirror.cutover.wave.run import stored_waves
 
     return lambda: stored_waves(load([file]).flow(pair.flow)).waves
 
@@ -205,7 +205,7 @@ def test_a_wait_ends_after_its_minutes_and_begins_anew_with_a_cleared_task(monke
     from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
     from kafka_mirror.airflow import cutover as tasks
-    from kafka_mirror.cutover.steps import StepOutcome
+    from kafka_mirror.cutover.wave.step import StepOutcome
 
     now, store, tries, pushed = [datetime(2026, 11, 1, tzinfo=UTC)], Store(), [1], list[Any]()
 

@@ -72,7 +72,7 @@ def of_run(module):
     module.run_wave = noted
 
 
-PATCHES = {"kafka_mirror.cutover.wave_notes": of_notes, "kafka_mirror.cutover.run": of_run}
+PATCHES = {"kafka_mirror.cutover.wave.control_notes": of_notes, "kafka_mirror.cutover.wave.run": of_run}
 """
 
 

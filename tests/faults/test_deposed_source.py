@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.cutover.run import WaveRun, run_wave
-from kafka_mirror.cutover.steps import AUDIT_GATE, CATCH_UP, DONE, FENCE, LAST_COPY, MOVE_GROUPS, PREFLIGHT, StepOptions
-from kafka_mirror.cutover.wave import Wave
-from kafka_mirror.cutover.wave_record import OPENED
+from kafka_mirror.cutover.wave.record import OPENED
+from kafka_mirror.cutover.wave.run import WaveRun, run_wave
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import AUDIT_GATE, CATCH_UP, DONE, FENCE, LAST_COPY, MOVE_GROUPS, PREFLIGHT, StepOptions
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide
 from kafka_mirror.errors import MirrorError, SourceUnreadable

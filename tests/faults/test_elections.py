@@ -16,13 +16,13 @@ import pytest
 
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.verdict import Verdict
-from kafka_mirror.cutover import open_wave
-from kafka_mirror.cutover.failback_compare import LESS
-from kafka_mirror.cutover.findings import STOP
-from kafka_mirror.cutover.move import move_of
-from kafka_mirror.cutover.source_comparison import compare_source
-from kafka_mirror.cutover.steps import STOPPED
-from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.failover.failback_compare import LESS
+from kafka_mirror.cutover.failover.source_comparison import compare_source
+from kafka_mirror.cutover.steps import open_wave
+from kafka_mirror.cutover.wave.findings import STOP
+from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import STOPPED
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide
 from kafka_mirror.errors import SourceUnreadable

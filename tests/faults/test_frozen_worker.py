@@ -14,8 +14,8 @@ import pytest
 from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
 from kafka_mirror.config.pools import pools
-from kafka_mirror.cutover.run import stored_waves
-from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK
+from kafka_mirror.cutover.wave.run import stored_waves
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair

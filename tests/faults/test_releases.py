@@ -7,11 +7,11 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
-from kafka_mirror.cutover.preflight import preflight
-from kafka_mirror.cutover.run import run_wave
-from kafka_mirror.cutover.steps import BY_CHECK, FENCE, STOPPED, StepOptions
-from kafka_mirror.cutover.wave import Wave
-from kafka_mirror.cutover.wave_record import OPENED
+from kafka_mirror.cutover.steps.preflight import preflight
+from kafka_mirror.cutover.wave.record import OPENED
+from kafka_mirror.cutover.wave.run import run_wave
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import BY_CHECK, FENCE, STOPPED, StepOptions
 from services.java import broker_jars
 from services.kafka import KafkaCluster
 from services.oracle import OracleError, Record

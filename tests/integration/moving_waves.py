@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_mirror.config import load
-from kafka_mirror.cutover.move import move_of
-from kafka_mirror.cutover.open_wave import step
-from kafka_mirror.cutover.steps import StepOptions, StepOutcome
-from kafka_mirror.cutover.wave import Wave
-from kafka_mirror.cutover.wave_notes import write_behind
+from kafka_mirror.cutover.steps.open_wave import step
+from kafka_mirror.cutover.wave.control_notes import write_behind
+from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
 from kafka_mirror.decisions.in_force import Decisions
 from kafka_mirror.formats.control import Decision
 from kafka_mirror.kafka.control import Control

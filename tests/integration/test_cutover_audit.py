@@ -2,11 +2,11 @@
 
 import pytest
 
-from kafka_mirror.cutover import audit_gate
-from kafka_mirror.cutover.audit_evidence import AUDITED
-from kafka_mirror.cutover.move import move_of
-from kafka_mirror.cutover.steps import AUDIT_GATE, DONE, RECORDS, STOPPED
-from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.steps import audit_gate
+from kafka_mirror.cutover.steps.audit_evidence import AUDITED
+from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import AUDIT_GATE, DONE, RECORDS, STOPPED
 from services.oracle import Record
 from tests.integration.planter import SOURCE
 from tests.wave_notes import NotesInMemory, step_options

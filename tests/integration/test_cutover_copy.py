@@ -5,10 +5,10 @@ import os
 import pytest
 
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.cutover import catch_up, fence, last_copy
-from kafka_mirror.cutover.move import move_of
-from kafka_mirror.cutover.steps import DONE, FENCE, STOPPED, WAITING
-from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.steps import catch_up, fence, last_copy
+from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import DONE, FENCE, STOPPED, WAITING
 from kafka_mirror.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.wave_notes import NotesInMemory, options

@@ -16,12 +16,14 @@ from confluent_kafka import Producer
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.cutover import failover_groups, failover_open, failover_preflight
-from kafka_mirror.cutover.close_flow import close_flow, reopen_flow
-from kafka_mirror.cutover.failover_survey import survey_failover
-from kafka_mirror.cutover.steps import FAILOVER, StepOptions
-from kafka_mirror.cutover.wave import Wave
-from kafka_mirror.cutover.wave_notes import write_behind
+from kafka_mirror.cutover.failover import failover_groups
+from kafka_mirror.cutover.failover import open_step as failover_open
+from kafka_mirror.cutover.failover import preflight_step as failover_preflight
+from kafka_mirror.cutover.failover.close_flow import close_flow, reopen_flow
+from kafka_mirror.cutover.failover.survey import survey_failover
+from kafka_mirror.cutover.wave.control_notes import write_behind
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import FAILOVER, StepOptions
 from kafka_mirror.decisions.in_force import Decisions
 from kafka_mirror.errors import FlowClosed, MirrorError, NotClosed
 from kafka_mirror.formats.control import CLOSED

@@ -6,10 +6,10 @@ import socket
 import pytest
 
 from kafka_mirror.__main__ import main
-from kafka_mirror.cutover.run import roll_back, run_wave
-from kafka_mirror.cutover.steps import FAILOVER, FAILOVER_STEPS, MOVE_GROUPS, StepOptions
-from kafka_mirror.cutover.wave import Wave
-from kafka_mirror.cutover.wave_record import ROLLED_BACK
+from kafka_mirror.cutover.wave.record import ROLLED_BACK
+from kafka_mirror.cutover.wave.run import roll_back, run_wave
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import FAILOVER, FAILOVER_STEPS, MOVE_GROUPS, StepOptions
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.sync.groups.checkpoints import emit
 from kafka_mirror.sync.groups.context import group_context

@@ -5,10 +5,10 @@ import threading
 import pytest
 from confluent_kafka import Producer
 
-from kafka_mirror.cutover import fence
-from kafka_mirror.cutover.move import move_of
-from kafka_mirror.cutover.steps import DONE, FENCE, LAST_WRITE_MS, QUIET_SINCE_MS, STOPPED, WAITING
-from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.steps import fence
+from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import DONE, FENCE, LAST_WRITE_MS, QUIET_SINCE_MS, STOPPED, WAITING
 from kafka_mirror.sync.flow_clusters import clusters
 from kafka_mirror.sync.topic_acls import sync_topic_acls
 from services.oracle import OracleError, Record
@@ -195,7 +195,7 @@ def test_a_run_that_is_killed_while_it_sets_acls_can_be_run_again_and_taken_back
     """Killed behind its note and before the ACL is set, or behind both."""
     mirroring, topic = guarded_flow()
     source = guarded[0]
-    from kafka_mirror.cutover import acl_fence
+    from kafka_mirror.cutover.steps import acl_fence
 
     create = acl_fence.create_acls
 

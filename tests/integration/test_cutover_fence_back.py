@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka_mirror.cutover import open_wave
-from kafka_mirror.cutover.preflight import preflight
-from kafka_mirror.cutover.run import run_wave
-from kafka_mirror.cutover.steps import OPEN
-from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.steps import open_wave
+from kafka_mirror.cutover.steps.preflight import preflight
+from kafka_mirror.cutover.wave.run import run_wave
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import OPEN
 from tests.integration.access import acl
 from tests.integration.moving_waves import both_ways
 from tests.integration.test_cutover_fence import CLUSTER, LOGIN, client, denials, no_denials, produced

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from kafka_mirror.cutover import move_groups
-from kafka_mirror.cutover.move import move_of
-from kafka_mirror.cutover.steps import DONE, EMPTY_SINCE_MS, MOVE_GROUPS, STOPPED, WAITING
-from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.groups import move_groups
+from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import DONE, EMPTY_SINCE_MS, MOVE_GROUPS, STOPPED, WAITING
 from kafka_mirror.formats.control import MOVED, RETURNED, Decision
 from kafka_mirror.kafka.group_transaction import GroupTransaction
 from kafka_mirror.kafka.model import Committed

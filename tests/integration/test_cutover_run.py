@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from kafka_mirror.__main__ import main
-from kafka_mirror.cutover.steps import MOVE_GROUPS, STEPS
+from kafka_mirror.cutover.wave.step import MOVE_GROUPS, STEPS
 from tests.integration.consumers import committed, set_offsets
 from tests.waiting import ADMIN_TIMEOUT_MS
 

@@ -8,10 +8,12 @@ from functools import partial
 
 import pytest
 
-from kafka_mirror.cutover import run as cutover_run
-from kafka_mirror.cutover import wave_notes as module
-from kafka_mirror.cutover.run import roll_back, run_wave, stored_waves
-from kafka_mirror.cutover.steps import (
+from kafka_mirror.cutover.wave import control_notes as module
+from kafka_mirror.cutover.wave import run as cutover_run
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, RUNNING, TAKING_BACK
+from kafka_mirror.cutover.wave.run import roll_back, run_wave, stored_waves
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import (
     DONE,
     FAILOVER,
     FAILOVER_STEPS,
@@ -26,8 +28,6 @@ from kafka_mirror.cutover.steps import (
     WaveStep,
     steps_of,
 )
-from kafka_mirror.cutover.wave import Wave
-from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, RUNNING, TAKING_BACK
 from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveDiffers, WaveIsOpen, WaveRollsBack, WaveRunElsewhere, WaveUnknown
 from kafka_mirror.formats.control import MOVED, PAUSE, WAVE, Decision, encode, encode_key
 from kafka_mirror.kafka.control import Control

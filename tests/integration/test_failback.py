@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.cutover.close_flow import close_flow, reopen_flow
-from kafka_mirror.cutover.run import run_wave
-from kafka_mirror.cutover.source_comparison import compare_source
-from kafka_mirror.cutover.steps import DONE, FAILOVER, PLANNED, StepOptions
-from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.failover.close_flow import close_flow, reopen_flow
+from kafka_mirror.cutover.failover.source_comparison import compare_source
+from kafka_mirror.cutover.wave.run import run_wave
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import DONE, FAILOVER, PLANNED, StepOptions
 from kafka_mirror.errors import FlowClosed
 from kafka_mirror.sync.groups.checkpoints import emit
 from kafka_mirror.sync.groups.context import group_context

@@ -2,8 +2,8 @@
 
 import struct
 
-from kafka_mirror.cutover.failover_survey import survey_failover
-from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.failover.survey import survey_failover
+from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide
 from kafka_mirror.formats.control import RESTART

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_mirror.cutover.steps import MOVE_GROUPS, OPEN
+from kafka_mirror.cutover.wave.step import MOVE_GROUPS, OPEN
 from tests.trial.failovers import Blow, Failovers, failovers
 from tests.trial.site import IDENTITY, REMOTE_NAMES
 

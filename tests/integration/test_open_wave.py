@@ -8,8 +8,8 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 from confluent_kafka.admin import AdminClient
 
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.cutover import ledger_marks, way_back
-from kafka_mirror.cutover.steps import DONE, STOPPED
+from kafka_mirror.cutover.steps import ledger_marks, way_back
+from kafka_mirror.cutover.wave.step import DONE, STOPPED
 from kafka_mirror.decisions.in_force import Decisions
 from kafka_mirror.errors import MovedTopicsNotExcluded
 from kafka_mirror.kafka.control import Control

@@ -6,10 +6,10 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
-from kafka_mirror.cutover import move_groups
-from kafka_mirror.cutover.move import move_of
-from kafka_mirror.cutover.steps import DONE, STOPPED, WAITING
-from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.groups import move_groups
+from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING
 from kafka_mirror.kafka.group_transaction import GroupTransaction
 from tests.integration.consumers import committed, set_offsets
 from tests.waiting import PATIENCE

@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from kafka_mirror.copy.batches.target import BatchProducer
-from kafka_mirror.cutover.run import roll_back, run_wave, stored_waves
-from kafka_mirror.cutover.steps import FAILOVER, MOVE_GROUPS, StepOptions
-from kafka_mirror.cutover.wave import Wave
-from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK
+from kafka_mirror.cutover.wave.run import roll_back, run_wave, stored_waves
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import FAILOVER, MOVE_GROUPS, StepOptions
 from kafka_mirror.errors import MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
 from kafka_mirror.formats.control import MOVED
 from kafka_mirror.kafka.control import Control

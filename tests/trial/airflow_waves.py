@@ -10,7 +10,7 @@ from functools import partial
 
 from kafka_mirror.airflow.cutover import task_id_of
 from kafka_mirror.config import load
-from kafka_mirror.cutover.steps import FENCE, MOVE_GROUPS, OPEN
+from kafka_mirror.cutover.wave.step import FENCE, MOVE_GROUPS, OPEN
 from tests.trial.airflow_service import TrialAirflow, cutover_dag, is_alive, trial_airflow
 from tests.trial.cutovers import STEP_SECONDS, CutoverOutcome, Fault, FaultOutcome
 from tests.trial.site import LIVE_SECONDS, PRODUCERS, TOPIC, TrialSite

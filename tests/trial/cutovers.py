@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from kafka_mirror.cutover.steps import AUDIT_GATE, CATCH_UP, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PREFLIGHT
+from kafka_mirror.cutover.wave.step import AUDIT_GATE, CATCH_UP, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PREFLIGHT
 from tests.trial.mover import DEATHS, MOVED_DEATH
 from tests.trial.site import DONE, KILLED, LIVE_SECONDS, STOPPED, TOPIC, MoverProcess, TrialSite, after, moment
 

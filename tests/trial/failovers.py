@@ -9,14 +9,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kafka_mirror.cutover.export_format import LINES, OPEN_LINES
-from kafka_mirror.cutover.failover_survey import survey_failover
-from kafka_mirror.cutover.missing_document import MissingListing
-from kafka_mirror.cutover.report import WaveReport
-from kafka_mirror.cutover.run import stored_waves
-from kafka_mirror.cutover.source_comparison import compare_source
-from kafka_mirror.cutover.steps import FAILOVER_STEPS, PREFLIGHT
-from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.failover.export_format import LINES, OPEN_LINES
+from kafka_mirror.cutover.failover.missing_document import MissingListing
+from kafka_mirror.cutover.failover.source_comparison import compare_source
+from kafka_mirror.cutover.failover.survey import survey_failover
+from kafka_mirror.cutover.wave.report import WaveReport
+from kafka_mirror.cutover.wave.run import stored_waves
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import FAILOVER_STEPS, PREFLIGHT
 from kafka_mirror.errors import FlowClosed
 from kafka_mirror.plan.run import plan
 from services.kafka import KafkaCluster

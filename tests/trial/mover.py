@@ -9,9 +9,9 @@ from pathlib import Path
 
 from kafka_mirror.config import load
 from kafka_mirror.copy.batches.target import BatchProducer
-from kafka_mirror.cutover.run import roll_back, run_wave
-from kafka_mirror.cutover.steps import DONE, OPEN, WAITING, StepOptions
-from kafka_mirror.cutover.wave import Wave, patterns
+from kafka_mirror.cutover.wave.run import roll_back, run_wave
+from kafka_mirror.cutover.wave.selection import Wave, patterns
+from kafka_mirror.cutover.wave.step import DONE, OPEN, WAITING, StepOptions
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.control import MOVED, Decision
 from kafka_mirror.kafka.control import Control

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, TopicPartition
 
 from kafka_mirror.config.policies import replication_policy
-from kafka_mirror.cutover.steps import DONE
-from kafka_mirror.cutover.wave_record import RUNNING, decode_wave
+from kafka_mirror.cutover.wave.record import RUNNING, decode_wave
+from kafka_mirror.cutover.wave.step import DONE
 from kafka_mirror.formats.control import WAVE, decode
 
 if TYPE_CHECKING:

@@ -42,41 +42,14 @@ ADAPTERS = {
 AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "report.py"}
 """The audit's modules that are pure; the others read."""
 CUTOVER_ADAPTERS = {
-    *(
-        "acl_fence.py",
-        "after_open.py",
-        "audit_gate.py",
-        "catch_up.py",
-        "close_flow.py",
-        "copy_pass.py",
-        "failover_groups.py",
-        "failover_open.py",
-    ),
-    *(
-        "failover_denials.py",
-        "failover_logs.py",
-        "failover_preflight.py",
-        "failover_survey.py",
-        "fence.py",
-        "fence_watch.py",
-        "group_placement.py",
-    ),
-    *(
-        "group_survey.py",
-        "last_copy.py",
-        "move.py",
-        "move_groups.py",
-        "ledger_marks.py",
-        "open_wave.py",
-        "owned_positions.py",
-        "opposite_fence.py",
-        "preflight.py",
-        "preflight_step.py",
-        "run.py",
-        "step_table.py",
-        "source_truth.py",
-    ),
-    *("shared_fence.py", "source_comparison.py", "topic_survey.py", "wave_notes.py", "way_back.py", "writer_survey.py"),
+    *("failover/close_flow.py", "failover/denials.py", "failover/failover_groups.py", "failover/logs.py"),
+    *("failover/open_step.py", "failover/preflight_step.py", "failover/source_comparison.py", "failover/survey.py"),
+    *("groups/move_groups.py", "groups/owned_positions.py", "groups/placement.py", "groups/survey.py"),
+    *("steps/acl_fence.py", "steps/audit_gate.py", "steps/catch_up.py", "steps/copy_pass.py", "steps/fence.py"),
+    *("steps/fence_watch.py", "steps/last_copy.py", "steps/ledger_marks.py", "steps/open_wave.py", "steps/opposite_fence.py"),
+    *("steps/preflight.py", "steps/preflight_step.py", "steps/shared_fence.py", "steps/source_truth.py"),
+    *("steps/topic_survey.py", "steps/way_back.py", "steps/writer_survey.py"),
+    *("wave/after_open.py", "wave/control_notes.py", "wave/move.py", "wave/run.py", "wave/step_table.py"),
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""
 VALUES_AND_COMPARISONS = {
@@ -147,7 +120,7 @@ def asks_clusters(module: str) -> bool:
     """Whether it belongs to what asks clusters, as the cutover's judgement must not."""
     if any(within(module, each) for each in VALUES_AND_COMPARISONS):
         return False
-    surveys = {f"kafka_mirror.cutover.{Path(name).stem}" for name in CUTOVER_ADAPTERS}
+    surveys = {f"kafka_mirror.cutover.{name.removesuffix('.py').replace('/', '.')}" for name in CUTOVER_ADAPTERS}
     return any(within(module, each) for each in (ADAPTERS - {"kafka_mirror.cutover"}) | surveys)
 
 
@@ -183,7 +156,7 @@ def asks_though_pure(relative: Path, module: str) -> bool:
     package = relative.parts[0]
     if package == "audit" and relative.name in AUDIT_CORE:
         return any(within(module, adapter) for adapter in ADAPTERS - {"kafka_mirror.audit"})
-    if package == "cutover" and relative.name not in CUTOVER_ADAPTERS:
+    if package == "cutover" and "/".join(relative.parts[1:]) not in CUTOVER_ADAPTERS:
         return asks_clusters(module)
     knows_flows = package in BELOW_FLOWS and within(module, "kafka_mirror.config")
     return knows_flows or (package in PURE and any(within(module, adapter) for adapter in ADAPTERS))
@@ -249,10 +222,10 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
         ("offsets/map.py", "kafka_mirror.errors", False),
         ("audit/digest.py", "kafka_mirror.kafka.reader", True),
         ("audit/reader.py", "kafka_mirror.kafka.reader", False),
-        ("cutover/groups.py", "kafka_mirror.kafka.groups", True),
-        ("cutover/groups.py", "kafka_mirror.kafka.model", False),
-        ("cutover/groups.py", "kafka_mirror.cutover.group_survey", True),
-        ("cutover/group_survey.py", "kafka_mirror.kafka.groups", False),
+        ("cutover/groups/model.py", "kafka_mirror.kafka.groups", True),
+        ("cutover/groups/model.py", "kafka_mirror.kafka.model", False),
+        ("cutover/groups/model.py", "kafka_mirror.cutover.groups.survey", True),
+        ("cutover/groups/survey.py", "kafka_mirror.kafka.groups", False),
         ("policy/lineage.py", "kafka_mirror.client", True),
         ("client.py", "kafka_mirror.kafka.cluster", False),
         ("client.py", "confluent_kafka", True),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.cli.parser import parser
-from kafka_mirror.cutover import steps
+from kafka_mirror.cutover.wave import step as steps
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

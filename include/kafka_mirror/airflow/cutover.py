@@ -24,10 +24,10 @@ from kafka_mirror.airflow.tasks import (
     try_number,
 )
 from kafka_mirror.airflow.time_limits import step_limit
-from kafka_mirror.cutover.findings import STOP, WARNING
-from kafka_mirror.cutover.steps import FAILOVER, OPEN, PREFLIGHT, STEPS, STOPPED, WAITING, StepOptions, StepOutcome, steps_of
-from kafka_mirror.cutover.wave import Wave, patterns
-from kafka_mirror.cutover.wave_record import ROLLED_BACK, read_name, wave_name
+from kafka_mirror.cutover.wave.findings import STOP, WARNING
+from kafka_mirror.cutover.wave.record import ROLLED_BACK, read_name, wave_name
+from kafka_mirror.cutover.wave.selection import Wave, patterns
+from kafka_mirror.cutover.wave.step import FAILOVER, OPEN, PREFLIGHT, STEPS, STOPPED, WAITING, StepOptions, StepOutcome, steps_of
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.next_step import own
 
@@ -49,7 +49,7 @@ def step_task(flow: "Flow", step: str) -> Any:
     @task(task_id=task_id_of(step), trigger_rule=TriggerRule.NONE_FAILED, execution_timeout=step_limit(flow, step), **ONE_VALUE)
     def run() -> dict[str, Any]:
         """Runs the step alone, from what the clusters and the control topic say now. One that waits is run again after a pause."""
-        from kafka_mirror.cutover.run import run_wave
+        from kafka_mirror.cutover.wave.run import run_wave
 
         with task_body():
             flow, mode = configured_flow(flow_name), str(_params()["mode"])
@@ -79,10 +79,10 @@ def report_task(flow_name: str) -> Any:
     @task(task_id="report", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
     def run() -> dict[str, Any]:
         """The report as a document."""
-        from kafka_mirror.cutover.after_open import written_since_open
-        from kafka_mirror.cutover.report import WaveReport
-        from kafka_mirror.cutover.run import stored_waves
-        from kafka_mirror.cutover.wave_record import OPENED
+        from kafka_mirror.cutover.wave.after_open import written_since_open
+        from kafka_mirror.cutover.wave.record import OPENED
+        from kafka_mirror.cutover.wave.report import WaveReport
+        from kafka_mirror.cutover.wave.run import stored_waves
 
         red = _red_tasks()
         if is_dry_run():
@@ -202,7 +202,7 @@ def _who() -> str:
 
 def _check_not_taken_back(flow: "Flow", options: StepOptions) -> None:
     """Airflow tries a task again whose worker it believes dead, and does not know that a person took the wave back meanwhile."""
-    from kafka_mirror.cutover.run import stored_waves
+    from kafka_mirror.cutover.wave.run import stored_waves
 
     record = stored_waves(flow).waves.get(options.wave)
     if record is not None and record.state == ROLLED_BACK and record.who == options.who:

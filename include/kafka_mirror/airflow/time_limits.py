@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from kafka_mirror.config import Flow
-from kafka_mirror.cutover.steps import AUDIT_GATE, CATCH_UP, LAST_COPY
+from kafka_mirror.cutover.wave.step import AUDIT_GATE, CATCH_UP, LAST_COPY
 
 BESIDE_COPYING = timedelta(minutes=10)
 """What a copy may take beside copying: until Spark has started, for the last transaction, for the ledger's verdict."""

@@ -8,9 +8,9 @@ from kafka_mirror.cli import cutover_compare, cutover_plan, cutover_wave
 from kafka_mirror.cli.answer import Answer
 from kafka_mirror.cli.options import FLOW, Parser, typed
 from kafka_mirror.config import Flow
-from kafka_mirror.cutover.steps import BY_HAND, FENCES, MODES, PLANNED, STEPS
-from kafka_mirror.cutover.wave import patterns
-from kafka_mirror.cutover.wave_record import read_name
+from kafka_mirror.cutover.wave.record import read_name
+from kafka_mirror.cutover.wave.selection import patterns
+from kafka_mirror.cutover.wave.step import BY_HAND, FENCES, MODES, PLANNED, STEPS
 from kafka_mirror.errors import UsageError, named_with
 from kafka_mirror.errors.next_step import own
 

@@ -9,12 +9,12 @@ from kafka_mirror.cli.answer import DONE, FAILED, Answer, Piece, table
 from kafka_mirror.cli.decide import user_at_host
 from kafka_mirror.cli.options import FLOW, Parser, typed
 from kafka_mirror.config import Flow
-from kafka_mirror.cutover.findings import STOP
-from kafka_mirror.cutover.wave import patterns
+from kafka_mirror.cutover.wave.findings import STOP
+from kafka_mirror.cutover.wave.selection import patterns
 from kafka_mirror.offsets.partition import TopicPartition
 
 if TYPE_CHECKING:
-    from kafka_mirror.cutover.source_comparison import SourceComparison
+    from kafka_mirror.cutover.failover.source_comparison import SourceComparison
 
 PARTS = COMPARE, REOPEN = "compare", "reopen"
 _COMPARE = "say what a source that came back holds beside what was copied of it, and export what only it has; writes to neither cluster"
@@ -44,7 +44,7 @@ def add_parts(step: Parser, add_common: AddCommon) -> None:
 
 def run_compare(flow: Flow, options: argparse.Namespace) -> Answer:
     """Compares; fails when something has to be looked at before anything moves back."""
-    from kafka_mirror.cutover.source_comparison import compare_source
+    from kafka_mirror.cutover.failover.source_comparison import compare_source
 
     result = compare_source(flow, getattr(options, "topics", ()), getattr(options, "export", None), not options.without_audit)
     is_stopped = any(finding.kind == STOP for finding in result.findings)
@@ -53,7 +53,7 @@ def run_compare(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def run_reopen(flow: Flow, options: argparse.Namespace) -> Answer:
     """Opens the flow."""
-    from kafka_mirror.cutover.close_flow import reopen_flow
+    from kafka_mirror.cutover.failover.close_flow import reopen_flow
 
     dry_run = getattr(options, "dry_run", False)
     done = reopen_flow(flow, user_at_host(), options.reason, dry_run)

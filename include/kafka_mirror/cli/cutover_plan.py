@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.cli.answer import DONE, FAILED, Answer, Piece, table
 from kafka_mirror.config import Flow
-from kafka_mirror.cutover.findings import KINDS
-from kafka_mirror.cutover.wave import Wave
+from kafka_mirror.cutover.wave.findings import KINDS
+from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import count_text
 
 if TYPE_CHECKING:
-    from kafka_mirror.cutover.groups import WaveGroup
-    from kafka_mirror.cutover.preflight import Preflight
-    from kafka_mirror.cutover.writers import Writers
+    from kafka_mirror.cutover.groups.model import WaveGroup
+    from kafka_mirror.cutover.steps.preflight import Preflight
+    from kafka_mirror.cutover.steps.writers import Writers
 
 _HEAD = ("group", "positions", "exact", "read again", "no answer", "members", "members on the target")
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Asks both clusters, and writes nothing. Fails when something stops the wave."""
-    from kafka_mirror.cutover.preflight import preflight
+    from kafka_mirror.cutover.steps.preflight import preflight
 
     wave = Wave(options.topics, options.groups or (), options.max_lag)
     result = preflight(flow, wave)

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 from kafka_mirror.cli.answer import DONE, FAILED, WAITING, Answer, Piece, table
 from kafka_mirror.cli.decide import user_at_host
 from kafka_mirror.config import Flow
-from kafka_mirror.cutover import steps as words
-from kafka_mirror.cutover.report import WaveReport, step_document, time_text
-from kafka_mirror.cutover.steps import StepOptions, StepOutcome
-from kafka_mirror.cutover.wave import Wave
-from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, TAKING_BACK, WaveRecord, wave_name
+from kafka_mirror.cutover.wave import step as words
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, WaveRecord, wave_name
+from kafka_mirror.cutover.wave.report import WaveReport, step_document, time_text
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.display import visible
 from kafka_mirror.errors.next_step import own
 
 if TYPE_CHECKING:
-    from kafka_mirror.cutover.run import WaveRun
-    from kafka_mirror.cutover.stored_waves import StoredWaves
+    from kafka_mirror.cutover.wave.run import WaveRun
+    from kafka_mirror.cutover.wave.stored_waves import StoredWaves
 
 _STATES = {words.DONE: DONE, words.WAITING: WAITING, words.STOPPED: FAILED}
 _WAVES_HEAD = ("wave", "state", "mode", "next step", "began", "ended", "who")
@@ -33,7 +33,7 @@ _NO_REASON = "no reason was given"
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Runs a wave's steps; with `--dry-run` says what each would do. Waits are said on standard error."""
-    from kafka_mirror.cutover.run import run_wave, stored_waves
+    from kafka_mirror.cutover.wave.run import run_wave, stored_waves
 
     stored = stored_waves(flow)
     wave, steps = _asked(flow, options, stored)
@@ -53,7 +53,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def rollback(flow: Flow, options: argparse.Namespace) -> Answer:
     """Takes a wave back; with `--dry-run` says what it would take back."""
-    from kafka_mirror.cutover.run import roll_back
+    from kafka_mirror.cutover.wave.run import roll_back
 
     result = roll_back(flow, _step_options(options, options.wave, options.reason or _NO_REASON))
     if not result.outcomes and result.record.state == ROLLED_BACK:
@@ -65,8 +65,8 @@ def rollback(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def status(flow: Flow, options: argparse.Namespace) -> Answer:
     """Lists the flow's waves, or says of one how each step ended."""
-    from kafka_mirror.cutover.after_open import written_since_open
-    from kafka_mirror.cutover.run import stored_wave, stored_waves
+    from kafka_mirror.cutover.wave.after_open import written_since_open
+    from kafka_mirror.cutover.wave.run import stored_wave, stored_waves
 
     stored = stored_waves(flow)
     waves = [stored_wave(stored, options.wave)] if options.wave is not None else [*stored.waves.values()]
@@ -84,7 +84,7 @@ def status(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def report(flow: Flow, options: argparse.Namespace) -> Answer:
     """The report of a wave; with `--output` into a file."""
-    from kafka_mirror.cutover.run import stored_waves
+    from kafka_mirror.cutover.wave.run import stored_waves
 
     made = _report_of(flow, stored_waves(flow), options.wave)
     if options.output is None:
@@ -95,7 +95,7 @@ def report(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def _asked(flow: Flow, options: argparse.Namespace, stored: "StoredWaves") -> tuple[Wave, StepOptions]:
     """The wave that is meant and how its steps run: what a person does not say is as it was noted when the wave began."""
-    from kafka_mirror.cutover.run import stored_wave
+    from kafka_mirror.cutover.wave.run import stored_wave
 
     if options.topics is None:
         record: WaveRecord | None = stored_wave(stored, options.wave)
@@ -213,8 +213,8 @@ def _run_document(flow: Flow, result: "WaveRun") -> dict[str, Any]:
 
 
 def _report_of(flow: Flow, stored: "StoredWaves", name: str) -> WaveReport:
-    from kafka_mirror.cutover.after_open import written_since_open
-    from kafka_mirror.cutover.run import stored_wave
+    from kafka_mirror.cutover.wave.after_open import written_since_open
+    from kafka_mirror.cutover.wave.run import stored_wave
 
     record = stored_wave(stored, name)
     return WaveReport(flow.name, record, _groups(stored, name), written_since_open(flow, stored, name))

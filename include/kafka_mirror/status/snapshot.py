@@ -216,7 +216,7 @@ class FlowSnapshot:
     heartbeats: tuple[HeartbeatPath, ...] = ()
     decisions: tuple[StandingDecision, ...] = ()
     waves: Mapping[str, str] = field(default_factory=dict)
-    """The records of the flow's cutovers, as the control topic has them; `kafka_mirror.cutover.wave_record` reads them."""
+    """The records of the flow's cutovers, as the control topic has them; `kafka_mirror.cutover.wave.record` reads them."""
     skipped: tuple[SkippedOffsets, ...] = ()
     """The newest of each partition first; no more than some hundred in all."""
     skipped_in_all: int = 0

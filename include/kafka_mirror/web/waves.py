@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kafka_mirror.cutover.findings import code_of
-from kafka_mirror.cutover.steps import DONE, STOPPED, WAITING
-from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, RUNNING, UNDER_WAY, StepNote, WaveRecord, decode_wave
+from kafka_mirror.cutover.wave.findings import code_of
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, RUNNING, UNDER_WAY, StepNote, WaveRecord, decode_wave
+from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING
 
 MAX_WAVES = 20
 """How many waves a page shows, the newest; `kafka-mirror cutover status` lists all."""

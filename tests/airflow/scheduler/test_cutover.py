@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
-from kafka_mirror.cutover.run import stored_waves
-from kafka_mirror.cutover.wave_record import RUNNING
+from kafka_mirror.cutover.wave.record import RUNNING
+from kafka_mirror.cutover.wave.run import stored_waves
 from services.oracle import Record
 from tests.airflow.scheduler.in_airflow import InAirflow
 from tests.integration.consumers import committed, set_offsets

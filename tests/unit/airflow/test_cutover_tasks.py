@@ -6,9 +6,9 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_mirror.airflow import cutover
-from kafka_mirror.cutover import run
-from kafka_mirror.cutover.steps import PLANNED, StepOptions
-from kafka_mirror.cutover.wave_record import ROLLED_BACK, UNDER_WAY, WaveRecord
+from kafka_mirror.cutover.wave import run
+from kafka_mirror.cutover.wave.record import ROLLED_BACK, UNDER_WAY, WaveRecord
+from kafka_mirror.cutover.wave.step import PLANNED, StepOptions
 
 RUN = "ann (run east-to-west.cutover / manual__1)"
 FLOW = SimpleNamespace(name="east->west")

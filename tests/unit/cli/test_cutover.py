@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_mirror.cutover import preflight as module
-from kafka_mirror.cutover.findings import information, stop, warning
-from kafka_mirror.cutover.groups import WaveGroup, WavePosition
-from kafka_mirror.cutover.preflight import Preflight
-from kafka_mirror.cutover.wave import Wave
-from kafka_mirror.cutover.writers import Writers
+from kafka_mirror.cutover.groups.model import WaveGroup, WavePosition
+from kafka_mirror.cutover.steps import preflight as module
+from kafka_mirror.cutover.steps.preflight import Preflight
+from kafka_mirror.cutover.steps.writers import Writers
+from kafka_mirror.cutover.wave.findings import information, stop, warning
+from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.kafka.model import ActiveProducer, GroupMember
 from kafka_mirror.offsets.partition import TopicPartition

@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from kafka_mirror.cutover import run as module
-from kafka_mirror.cutover.findings import stop
-from kafka_mirror.cutover.run import WaveRun
-from kafka_mirror.cutover.steps import BY_ACL, BY_HAND, CATCH_UP, DONE, FENCE, OPEN, PREFLIGHT, STOPPED, WAITING, StepOutcome
-from kafka_mirror.cutover.stored_waves import StoredWaves
-from kafka_mirror.cutover.wave import Wave
-from kafka_mirror.cutover.wave_record import OPENED, ROLLED_BACK, TAKING_BACK, GroupNote, StepNote, WaveRecord, wave_name
+from kafka_mirror.cutover.wave import run as module
+from kafka_mirror.cutover.wave.findings import stop
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, GroupNote, StepNote, WaveRecord, wave_name
+from kafka_mirror.cutover.wave.run import WaveRun
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import BY_ACL, BY_HAND, CATCH_UP, DONE, FENCE, OPEN, PREFLIGHT, STOPPED, WAITING, StepOutcome
+from kafka_mirror.cutover.wave.stored_waves import StoredWaves
 from kafka_mirror.decisions.in_force import NO_DECISIONS
 from kafka_mirror.errors import ErrorReport
 

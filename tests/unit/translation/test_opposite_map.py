@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import after
-from kafka_mirror.cutover.opposite_record import opposite_record
+from kafka_mirror.cutover.steps.opposite_record import opposite_record
 from kafka_mirror.formats.control import RETURNED
 from kafka_mirror.formats.ledger import Decided
 from kafka_mirror.formats.ledger_codec import decode, encode

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from kafka_mirror.cutover.steps import CATCH_UP, OPEN, PREFLIGHT
+from kafka_mirror.cutover.wave.step import CATCH_UP, OPEN, PREFLIGHT
 from tests.trial import cutovers
 from tests.trial.cutovers import KILL, KILLED_OPEN, LOST_TRACK, SECOND_WAVE, Cutover, Fault
 from tests.trial.mover import LEDGER_DEATH, MOVED_DEATH

@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 
-from kafka_mirror.cutover.steps import OPEN
+from kafka_mirror.cutover.wave.step import OPEN
 from tests.trial.cutovers import KILLED_OPEN, STEPS, CutoverOutcome, Fault, FaultOutcome
 from tests.trial.fault_deck import FaultDeck
 

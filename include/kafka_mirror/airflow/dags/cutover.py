@@ -6,7 +6,7 @@ from kafka_mirror.airflow.cutover import report_task, step_task, steps_in_order
 from kafka_mirror.airflow.dags.factory import FlowDag
 from kafka_mirror.airflow.time_limits import LONGEST_QUIET
 from kafka_mirror.config import Flow
-from kafka_mirror.cutover.steps import BY_HAND, FENCES, MODES, PLANNED
+from kafka_mirror.cutover.wave.step import BY_HAND, FENCES, MODES, PLANNED
 
 DOC = """
 Moves a **wave**, which is a set of topics and consumer groups, from the flow's source to its target: nothing lost, nothing read twice.

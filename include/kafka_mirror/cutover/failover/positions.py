@@ -1,0 +1,231 @@
+"""Where a consumer group goes on when its source is lost: its newest checkpoint, made better by what the ledger knows now. Pure.
+
+The source cannot be asked any more, so a group stood where its newest checkpoint says (the checkpoint holds the source's offset too). What
+the group read after that it reads again. The position is never late. Two answers lie at the first record that the group has not read, or
+in front of it, and the later one of them is taken:
+
+- the checkpoint's own position, while the target's log is the one that it was made for;
+- what the offset map says of its source offset, while the source's log is the one that the group had read.
+
+A topic that was created anew is another log, and so is what a newer leader may have cut off. Where neither answer holds, the group begins
+at the beginning.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from kafka_mirror.cutover.failover.missing_records import moment_of
+from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning
+from kafka_mirror.errors import GroupFurtherOnTarget, GroupIncomplete, GroupNotExact, GroupWithoutAnswer
+from kafka_mirror.errors.display import show
+from kafka_mirror.errors.words import first_few
+from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.offsets.holes import EXACT_PLACE
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.translation.group_rules import StoredCheckpoint, StoredCheckpoints
+from kafka_mirror.translation.translate import EARLY, EXACT, INCOMPLETE, NONE, SourceState, TranslatedOffset, generation, translate
+
+COMMITTED = "committed"
+"""Of a group that stands further on on the target than anything that is known of it on the source: it stays there."""
+
+_BEGINNING = TranslatedOffset(EARLY, 0, reason="its checkpoint is of logs that are gone, so it begins anew")
+
+
+@dataclass(frozen=True)
+class TargetLog:
+    """A partition of the target as it is now: its topic's id, log start and end, and its leader epoch."""
+
+    topic_id: str
+    start: int
+    end: int
+    leader_epoch: int | None = None
+
+
+@dataclass(frozen=True)
+class FailoverPosition:
+    """Where one group goes on in one partition of the target.
+
+    `offset` is its position on the source as of `time`. `reread`: how many records it reads again at most, of those that it had read by
+    then (None: nobody knows). `behind`: how many offsets stand on the target behind `target`; all that it read after `time` is among them.
+    """
+
+    group: str
+    remote: TopicPartition
+    source: TopicPartition | None
+    offset: int
+    time: datetime | None
+    kind: str
+    target: int | None = None
+    reread: int | None = None
+    behind: int = 0
+    reason: str = ""
+    committed: int | None = None
+    """What the group has on the target before anything is committed."""
+    metadata: str = ""
+
+    def __str__(self) -> str:
+        place = f"offset {self.offset:,} of the source" + ("" if self.time is None else f" at {moment_of(self.time)}")
+        if self.target is None:
+            return f"{self.remote} has no answer ({self.reason}), {place}"
+        again = {EXACT: "exact", COMMITTED: "where it stands already"}.get(self.kind, self._again())
+        return f"{self.remote}@{self.target}: {again}, for {place}"
+
+    def _again(self) -> str:
+        reason = f" ({self.reason})" if self.reason and self.kind == EARLY else ""
+        return f"{self.kind}{reason}, reads again {'an unknown number of' if self.reread is None else f'at most {self.reread:,}'} records"
+
+
+@dataclass(frozen=True)
+class FailoverFacts:
+    """What the target holds: the ledger's records, logs of remote partitions, and positions of groups."""
+
+    records: Mapping[TopicPartition, LedgerRecord]
+    logs: Mapping[TopicPartition, TargetLog]
+    committed: Mapping[tuple[str, TopicPartition], int]
+    shared_ends: Mapping[tuple[str, TopicPartition], int] = field(default_factory=dict)
+    """Up to where the remote log is still the one of the leader epoch that the group's checkpoint notes; absent: nobody knows."""
+
+
+def failover_positions(checkpoints: StoredCheckpoints, facts: FailoverFacts) -> tuple[FailoverPosition, ...]:
+    """The best position of each checkpoint's group and partition, in their order."""
+    sources = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in facts.records.items()}
+    return tuple(_position(stored, sources.get(remote), facts) for (_, remote), stored in sorted(checkpoints.items()))
+
+
+def _position(stored: StoredCheckpoint, source: TopicPartition | None, facts: FailoverFacts) -> FailoverPosition:
+    checkpoint = stored.checkpoint
+    remote = TopicPartition(checkpoint.topic, checkpoint.partition)
+    log, time = facts.logs.get(remote), None if stored.time is None else datetime.fromtimestamp(stored.time / 1000, UTC)
+    position = FailoverPosition(
+        checkpoint.group,
+        remote,
+        source,
+        checkpoint.upstream,
+        time,
+        NONE,
+        committed=facts.committed.get((checkpoint.group, remote)),
+        metadata=checkpoint.metadata,
+    )
+    if log is None:
+        return replace(position, reason="the target has no such partition, or no leader for it")
+    record = facts.records.get(source) if source is not None else None
+    shared_end = facts.shared_ends.get((checkpoint.group, remote))
+    answer = (
+        _of_checkpoint(stored, own_position(stored, log, shared_end)) if record is None else best_answer(stored, record, log, shared_end)
+    )
+    if answer.target is None:
+        return replace(position, reason=answer.reason)
+    return _within(replace(position, kind=answer.kind, target=answer.target, reread=answer.reread, reason=answer.reason), log)
+
+
+def _of_checkpoint(stored: StoredCheckpoint, own: int | None) -> TranslatedOffset:
+    """Without a ledger record the checkpoint stands alone: of a topic that the source had from the target, or MirrorMaker 2's."""
+    if own is None:
+        return _BEGINNING
+    is_exact = stored.place == EXACT_PLACE and own == stored.checkpoint.downstream
+    return TranslatedOffset(EXACT if is_exact else EARLY, own, reread=0 if is_exact else None)
+
+
+def own_position(stored: StoredCheckpoint, log: TargetLog, shared_end: int | None) -> int | None:
+    """The checkpoint's own position, if the target's log is the one that it was made for; None if it is another, or nobody knows.
+
+    It is not late, whatever became of the source: what the group had not read then stands at it or after it, and all that was copied since
+    stands further on. Where the target lost records since, others took their places, so it ends at `shared_end`.
+    """
+    if stored.logs is None:
+        return stored.checkpoint.downstream
+    if stored.logs.target.topic_id != log.topic_id or shared_end is None:
+        return None
+    return min(stored.checkpoint.downstream, shared_end)
+
+
+def best_answer(stored: StoredCheckpoint, record: LedgerRecord, log: TargetLog, shared_end: int | None) -> TranslatedOffset:
+    """The later one of the checkpoint's own position and of what the ledger says of its source offset now, of those that cannot be late.
+
+    The ledger's answer cannot be while all that was copied is of the log that the group had read: of the same topic, and of no newer leader
+    epoch, in which the source may have been cut off. `shared_end`: up to where the target's log is still that of the checkpoint's epoch.
+    """
+    checkpoint = stored.checkpoint
+    state = SourceState(record.source_topic_id, max(checkpoint.upstream, record.watermark))
+    answer = translate(checkpoint.upstream, record, state, log.topic_id)
+    if answer.target is None:
+        return answer
+    own = own_position(stored, log, shared_end)
+    if stored.logs is None:
+        return _of_mirrormaker(checkpoint.downstream, answer, record)
+    is_same_source = stored.logs.source.is_of(record.source_topic_id, record.leader_epoch)
+    if own is None:
+        return answer if is_same_source else _BEGINNING
+    is_older = stored.generation != generation(record)
+    if not is_same_source and (is_older or own < answer.target):
+        return TranslatedOffset(EARLY, own)
+    is_too_far = answer.at_most is not None and own > answer.at_most
+    if is_older or is_too_far or own < answer.target or answer.kind == INCOMPLETE:
+        return answer
+    if stored.place == EXACT_PLACE:
+        return replace(answer, kind=EXACT, target=own, reread=0)
+    if answer.reread is None or answer.at_most is None or record.older is not None:
+        return replace(answer, target=own)
+    return replace(answer, target=own, reread=min(answer.reread, answer.at_most - own))
+
+
+def _of_mirrormaker(downstream: int, answer: TranslatedOffset, record: LedgerRecord) -> TranslatedOffset:
+    """MirrorMaker 2 does not say of which logs its checkpoint is. It is of those that the ledger began with, until a person decides."""
+    if record.decided is not None:
+        return _BEGINNING
+    assert answer.target is not None
+    return answer if answer.target <= downstream else TranslatedOffset(EARLY, downstream)
+
+
+def _within(position: FailoverPosition, log: TargetLog) -> FailoverPosition:
+    """The position where the partition has it, and the one that the group has already where that lies behind it."""
+    assert position.target is not None
+    target = min(max(position.target, log.start), log.end)
+    if target > position.target:
+        said = f"the target's log starts at {log.start}, so what it had not read in front of that is gone there too"
+        position = replace(position, kind=INCOMPLETE, reason=said)
+    there = position.committed
+    if there is not None and target < there <= log.end:
+        position, target = replace(position, kind=COMMITTED, reread=None), there
+    return replace(position, target=target, behind=log.end - target)
+
+
+def position_findings(positions: Iterable[FailoverPosition], target: str) -> Iterator[Finding]:
+    """What is said of each group: no answer, records missing in front of its position, records that it reads again, what it used there."""
+    groups: dict[str, list[FailoverPosition]] = {}
+    for position in positions:
+        groups.setdefault(position.group, []).append(position)
+    for name, of_group in sorted(groups.items()):
+        yield from _of_group(name, of_group, target)
+
+
+def _of_group(name: str, positions: list[FailoverPosition], target: str) -> Iterator[Finding]:
+    by_kind: dict[str, list[FailoverPosition]] = {}
+    for position in positions:
+        by_kind.setdefault(position.kind, []).append(position)
+    if none := by_kind.get(NONE):
+        error = GroupWithoutAnswer(name, len(none), len(positions), first_few(none)).report()
+        yield stop(error.with_next("Reset the group there by hand, by the time of the last record that it had read."), name)
+    if incomplete := by_kind.get(INCOMPLETE):
+        reasons = first_few([f"{position} ({position.reason})" for position in incomplete])
+        yield warning(GroupIncomplete(name, target, reasons))
+    if early := [position for position in by_kind.get(EARLY, ()) if position.reread != 0]:
+        counts = [position.reread for position in early]
+        count = "an unknown number of" if None in counts else f"at most {sum(number or 0 for number in counts):,}"
+        error = GroupNotExact(name, count, f"{len(early)} of {len(positions)} positions: {first_few(early)}").report()
+        yield warning(error.with_next("Let its application pass over what it knows, or take that."), name)
+    if there := by_kind.get(COMMITTED):
+        error = GroupFurtherOnTarget(name, "checkpoint", first_few(there)).report()
+        step = (
+            "The mirror never moves a group back. If somebody only tried it there, reset it to its checkpoint before its consumers start."
+        )
+        yield warning(error.with_next(step), name)
+    times = [position.time for position in positions if position.time is not None]
+    if times:
+        behind = sum(position.behind for position in positions)
+        said = (
+            f"{show(name)}: its offsets on the source are known as of {moment_of(min(times))} at the oldest. What it read after its "
+            f"checkpoints it reads again; {behind:,} offsets follow its positions in all."
+        )
+        yield information("GroupKnownUntil", said, group=name)

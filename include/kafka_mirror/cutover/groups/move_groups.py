@@ -1,0 +1,155 @@
+"""The step `move-groups`: commits the exact positions of a wave's groups on the target; `rollback` puts back what was there before."""
+
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from kafka_mirror.cutover.groups.model import WaveGroup
+from kafka_mirror.cutover.groups.move_findings import GroupLogs, active_groups, stops_of_groups
+from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer, Placement
+from kafka_mirror.cutover.groups.survey import GroupSurvey, survey_groups, unstable_positions
+from kafka_mirror.cutover.steps.flow_settings import right_findings
+from kafka_mirror.cutover.wave.findings import STOP, Finding, in_order, stop
+from kafka_mirror.cutover.wave.move import Move
+from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, WaveNotes, ended
+from kafka_mirror.errors import ClusterContradictsItself, GroupReadOn, GroupUnstable, MirrorError
+from kafka_mirror.errors.display import show
+from kafka_mirror.errors.words import first_few
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.group_members import describe_groups
+from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.kafka.polling import until
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups.group_commit import positions_on
+from kafka_mirror.sync.groups.group_move import Positions
+
+_PAUSE_SECONDS = 0.5
+
+
+def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
+    """Moves the groups of a planned wave. It waits for members on the source to leave. Raises what concerns a cluster as a whole."""
+    look = _look(move, options)
+    if look.is_stopped:
+        return _ended(move, look.findings)
+    if look.active:
+        return StepOutcome(MOVE_GROUPS, WAITING, (), in_order((*look.active, *look.findings), move.flow.name))
+    aims = {group.name: _aim(group) for group in look.survey.groups.groups}
+    placement = _placer(move, notes, options).place(aims, options.dry_run)
+    if placement.facts:
+        placement = replace(placement, findings=(*placement.findings, *_read_on(move, aims)))
+    return _ended(move, look.findings, placement)
+
+
+def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
+    """Puts back what each group had on the target, where a position of ours still stands. Raises what concerns a cluster as a whole."""
+    held = {move.context.selection.remote(topic): wave for topic, wave in notes.held.items()}
+    return _ended(move, (), _placer(move, notes, options).take_back(options.dry_run, held))
+
+
+def _placer(move: Move, notes: WaveNotes, options: StepOptions) -> GroupPlacer:
+    return GroupPlacer(move.sides.target, move.sides.target_groups, notes, options.wave)
+
+
+def _ended(move: Move, findings: tuple[Finding, ...], placement: Placement | None = None) -> StepOutcome:
+    done = placement or Placement()
+    return ended(MOVE_GROUPS, in_order((*findings, *done.findings), move.flow.name), done.lines, done.facts)
+
+
+# ------------------------------------------------------------ what there is to move
+
+
+@dataclass(frozen=True)
+class _GroupLook:
+    survey: GroupSurvey
+    findings: tuple[Finding, ...]
+    active: tuple[Finding, ...]
+
+    @property
+    def is_stopped(self) -> bool:
+        return any(finding.kind == STOP for finding in self.findings)
+
+
+def _look(move: Move, options: StepOptions) -> _GroupLook:
+    """The groups once nothing but members on the source kept them, and these have left or time is up."""
+    deadline = time.monotonic() + (0 if options.dry_run else options.timeout)
+    while True:
+        survey = survey_groups(move.flow, move.context, move.wave, move.topics.names, move.names, move.sides)
+        groups = survey.groups.groups
+        findings = (
+            *stops_of_groups(survey.groups, _logs(move, groups), move.flow.source, move.flow.target),
+            *right_findings(survey.rights),
+            *map(stop, survey.errors),
+        )
+        look = _GroupLook(survey, findings, tuple(active_groups(groups, move.flow.source)))
+        remaining = deadline - time.monotonic()
+        if look.is_stopped or not look.active or remaining <= 0:
+            return look
+        names = [group.name for group in groups if group.members]
+        unstable = [group.name for group in groups if group.unstable]
+        if names:
+            options.progress(f"Waiting for {first_few(names)} to have no members on {move.flow.source}.")
+        if unstable:
+            options.progress(f"Waiting for transactions to end that commit offsets of {first_few(unstable)}.")
+        time.sleep(min(_PAUSE_SECONDS, remaining))
+        _await_no_members(move, names, remaining)
+
+
+def _await_no_members(move: Move, names: list[str], seconds: float) -> None:
+    def nobody() -> bool:
+        """Whether all of them have left. Of a group that is refused now the next look says so."""
+        described = describe_groups(move.sides.source, names, {})
+        return not any(group.members for group in described.values())
+
+    until(nobody, seconds, every=_PAUSE_SECONDS)
+
+
+def _logs(move: Move, groups: tuple[WaveGroup, ...]) -> GroupLogs:
+    positions = [position for group in groups for position in group.positions]
+    ours = {*move.source_partitions(), *(TopicPartition(position.topic, position.partition) for position in positions)}
+    remotes = sorted({position.remote for position in positions if position.answer.target is not None})
+    source, target, refused = move.sides.source, move.sides.target, dict[str, MirrorError]()
+    starts, ends = (target.offsets(remotes, which, errors=refused) for which in ("earliest", "latest"))
+    bounds = {tp: (start, ends[tp]) for tp, start in starts.items() if tp in ends}
+    return GroupLogs(source.offsets(sorted(ours), "earliest", errors=refused), bounds)
+
+
+def _aim(group: WaveGroup) -> GroupAim:
+    """Where the group goes on. The leader epoch of its commits counts the source's leaders, and stays behind."""
+    positions = {
+        position.remote: Committed(position.answer.target, position.metadata)
+        for position in group.positions
+        if position.answer.target is not None
+    }
+    return GroupAim(positions, {TopicPartition(position.topic, position.partition): position.offset for position in group.positions})
+
+
+def _read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]:
+    """A stop for each group that stands elsewhere on the source than where it was moved from, or soon may; as every bootstrap server tells
+    it, for a coordinator that is cut off from its cluster goes on telling where the group stood."""
+    answers, silent = move.sides.source.ask_each_server(lambda server: _stand(server, aims))
+    if not answers:
+        raise next(iter(silent.values()))
+    refused: dict[str, MirrorError] = {}
+    unstable = unstable_positions({name: aim.source for name, aim in aims.items()}, move.topics.names, move.sides, refused)
+    yield from map(stop, refused.values())
+    yield from (stop(GroupUnstable(name, first_few(places))) for name, places in unstable.items())
+    for name, aim in aims.items():
+        by_server = {server: _elsewhere(aim, positions[name]) for server, positions in answers.items()}
+        first, *others = by_server.values()
+        if any(places != first for places in others):
+            stands = [f"{server}: {first_few(places) or 'where it was moved from'}" for server, places in by_server.items()]
+            what = f"where {show(name)} is: {'; '.join(stands)}"
+            yield stop(ClusterContradictsItself(move.flow.source, what, group=name))
+        elif first:
+            yield stop(GroupReadOn(name, first_few(first), move.flow.source))
+
+
+def _stand(server: Cluster, names: Collection[str]) -> Mapping[str, Positions]:
+    return positions_on(Groups(server), names)
+
+
+def _elsewhere(aim: GroupAim, here: Positions) -> list[str]:
+    """Where the group stands in the topics of its move, but for where it was moved from."""
+    topics = {tp.topic for tp in aim.source}
+    return [f"{tp}@{at.offset}" for tp, at in sorted(here.items()) if tp.topic in topics and aim.source.get(tp) != at.offset]

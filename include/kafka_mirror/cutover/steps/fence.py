@@ -1,0 +1,158 @@
+"""The write fence: keeps everybody from writing to the source topics of a wave, and proves that nobody does.
+
+What counts in the end is not that the ends stood still for some seconds: the ends that the fence notes are compared again by every later
+step (`still_fenced`), until the wave is open. The quiet seconds only have to cover what is under way when the fence closes: a produce
+request in flight, and a broker that follows the controller's ACLs a moment later.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kafka_mirror.cutover.steps.acl_fence import plan_fence, plan_way_back, set_acls, take_back
+from kafka_mirror.cutover.steps.fence_acls import Acls, acls_of
+from kafka_mirror.cutover.steps.fence_ends import ENDS, EPOCHS, by_topic, epochs_by_topic, fence_marks, moved_ends
+from kafka_mirror.cutover.steps.fence_watch import EndsWatcher
+from kafka_mirror.cutover.steps.fence_writers import FenceWatch, fence_findings, newest_record, silent_producers
+from kafka_mirror.cutover.steps.source_truth import LogsLook, departed, look_at_source
+from kafka_mirror.cutover.steps.writers import untold_writers
+from kafka_mirror.cutover.wave.findings import Finding, warning, wave_findings
+from kafka_mirror.cutover.wave.move import Move
+from kafka_mirror.cutover.wave.step import (
+    BY_ACL,
+    BY_CHECK,
+    DONE,
+    FENCE,
+    LAST_WRITE_MS,
+    QUIET_SINCE_MS,
+    STOPPED,
+    WAITING,
+    StepOptions,
+    StepOutcome,
+    WaveNotes,
+    ended,
+)
+
+if TYPE_CHECKING:
+    from kafka_mirror.config import Flow
+
+BEGUN_MS, DONE_MS = "begun_ms", "done_ms"
+"""Names of facts: when the fence was begun, and when it was proved, in milliseconds UTC."""
+
+
+def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
+    """Fences the wave, and waits until nobody writes any more.
+
+    It is WAITING if somebody still does at the end of the time, and STOPPED if nothing was fenced, or where it looks only once. Run again,
+    it proves the fence anew. Raises what concerns the source as a whole.
+    """
+    noted = notes.of_step(FENCE)
+    findings = tuple(wave_findings(move.wave, move.topics))
+    if findings or not move.topics.names:
+        return ended(FENCE, findings, facts=noted)
+    # The ends of an earlier proof say nothing any more once it is made anew.
+    earlier = {name: fact for name, fact in noted.items() if name not in (ENDS, EPOCHS)}
+    facts: dict[str, Any] = {BEGUN_MS: _now_ms(), **earlier, "by": options.by}
+    lines: list[str] = []
+    if options.by == BY_ACL:
+        change = plan_fence(move, noted)
+        if change.findings:
+            return ended(FENCE, change.findings, facts=noted)
+        lines += _acl_lines(change.create, "would be created" if options.dry_run else "created")
+        if not options.dry_run:
+            facts = set_acls(move, notes, change, facts)
+    partitions = move.source_partitions()
+    if options.dry_run:
+        lines.append(f"{len(partitions)} partitions would be watched until they are quiet for {options.quiet_seconds:g} s.")
+        return StepOutcome(FENCE, DONE, tuple(lines), facts=noted)
+    watcher = EndsWatcher(move.flow, move.sides.source, partitions, partial(look_at_source, move))
+    watch, is_quiet = watcher.until_quiet(options, waits=options.by != BY_CHECK)
+    unasked = [warning(error) for error in watcher.refused.values()]
+    if is_quiet:
+        facts |= _proof(watch, options, noted.get(LAST_WRITE_MS))
+        findings = (*silent_producers(watch.writers), *untold_writers(watch.writers), *unasked, *watch.unasked)
+        return StepOutcome(FENCE, DONE, (*lines, *_proof_lines(watch, facts)), findings, facts)
+    stops = tuple(fence_findings(watch, options.by))
+    waits = f"Somebody wrote to the wave in the last {options.quiet_seconds:g} s, or may still do so."
+    return StepOutcome(FENCE, STOPPED if options.by == BY_CHECK else WAITING, (*lines, waits), (*stops, *unasked), facts)
+
+
+def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
+    """Removes the ACLs that the fence set, and no others; those on which waves of other flows stand go with the last of these. Raises what
+    the clusters answer; then it is simply run again."""
+    noted = notes.of_step(FENCE)
+    if options.dry_run:
+        return StepOutcome(FENCE, DONE, tuple(_acl_lines(acls_of(noted), "would be removed")), facts=noted)
+    removed, standing = take_back(move, notes)
+    lines = [*_acl_lines(removed, "removed"), *_acl_lines(standing, "stays: a wave of another flow stands on it")]
+    lines = lines or ["The fence set no ACL; producers that people stopped may write again."]
+    if noted:
+        notes.keep(FENCE, {})
+    return StepOutcome(FENCE, DONE, tuple(lines))
+
+
+def lift_for_way_back(
+    move: Move, notes: WaveNotes, options: StepOptions, way_back: "Flow | None" = None, principal: str | None = None
+) -> StepOutcome:
+    """Lets the way back of an open wave write to the source topics that keep their names, and no other producer.
+
+    The DENY for everybody is replaced by one for each other principal that some ALLOW lets write. `way_back` and `principal` as in
+    `plan_way_back`. What cannot be replaced stays, and is a stop. Raises what the source answers.
+    """
+    noted = notes.of_step(FENCE)
+    change = plan_way_back(move, noted, way_back, principal)
+    created, removed = ("would be created", "would be removed") if options.dry_run else ("created", "removed")
+    lines = (*_acl_lines(change.create, created), *_acl_lines(change.remove, removed))
+    facts = noted
+    if (change.create or change.remove) and not options.dry_run:
+        facts = set_acls(move, notes, change, noted)
+        notes.keep(FENCE, facts)
+    return ended(FENCE, change.findings, lines, facts)
+
+
+def still_fenced(move: Move, notes: WaveNotes, look: LogsLook | None = None) -> tuple[Finding, ...]:
+    """What differs from the ends that the fence noted, and from the logs that they were of: nothing as long as it holds. `look`: what was
+    just seen of the source, which is asked otherwise."""
+    marks = fence_marks(notes.of_step(FENCE))
+    look = (look or look_at_source(move)) if marks else LogsLook({})
+    ends = {tp: end for tp, (_, end) in marks.items()}
+    moved = moved_ends(ends, look.ends, departed(move, look.logs, marks))
+    return tuple(finding.of_flow(move.flow.name) for finding in (*look.stops, *moved))
+
+
+def holds(move: Move, notes: WaveNotes, _options: StepOptions) -> tuple[Finding, ...]:
+    """`still_fenced`, as the runner asks for it."""
+    return still_fenced(move, notes)
+
+
+def _proof(watch: FenceWatch, options: StepOptions, noted: int | None) -> dict[str, Any]:
+    """What the notes have of a fence that is proved. The last write is what was seen to move, else the newest record that leaders know of
+    a producer with an id, by that producer's clock; or what an earlier proof noted, if that is later. Null if none of them is there."""
+    period, now, now_ms = watch.period, time.monotonic(), _now_ms()
+    grew = period.last_growth
+    last_write = newest_record(watch.writers.producers) if grew is None else now_ms - round((now - grew) * 1000)
+    return {
+        ENDS: by_topic(period.ends),
+        EPOCHS: epochs_by_topic(period.ends, period.epochs),
+        LAST_WRITE_MS: max((stamp for stamp in (last_write, noted) if stamp is not None), default=None),
+        QUIET_SINCE_MS: now_ms - round((now - period.since) * 1000),
+        DONE_MS: now_ms,
+        "quiet_seconds": options.quiet_seconds,
+    }
+
+
+def _proof_lines(watch: FenceWatch, facts: Mapping[str, Any]) -> Iterator[str]:
+    seconds = (facts[DONE_MS] - facts[QUIET_SINCE_MS]) / 1000
+    yield f"{len(watch.period.ends)} partitions stood still for {seconds:.1f} s, and no transaction is open in them."
+    if facts[LAST_WRITE_MS] is not None:
+        yield f"The last write was at {datetime.fromtimestamp(facts[LAST_WRITE_MS] / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC."
+
+
+def _acl_lines(acls: Acls, done: str) -> list[str]:
+    return [f"{acl.topic}: {acl} {done}" for acl in acls]
+
+
+def _now_ms() -> int:
+    return round(datetime.now(UTC).timestamp() * 1000)

@@ -1,0 +1,296 @@
+"""`open`: from now on the wave's topics are written on the target. The flow copies no more of them, and the way back begins.
+
+In this order, so that whoever runs it again after it was killed anywhere goes on with what is left:
+
+    1. look          both sides have to end where the ledger says; nothing is changed until they do
+    2. note          the ends as of open: producers may write as soon as the step is done, so later ones are not looked at
+    3. ledger        every lane is fenced and its partitions are marked as moved: a copy under way ends, an old plan copies nothing
+    4. control       the topics are moved, if the wave is still this run's: plans leave them out, and nothing is rolled back any more
+    5. way back      the opposite flow's ledger goes on behind what was copied; then its topics have returned
+    6. ACLs          the fence lets the way back write to names that are kept, and one of an earlier wave lets producers write on the target
+
+A roll back of an `open` that was killed in front of 4 takes the marks of 3 off again.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_mirror.cutover.steps.fence import lift_for_way_back
+from kafka_mirror.cutover.steps.fence_acls import Acls
+from kafka_mirror.cutover.steps.ledger_marks import LedgerMarks
+from kafka_mirror.cutover.steps.opposite_fence import survey_opposite_fence, take_back_opposite_fence
+from kafka_mirror.cutover.steps.opposite_flow import age_findings, append_findings, opposite_flow
+from kafka_mirror.cutover.steps.source_truth import copied_from_another_log, look_at, look_at_source
+from kafka_mirror.cutover.steps.wave_ends import (
+    Records,
+    SourceLog,
+    ends_document,
+    offsets_document,
+    pending_findings,
+    read_offsets,
+    source_findings,
+    stranger_findings,
+    target_findings,
+    unopened,
+)
+from kafka_mirror.cutover.steps.way_back import WayBack
+from kafka_mirror.cutover.wave.findings import STOP, WARNING, Finding, stop, warning
+from kafka_mirror.cutover.wave.move import Move
+from kafka_mirror.cutover.wave.selection import matches
+from kafka_mirror.cutover.wave.step import OPEN, StepOptions, StepOutcome, WaveNotes, ended
+from kafka_mirror.decisions.in_force import Decisions, Present, moment_after
+from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorError, NothingToOpen
+from kafka_mirror.errors.words import first_few
+from kafka_mirror.formats.control import MOVED, Decision
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.kafka.reader import BoundedReader
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.internal_topics import read_decisions, read_ledger
+from kafka_mirror.plan.left_on_source import written_since_moved
+from kafka_mirror.plan.run import plan_without_work
+from kafka_mirror.plan.target_checks import RemotePartition, window
+from kafka_mirror.sync.flow_clusters import control_of
+
+
+def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
+    """Opens the wave. Raises what concerns a cluster as a whole; run again, it does what is left."""
+    return _Opening(move, notes, options).run()
+
+
+def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
+    """Takes the marks off the ledger, and fences its lanes, so that an `open` that stands still marks none any more. Raises as `step`."""
+    flow, target = move.flow, move.sides.target
+    decisions = read_decisions(flow, control_of(flow, target), dry_run=True)
+    ledger_id, view = read_ledger(flow, target, control_of(flow, target), decisions, dry_run=True)
+    for unreadable in view.unreadable.values():
+        raise unreadable
+    topics, _ = matches(move.wave.topics, {tp.topic for tp in view.records})
+    partitions = [tp for tp in view.records if tp.topic in topics and decisions.moved(tp.topic) is None]
+    if options.dry_run:
+        marked = sum(view.records[tp].moved is not None for tp in partitions)
+        return ended(OPEN, (), (f"{marked} partitions would be copied again.",))
+    plan = plan_without_work(flow, move.sides.source.cluster_id(), target.cluster_id(), ledger_id, decisions)
+    marked = LedgerMarks(flow, plan, notes).take_off(partitions)
+    return ended(OPEN, (), (f"{marked} partitions are copied again.",))
+
+
+@dataclass
+class _Opening:
+    move: Move
+    notes: WaveNotes
+    options: StepOptions
+    findings: list[Finding] = field(default_factory=list)
+
+    def run(self) -> StepOutcome:
+        """All of it."""
+        flow, target = self.move.flow, self.move.sides.target
+        self.control = control_of(flow, target)
+        self.decisions = read_decisions(flow, self.control, dry_run=True)
+        self.ledger_id, view = read_ledger(flow, target, self.control, self.decisions, dry_run=True)
+        for unreadable in view.unreadable.values():
+            raise unreadable
+        self.way_back, why_not = self._way_back()
+        partitions = self.move.source_partitions()
+        if not partitions:
+            self.findings.append(stop(NothingToOpen(flow.name)))
+        remaining = unopened(view.records, partitions)
+        unmoved = [tp for tp in partitions if self.decisions.moved(tp.topic) is None]
+        self._look(view.records, unmoved)
+        self.findings += pending_findings(self.decisions, self._present(view.records), unmoved)
+        earlier = self._earlier_fence()
+        if self._is_stopped():
+            return ended(OPEN, tuple(self.findings))
+        facts = self._facts(view.records, partitions, remaining)
+        if self.options.dry_run:
+            acls = tuple(f"{acl.topic}: {acl} of an earlier wave would be removed from {flow.target}" for acl in earlier)
+            return ended(OPEN, tuple(self.findings), (*self._lines(partitions, why_not, would=True), *acls), facts)
+        self.notes.keep(OPEN, facts)
+        closed = {**{tp: view.records[tp] for tp in partitions}, **self._close(view.records, remaining)}
+        if not self._is_stopped():
+            self._move(view.records)
+        if self._is_stopped():
+            self.marks.take_off(unmoved)
+            return ended(OPEN, tuple(self.findings), facts=facts)
+        if self.way_back is not None:
+            self.options.progress(f"The way back {self.way_back.opposite.flow.name} begins.")
+            self.way_back.begin(closed, read_offsets(facts["way_back_ends"]), facts["way_back_epochs"])
+        acl_lines = (*self._lift(), *self._take_back(earlier))
+        self._look_behind(closed)
+        done = {**facts, "opened_ms": int(datetime.now(UTC).timestamp() * 1000), "way_back": why_not or self._begun()}
+        return ended(OPEN, tuple(self.findings), (*self._lines(partitions, why_not, would=False), *acl_lines), done)
+
+    # ------------------------------------------------------------ looking
+
+    def _is_stopped(self) -> bool:
+        return any(finding.kind == STOP for finding in self.findings)
+
+    def _way_back(self) -> tuple[WayBack | None, str]:
+        """The way back, or why there is none."""
+        flow, sides = self.move.flow, self.move.sides
+        opposite = opposite_flow(flow, self.move.topics.names)
+        if opposite is None:
+            return None, f"no flow {flow.target}->{flow.source} is enabled"
+        if not opposite.topics:
+            return None, f"{opposite.flow.name} replicates none of the wave's topics"
+        self.findings += [*append_findings(opposite, flow), *age_findings(opposite, flow, sides.source)]
+        way_back = WayBack(opposite, sides.target, sides.source, self.options, self.notes)
+        way_back.check()
+        return way_back, ""
+
+    def _earlier_fence(self) -> Acls:
+        """What has to be taken back on the target so that producers may write there; what keeps the mirror from it is a finding."""
+        flow, topics, sides = self.move.flow, self.move.topics.names, self.move.sides
+        opposite = self.way_back.opposite if self.way_back is not None else opposite_flow(flow, topics)
+        fence = survey_opposite_fence(opposite, topics, sides.source, sides.target)
+        self.findings += fence.findings
+        return fence.acls
+
+    def _look(self, records: Records, remaining: Collection[TopicPartition]) -> None:
+        """Whether both sides of the partitions end where the ledger says."""
+        look = look_at_source(self.move)
+        logs = {tp: look.logs.get(tp, SourceLog("", None)) for tp in {*remaining, *unopened(records, look.logs)}}
+        copied_before = copied_from_another_log(self.move, logs, records)
+        self.findings += (*look.stops, *look.warnings, *copied_before, *source_findings(records, logs))
+        in_ledger = [tp for tp in remaining if tp in records]
+        remotes = self._remotes(in_ledger)
+        self.findings += (*self.target_look.stops, *self.target_look.warnings)
+        self.findings += target_findings(remotes, records)
+        if not self._is_stopped():
+            self.findings += stranger_findings(self._strangers(remotes, records))
+
+    def _present(self, records: Records) -> Present:
+        return Present(records, self.ledger_id, {})
+
+    def _remotes(self, partitions: Collection[TopicPartition]) -> list[RemotePartition]:
+        """How the remote partitions of these stand, as the newest leaders have them. The servers are asked for the topics as well that the
+        way back begins under their own names."""
+        flow, target = self.move.flow, self.move.sides.target
+        places = {tp: self.move.remote(tp) for tp in partitions}
+        names = {place.topic for place in places.values()}
+        topics = target.topics(names)
+        self.target_look = look_at(flow.target, target, sorted(names | self._begun_topics()))
+        logs = {tp: state.log for tp, state in self.target_look.logs.items() if state.log is not None}
+        return [
+            RemotePartition(tp, place.topic, topics.get(place.topic), 1, *(logs[place][:3] if place in logs else (-1, -1, -1)))
+            for tp, place in places.items()
+        ]
+
+    def _strangers(self, remotes: Collection[RemotePartition], records: Records) -> dict[TopicPartition, int]:
+        """The first visible record behind ours, by remote partition; topics that are merged with others' records may have some."""
+        flow, context = self.move.flow, self.move.context
+        windows = {
+            TopicPartition(remote.remote, remote.source.partition): place
+            for remote in remotes
+            if (place := window(remote, records[remote.source])) is not None
+            and flow.per_topic("mirror.on.unexplained.target", remote.source.topic) != "append"
+        }
+        if not windows:
+            return {}
+        refused: dict[str, MirrorError] = {}
+        first = BoundedReader(flow.target, context.clients.target_consumer).first_visible(windows, context.request_seconds, refused)
+        for error in refused.values():
+            raise error
+        return {tp: message.offset() for tp, message in first.items()}
+
+    def _facts(self, records: Records, partitions: Collection[TopicPartition], remaining: Collection[TopicPartition]) -> dict[str, Any]:
+        """What is noted before anything is written. Once a partition is marked, what was noted before counts: the ends may move since, and
+        another leader may have other records in front of them."""
+        noted = self.notes.of_step(OPEN)
+        if len(remaining) < len(partitions) and "way_back_ends" in noted:
+            back = {name: noted[name] for name in ("way_back_ends", "way_back_epochs")}
+        else:
+            begun = self._begun_topics()
+            ends = offsets_document({tp: end for tp, end in self.target_look.ends.items() if tp.topic in begun})
+            back = {"way_back_ends": ends, "way_back_epochs": self._epochs()}
+        return {"ends": ends_document(records, partitions), **back}
+
+    def _epochs(self) -> dict[str, dict[str, int]]:
+        """The leader epochs of the logs that were looked at, by topic and partition, of the topics that the way back goes on with."""
+        same = frozenset(self.way_back.opposite.same if self.way_back is not None else ())
+        epochs: dict[str, dict[str, int]] = {}
+        for tp, log in sorted(self.target_look.offsets.items()):
+            if tp.topic in same and log.leader_epoch is not None:
+                epochs.setdefault(tp.topic, {})[str(tp.partition)] = log.leader_epoch
+        return epochs
+
+    def _begun_topics(self) -> frozenset[str]:
+        """The topics that the way back first sees as of open: producers begin them under their own names on the target."""
+        return frozenset(self.way_back.opposite.own if self.way_back is not None else ())
+
+    # ------------------------------------------------------------ writing
+
+    def _close(self, looked_at: Records, remaining: Collection[TopicPartition]) -> Records:
+        """Marks the partitions in the ledger, behind a fence; gives their records. One that was copied since it was looked at is a
+        finding, and is not marked."""
+        flow, sides = self.move.flow, self.move.sides
+        plan = plan_without_work(flow, sides.source.cluster_id(), sides.target.cluster_id(), self.ledger_id, self.decisions)
+        self.marks = LedgerMarks(flow, plan, self.notes)
+        closed, copied = self.marks.set(looked_at, remaining, Decided.of(self._decision(None, looked_at)))
+        if copied:
+            self.findings.append(stop(CopiedMeanwhile(first_few(sorted(copied)))))
+        return closed
+
+    def _move(self, records: Records) -> None:
+        """The topics are moved, as the control topic says to every plan from now on; not if somebody decided about them since the look."""
+
+        def moved(decisions: Decisions) -> list[Decision]:
+            """What is left to decide."""
+            self.decisions = decisions
+            topics = [topic for topic in self.move.topics.names if decisions.moved(topic) is None]
+            pending = pending_findings(decisions, self._present(records), [tp for tp in records if tp.topic in topics])
+            self.findings += pending
+            return [] if pending else [replace(self._decision(None, {}), topic=topic) for topic in topics]
+
+        self.notes.decide(moved)
+
+    def _lift(self) -> tuple[str, ...]:
+        """Lets the way back write to the source's topics. The wave is open by now, so what cannot be lifted is a warning."""
+        if self.way_back is None or not self.way_back.opposite.same:
+            return ()
+        try:
+            outcome = lift_for_way_back(self.move, self.notes, self.options, self.way_back.opposite.flow)
+        except AuthorizationRefused as error:
+            self.findings.append(warning(error))
+            return ()
+        self.findings += [replace(finding, kind=WARNING) for finding in outcome.findings]
+        return outcome.lines
+
+    def _look_behind(self, closed: Records) -> None:
+        """Names what came between the look and the marks: the source took it, and nobody copies it. The wave is open by now, and whoever
+        looks at the flow sees it from now on."""
+        written = written_since_moved(self.move.flow, self.move.sides.source, closed, self.move.topics.names)
+        self.findings += map(warning, written)
+
+    def _take_back(self, earlier: Acls) -> tuple[str, ...]:
+        """Lets producers write on the target, from which an earlier wave kept them."""
+        flow, topics, sides = self.move.flow, self.move.topics.names, self.move.sides
+        opposite = opposite_flow(flow, topics) if earlier else None
+        return take_back_opposite_fence(opposite, self.notes, sides.source, sides.target, earlier)
+
+    def _decision(self, topic: str | None, records: Records) -> Decision:
+        """That a topic is moved, later than all that was decided in either direction."""
+        options, now = self.options, datetime.now(UTC)
+        when = moment_after(self.decisions, records.values(), now)
+        if self.way_back is not None:
+            when = max(when, moment_after(*self.way_back.newest(), now))
+        return Decision(MOVED, options.who, when, options.reason, topic=topic, wave=options.wave)
+
+    # ------------------------------------------------------------ the answer
+
+    def _begun(self) -> str:
+        assert self.way_back is not None
+        return self.way_back.opposite.flow.name
+
+    def _lines(self, partitions: Collection[TopicPartition], why_not: str, would: bool) -> tuple[str, ...]:
+        verb, topics = ("would be" if would else "are"), len(self.move.topics.names)
+        flow = self.move.flow
+        lines = [f"{topics} topics with {len(partitions)} partitions {verb} moved to {flow.target}; {flow.name} copies no more of them."]
+        if self.way_back is None:
+            return (*lines, f"Nothing flows back: {why_not}.")
+        opposite = self.way_back.opposite
+        lines.append(f"What is produced on {flow.target} from now on flows back by {opposite.flow.name}.")
+        if opposite.not_replicated:
+            lines.append(f"Of {first_few(opposite.not_replicated)} nothing flows back: {opposite.flow.name} does not replicate them.")
+        return tuple(lines)

@@ -1,0 +1,173 @@
+"""The notes of waves in the control topic: read there, and written only as long as no other run of the wave wrote since.
+
+Each write stands right behind everything that was read before it, so of two runs of one wave the older one learns of the newer one before
+it notes anything more, and a step notes what it is going to do before it does it. Decisions of people about other things are no obstacle.
+"""
+
+import random
+import time
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from kafka_mirror.cutover.wave.notebook import Groups, WaveNotebook
+from kafka_mirror.cutover.wave.record import GroupNote, WaveRecord, decode_group, decode_wave, encode_group, encode_wave
+from kafka_mirror.cutover.wave.step import PositionsTransaction
+from kafka_mirror.cutover.wave.stored_waves import StoredWaves
+from kafka_mirror.decisions.in_force import Decisions, moment_after
+from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveRunElsewhere
+from kafka_mirror.formats.control import WAVE, WAVE_GROUP, Decision
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.control import Control
+from kafka_mirror.kafka.model import Acl
+from kafka_mirror.sync.flow_clusters import control_of
+
+if TYPE_CHECKING:
+    from kafka_mirror.config import Flow
+
+Note = TypeVar("Note")
+
+_PAUSES = (0.0, 0.2, 0.5, 1.0, 2.0)
+
+
+class WaveStore:
+    """The waves of one flow in its control topic."""
+
+    def __init__(self, flow: "Flow", target: Cluster) -> None:
+        self.control: Control = control_of(flow, target)
+        self._replication_factor: int = flow.value("mirror.ledger.replication.factor")
+
+    def read(self) -> StoredWaves:
+        """All waves. Raises ControlUnreadable."""
+        decisions = Decisions(self.control.read() if self.control.exists() else ())
+        waves = {name: self._decoded(name, partial(decode_wave, name), text) for name, text in _documents(decisions, WAVE)}
+        groups: dict[str, dict[str, GroupNote]] = {name: {} for name in waves}
+        for key, text in _documents(decisions, WAVE_GROUP):
+            name, _, group = key.partition("/")
+            groups.setdefault(name, {})[group] = self._decoded(key, decode_group, text)
+        return StoredWaves(waves, groups, decisions)
+
+    def save(self, before: WaveRecord | None, after: WaveRecord, groups: Groups, who: str, also: "Also | None" = None) -> None:
+        """Writes the record, notes of groups, and what `also` makes of all that is stored, all or none, if the record is still what it was
+        before; None: there was none.
+
+        Raises WaveRunElsewhere if it is not; DecidedMeanwhile if others decide again and again in the same moment; and what `also` raises:
+        nothing was written.
+        """
+        if before is None and not self.control.exists():
+            self.control.create(self._replication_factor)
+        documents = [(WAVE, after.name, encode_wave(after))] if after != before else []
+        documents += [(WAVE_GROUP, f"{after.name}/{group}", encode_group(after.name, note)) for group, note in groups.items()]
+
+        def make() -> Sequence[Decision]:
+            """All of it, from what is stored now."""
+            stored = self.read()
+            self._check(before, after.name, stored)
+            when = moment_after(stored.decisions, (), datetime.now(UTC))
+            notes = [Decision(kind, who, when, after.why, name, document=text) for kind, name, text in documents]
+            return [*notes, *(also(stored) if also else ())]
+
+        if documents or also:
+            write_behind(self.control, make)
+
+    def check(self, record: WaveRecord) -> None:
+        """Raises WaveRunElsewhere if the record is not what it was."""
+        self._check(record, record.name, self.read())
+
+    def _check(self, before: WaveRecord | None, name: str, stored: StoredWaves) -> None:
+        present = stored.waves.get(name)
+        if present != before:
+            raise WaveRunElsewhere(name, present.runner if present else "whoever took its record out of the control topic")
+
+    def _decoded(self, name: str, decode: Callable[[str], Note], document: str) -> Note:
+        try:
+            return decode(document)
+        except ValueError as failure:
+            raise ControlUnreadable(f"{self.control.topic}, the wave {name}", str(failure)) from failure
+
+
+Also = Callable[[StoredWaves], Sequence[Decision]]
+
+
+def write_behind(control: Control, make: Callable[[], Sequence[Decision]]) -> None:
+    """Writes the decisions that `make` gives once it has read the control topic, right behind what it read, and again while others decide
+    in the same moment. Raises DecidedMeanwhile if they do so again and again, and what `make` raises: nothing was written."""
+    meanwhile = None
+    for pause in _PAUSES:
+        decisions = make()
+        try:
+            return control.write_next(decisions) if decisions else None
+        except DecidedMeanwhile as other:
+            meanwhile = other
+            time.sleep(pause * random.random())  # noqa: S311 — two that began together shall not do so again
+    raise meanwhile or DecidedMeanwhile(control.topic)
+
+
+class ControlNotebook(WaveNotebook):
+    """The notes of one wave by one run, kept in the control topic: every change is acknowledged by all replicas when the call returns, but
+    for the end of a step that the next note carries."""
+
+    def __init__(
+        self,
+        store: WaveStore,
+        who: str,
+        record: WaveRecord,
+        before: WaveRecord | None,
+        stored: StoredWaves,
+        topics: Collection[str] = (),
+        also: Also | None = None,
+    ) -> None:
+        """`before` is the record as it is `stored` in the control topic; `record`, which is written at once with what `also` makes,
+        replaces it. `topics`: those of the wave, by name."""
+        super().__init__(record, stored.groups.get(record.name), stored.standing_on(record.name, topics))
+        self._store = store
+        self._who = who
+        store.save(before, record, {}, who, also)
+        self._written = record
+
+    def write(self, record: WaveRecord, groups: Groups | None = None) -> None:
+        """As in WaveNotebook. Raises WaveRunElsewhere, DecidedMeanwhile, and what the target answers."""
+        self._store.save(self._written, record, groups or {}, self._who)
+        self._written = record
+        super().write(record, groups)
+
+    def check(self) -> None:
+        """As in WaveNotes."""
+        self._store.check(self._written)
+
+    def begin(self) -> PositionsTransaction:
+        """As in WaveNotes. The look comes second: who took the wave before it shows, and who takes it later ends the transaction."""
+        transaction = self._store.control.begin()
+        self.check()
+        return transaction
+
+    def claimed_acls(self) -> frozenset[Acl]:
+        """As in WaveNotes."""
+        return self._store.read().claimed_acls()
+
+    def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
+        """As in WaveNotes."""
+        self._store.save(self._written, self._written, {}, self._who, lambda stored: decisions(stored.decisions))
+
+
+class DryNotebook(WaveNotebook):
+    """The notes of a dry run: nobody takes the wave from it, nothing that it changed has to be put back, and it decides nothing."""
+
+    def check(self) -> None:
+        """As in WaveNotes."""
+
+    def begin(self) -> PositionsTransaction:
+        """As in WaveNotes."""
+        raise NotImplementedError("a dry run commits nothing")
+
+    def claimed_acls(self) -> frozenset[Acl]:
+        """As in WaveNotes."""
+        return frozenset()
+
+    def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
+        """As in WaveNotes."""
+
+
+def _documents(decisions: Decisions, kind: str) -> list[tuple[str, str]]:
+    return [(name, decision.document or "") for name, decision in sorted(decisions.notes(kind).items())]

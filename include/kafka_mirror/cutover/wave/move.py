@@ -1,0 +1,69 @@
+"""What every step of a cutover works on: the flow, the wave, its topics, both clusters, and what the control topic notes of the wave."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka_mirror.cutover.groups.survey import GroupClusters
+from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, select_topics
+from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.plan.internal_topics import read_decisions
+from kafka_mirror.sync.flow_clusters import control_of, ledger_of
+from kafka_mirror.sync.groups.context import GroupContext, group_clusters, group_context
+
+if TYPE_CHECKING:
+    from kafka_mirror.config import Flow
+
+
+@dataclass(frozen=True)
+class Move:
+    """One wave of one flow while its steps run. `names`: every topic that the source shows; `topics`: those of the wave, with what its
+    patterns do not take."""
+
+    flow: "Flow"
+    wave: Wave
+    context: GroupContext
+    sides: GroupClusters
+    names: frozenset[str]
+    topics: WaveTopics
+
+    def source_partitions(self) -> list[TopicPartition]:
+        """The wave's partitions on the source, in order. Raises what the cluster answers."""
+        topics = self.sides.source.topics(self.topics.names)
+        return sorted(TopicPartition(name, partition.number) for name, topic in topics.items() for partition in topic.partitions)
+
+    def remote(self, tp: TopicPartition) -> TopicPartition:
+        """The partition on the target that holds the copies of one on the source."""
+        return TopicPartition(self.context.selection.remote(tp.topic), tp.partition)
+
+
+@contextmanager
+def move_of(flow: "Flow", wave: Wave) -> Iterator[Move]:
+    """A wave with both clusters open. Raises ConfigurationError, and what a cluster answers that does not serve."""
+    context = group_context(flow)
+    with clusters_of(context) as sides:
+        names = frozenset(sides.source.names())
+        yield Move(flow, wave, context, sides, names, select_topics(wave, names, context.selection))
+
+
+@contextmanager
+def move_without_source(flow: "Flow", wave: Wave) -> Iterator[Move]:
+    """The same of a wave whose source is lost: its topics are those of the ledger that no wave moved, and nothing is asked of the source.
+    Raises what is wrong with a lane of the ledger, and what the target answers."""
+    context = group_context(flow)
+    with clusters_of(context) as sides:
+        view = ledger_of(flow, sides.target).read()
+        for unreadable in view.unreadable.values():
+            raise unreadable
+        moved = read_decisions(flow, control_of(flow, sides.target), dry_run=True).moved_topics
+        names = frozenset(tp.topic for tp in view.records) - moved.keys()
+        yield Move(flow, wave, context, sides, names, select_topics(wave, names, context.selection))
+
+
+@contextmanager
+def clusters_of(context: GroupContext) -> Iterator[GroupClusters]:
+    """Both clusters of a flow, and the groups of each."""
+    with group_clusters(context) as (source, target, groups):
+        yield GroupClusters(source, target, groups, Groups(target))

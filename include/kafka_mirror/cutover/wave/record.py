@@ -1,0 +1,194 @@
+"""The record of a wave in the control topic: what it is, what its steps did so far, and what a roll back takes back. Pure.
+
+It is the `document` of the decision WAVE. Every write replaces all of it, and the name of the wave is its key. Times are milliseconds UTC.
+Field names and meanings are for keeps.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kafka_mirror.cutover.wave.json_reader import JsonObject, read_object
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import DONE, MODES, PLANNED, STEPS, STOPPED, WAITING, steps_of
+from kafka_mirror.errors import WaveTooLarge
+
+VERSION = 1
+UNDER_WAY, OPENED, TAKING_BACK, ROLLED_BACK = "under way", "open", "rolling back", "rolled back"
+WAVE_STATES = (UNDER_WAY, OPENED, TAKING_BACK, ROLLED_BACK)
+RUNNING, TAKEN_BACK = "running", "taken back"
+STEP_STATES = (RUNNING, DONE, WAITING, STOPPED, TAKEN_BACK)
+"""What is noted of a step: `running` also of one whose runner was killed."""
+
+MAX_BYTES = 900_000
+"""Of a document: Kafka's `max.message.bytes` is 1,048,588 for the whole batch unless somebody changed it."""
+MAX_LINES, MAX_LINE = 20, 1000
+"""How much of what a step said is noted, in lines and in characters of each."""
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")
+_READABLE = 32
+
+
+@dataclass(frozen=True)
+class StepNote:
+    """What the record keeps of one step: of its newest try the state, who ran it and when; and its facts, those too that it noted
+    before it acted."""
+
+    state: str
+    who: str
+    began: int
+    ended: int | None = None
+    lines: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_document(self) -> dict[str, Any]:
+        """The note as JSON takes it."""
+        return {**vars(self), "lines": list(self.lines), "facts": dict(self.facts)}
+
+    @classmethod
+    def read(cls, fields: JsonObject) -> "StepNote":
+        """The opposite of `as_document`. Raises ValueError that names the place."""
+        fields.only(cls.__dataclass_fields__)
+        return cls(
+            fields.word("state", STEP_STATES),
+            fields.string("who"),
+            fields.number("began"),
+            fields.number_or_none("ended"),
+            fields.texts("lines"),
+            fields.object("facts").fields,
+        )
+
+
+@dataclass(frozen=True)
+class WaveRecord:
+    """One wave as the control topic keeps it. `who` and `why` are of whoever began it; `steps` are those that began."""
+
+    name: str
+    topics: tuple[str, ...]
+    groups: tuple[str, ...]
+    mode: str
+    who: str
+    why: str
+    began: int
+    state: str = UNDER_WAY
+    ended: int | None = None
+    attempt: int = 1
+    """Counts how often it was begun: again after a roll back, or after its topics returned."""
+    run: int = 1
+    """Counts the runs, roll backs among them: whoever began a newer one has taken the wave from those before."""
+    runner: str = ""
+    """Who began the newest run."""
+    steps: Mapping[str, StepNote] = field(default_factory=dict)
+
+    @property
+    def wave(self) -> Wave:
+        """Its topics and groups."""
+        return Wave(self.topics, self.groups)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """All steps of a wave of its mode."""
+        return steps_of(self.mode)
+
+    @property
+    def next_step(self) -> str | None:
+        """The first step that is not done; None if all are."""
+        return next((step for step in self.order if not self.is_done(step)), None)
+
+    def is_done(self, step: str) -> bool:
+        """Whether the step ended well when it ran last."""
+        return step in self.steps and self.steps[step].state == DONE
+
+    def with_step(self, step: str, note: StepNote) -> "WaveRecord":
+        """The record with another note of the step."""
+        return replace(self, steps={**self.steps, step: note})
+
+
+def wave_name(flow: str, wave: Wave, mode: str = PLANNED) -> str:
+    """The name of a wave to which nobody gave one: its topics in words, and six digits that differ by flow and patterns. A failover has
+    another one than the planned wave that it may have interrupted."""
+    identity = json.dumps([flow, sorted(wave.topics), sorted(wave.groups)])
+    words = "-".join(re.findall(r"[A-Za-z0-9]+", " ".join(sorted(wave.topics))))[:_READABLE].strip("-")
+    digits = hashlib.sha256(identity.encode()).hexdigest()[:6]
+    return "-".join(filter(None, (words, digits, mode if mode != PLANNED else "")))
+
+
+def read_name(text: str) -> str:
+    """A wave's name as a person gives it. Raises ValueError."""
+    if not _NAME.fullmatch(text):
+        raise ValueError(f"{text!r} is no name of a wave: letters, digits, '.', '_' and '-', at most 80")
+    return text
+
+
+def encode_wave(record: WaveRecord) -> str:
+    """The record as the document of a WAVE. Raises WaveTooLarge."""
+    steps = {step: record.steps[step].as_document() for step in STEPS if step in record.steps}
+    return bounded(record.name, {"v": VERSION, **vars(record), "steps": steps})
+
+
+def decode_wave(name: str, document: str) -> WaveRecord:
+    """The opposite of `encode_wave`. Raises ValueError that names the place: `steps.fence.began is …`."""
+    fields = read_object(document, VERSION)
+    fields.only({"v", *WaveRecord.__dataclass_fields__})
+    steps = fields.object("steps")
+    steps.only(STEPS)
+    if fields.string("name") != name:
+        raise ValueError(f"name is {fields.string('name')!r}, and it stands under the key of {name!r}")
+    return WaveRecord(
+        name,
+        fields.texts("topics"),
+        fields.texts("groups"),
+        fields.word("mode", MODES),
+        fields.string("who"),
+        fields.string("why"),
+        fields.number("began"),
+        fields.word("state", WAVE_STATES),
+        fields.number_or_none("ended"),
+        fields.number("attempt"),
+        fields.number("run"),
+        fields.string("runner"),
+        {step: StepNote.read(steps.object(step)) for step in STEPS if step in steps.fields},
+    )
+
+
+@dataclass(frozen=True)
+class GroupNote:
+    """What is kept of one consumer group, in a record of its own (the decision WAVE_GROUP): of which attempt, and the facts."""
+
+    attempt: int
+    facts: Mapping[str, Any]
+
+
+def encode_group(wave: str, note: GroupNote) -> str:
+    """The note as the document of a WAVE_GROUP. Raises WaveTooLarge."""
+    return bounded(wave, {"v": VERSION, "attempt": note.attempt, "facts": dict(note.facts)})
+
+
+def decode_group(document: str) -> GroupNote:
+    """The opposite of `encode_group`. Raises ValueError that names the place."""
+    fields = read_object(document, VERSION)
+    fields.only({"v", "attempt", "facts"})
+    return GroupNote(fields.number("attempt"), fields.object("facts").fields)
+
+
+def bounded(wave: str, document: Mapping[str, Any]) -> str:
+    """The document as text. Raises WaveTooLarge for more than a record takes, and ValueError for what is no JSON."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    size = len(text.encode())
+    if size > MAX_BYTES:
+        raise WaveTooLarge(wave, size, MAX_BYTES)
+    return text
+
+
+def plain(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts as they come back from the control topic: tuples as lists, keys as text. Raises TypeError or ValueError for what is no JSON."""
+    copy: dict[str, Any] = json.loads(json.dumps(facts, allow_nan=False))
+    return copy
+
+
+def shortened(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The first lines, each cut, as many as the record keeps."""
+    return tuple(line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…" for line in lines[:MAX_LINES])

@@ -1,0 +1,261 @@
+"""The report of a wave: who moved what and when, how long nobody could write and read, what was audited, and how to go back. Pure.
+
+Of a wave whose source is lost it says what may be missing, and what groups read again.
+
+It is made of the wave's record, and of what the source shows now, so it can be had as long as the control topic is there. Times are
+milliseconds UTC.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_mirror.cutover.failover.missing_document import MISSING, MissingListing, read_missing
+from kafka_mirror.cutover.failover.missing_page import missing_page
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, StepNote, WaveRecord
+from kafka_mirror.cutover.wave.step import (
+    AUDIT_GATE,
+    EMPTY_SINCE_MS,
+    FENCE,
+    KNOWN_MS,
+    LAST_WRITE_MS,
+    MOVE_GROUPS,
+    OPEN,
+    PREFLIGHT,
+    QUIET_SINCE_MS,
+    RECORDS,
+    REREAD,
+)
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.errors.next_step import own
+from kafka_mirror.formats.documents import to_document
+from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.sync.groups.group_move import AFTER, BEFORE
+
+MAX_ROWS = 200
+"""How many positions the page lists; the document has all."""
+
+Positions = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class GroupPosition:
+    """One position of a group on the target: its offset before the wave and since; None where it has none. `reread`: how many records it
+    reads again at most of those that it is known to have read (None: nobody knows)."""
+
+    group: str
+    topic: str
+    partition: int
+    before: int | None
+    after: int | None
+    reread: int | None = 0
+
+
+@dataclass(frozen=True)
+class WaveReport:
+    """What there is to say of a wave, whether it is open or not yet."""
+
+    flow: str
+    record: WaveRecord
+    groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What was noted of each group."""
+    written: tuple[ErrorReport, ...] = ()
+    """Records that stand on the source and that nobody copies, since the wave opened; or why nobody knows."""
+
+    @property
+    def write_pause(self) -> int | None:
+        """For how many milliseconds nobody could write: from the last write, or if that was before the wave, since the ends stood still,
+        until producers may write on the target. None before that."""
+        facts = self._facts(FENCE)
+        last, quiet = _time(facts.get(LAST_WRITE_MS)), _time(facts.get(QUIET_SINCE_MS))
+        return self._until_open(quiet if last is None or last < self.record.began else last)
+
+    @property
+    def read_pause(self) -> int | None:
+        """For how many milliseconds no group could read: since the last of them had no members. None before the wave is open, or if it
+        moved no group."""
+        return self._until_open(_time(self._facts(MOVE_GROUPS).get(EMPTY_SINCE_MS)))
+
+    @property
+    def audited(self) -> int | None:
+        """How many records the audit compared; None if it did not say."""
+        records = self._facts(AUDIT_GATE).get(RECORDS)
+        return records if type(records) is int else None
+
+    @property
+    def positions(self) -> tuple[GroupPosition, ...]:
+        """All positions of all groups, in order."""
+        return tuple(position for group, facts in sorted(self.groups.items()) for position in _positions(group, facts))
+
+    @property
+    def missing(self) -> MissingListing | None:
+        """What may be missing on the target; None of a planned wave, which loses nothing."""
+        document = self._facts(PREFLIGHT).get(MISSING)
+        return read_missing(document) if isinstance(document, Mapping) else None
+
+    @property
+    def checkpoint_times(self) -> Mapping[str, int]:
+        """Of each group the time of its oldest checkpoint, where the source is lost: what it read since then it reads again."""
+        times = {group: _time(facts.get(KNOWN_MS)) for group, facts in sorted(self.groups.items())}
+        return {group: time for group, time in times.items() if time is not None}
+
+    @property
+    def undo(self) -> tuple[str, ...]:
+        """The commands that take the wave back: a roll back, or behind `open` a wave of the opposite flow."""
+        if self.record.state == ROLLED_BACK:
+            return ()
+        if self.record.state != OPENED:
+            return (str(own(f"cutover rollback --flow '{self.flow}' --wave {shlex.quote(self.record.name)}")),)
+        source, _, target = self.flow.partition("->")
+        groups = f" --groups {shlex.quote(','.join(self.record.groups))}" if self.record.groups else ""
+        wave = f"--flow '{target}->{source}' --topics {shlex.quote(','.join(self.record.topics))}{groups}"
+        return (str(own(f"cutover plan {wave}")), str(own(f"cutover run {wave}")))
+
+    def as_document(self) -> dict[str, Any]:
+        """The report as JSON has it; times in ISO 8601, pauses in seconds."""
+        record = self.record
+        return {
+            "flow": self.flow,
+            "wave": record.name,
+            "topics": list(record.topics),
+            "groups": list(record.groups),
+            "mode": record.mode,
+            "state": record.state,
+            "who": record.who,
+            "why": record.why,
+            "began": time_text(record.began),
+            "ended": time_text(record.ended),
+            "attempt": record.attempt,
+            "steps": [step_document(step, record.steps[step]) for step in record.order if step in record.steps],
+            "write_pause_seconds": _seconds(self.write_pause),
+            "read_pause_seconds": _seconds(self.read_pause),
+            "audited_records": self.audited,
+            "may_be_missing": _missing_document(self.missing),
+            "positions": [vars(position) for position in self.positions],
+            "groups_known_at": {group: time_text(time) for group, time in self.checkpoint_times.items()},
+            "written_on_source": to_document(self.written),
+            "undo": list(self.undo),
+        }
+
+    def markdown(self) -> str:
+        """The report as a page."""
+        return "\n".join(self._page()) + "\n"
+
+    def _page(self) -> Iterator[str]:
+        record = self.record
+        yield f"# Wave {record.name} of {self.flow}: {record.state}"
+        yield ""
+        yield f"- Topics: {_code(record.topics)}; groups: {_code(record.groups) or 'all with a position in them'}; mode: {record.mode}."
+        yield f"- Begun by {_text(record.who)} at {time_text(record.began)}: {_text(record.why)}"
+        if record.ended is not None:
+            yield f"- {record.state.capitalize()} at {time_text(record.ended)}, after {(record.ended - record.began) / 1000:,.1f} s."
+        yield f"- Write pause: {_pause(self.write_pause)}. Read pause: {_pause(self.read_pause)}."
+        yield f"- Records audited: {'unknown' if self.audited is None else f'{self.audited:,}'}."
+        yield from ("", "## Steps", "", "| step | state | who | began | seconds |", "|---|---|---|---|---|")
+        for step in record.order:
+            yield _step_row(step, record.steps.get(step))
+        if self.written:
+            yield from ("", "## Written on the source since", "", *(f"- {_text(str(error))}" for error in self.written))
+        if self.missing is not None:
+            yield from missing_page(self.missing, MAX_ROWS)
+        yield from self._positions_page()
+        if self.undo:
+            yield from ("", "## How to go back", "", "```sh", *self.undo, "```")
+
+    def _positions_page(self) -> Iterator[str]:
+        positions = self.positions
+        if positions:
+            head = ("| group | topic on the target | partition | before | after | reads again at most |", "|---|---|---|---|---|---|")
+            yield from ("", "## Positions on the target", "", *head)
+        for place in positions[:MAX_ROWS]:
+            cells = (_cell(place.group), place.topic, place.partition, _offset(place.before), _offset(place.after))
+            yield f"| {' | '.join(map(str, cells))} | {'unknown' if place.reread is None else f'{place.reread:,}'} |"
+        if len(positions) > MAX_ROWS:
+            yield f"\n{len(positions) - MAX_ROWS:,} more positions are in the JSON of this report."
+        for group, time in self.checkpoint_times.items():
+            yield f"\nWhat {_text(group)} read on the source after its checkpoints it reads again; the oldest is of {time_text(time)}."
+
+    def _facts(self, step: str) -> Mapping[str, Any]:
+        note = self.record.steps.get(step)
+        return {} if note is None else note.facts
+
+    def _until_open(self, since: int | None) -> int | None:
+        note = self.record.steps.get(OPEN)
+        if since is None or note is None or note.ended is None or self.record.state != OPENED:
+            return None
+        return max(0, note.ended - since)
+
+
+def step_document(step: str, note: StepNote) -> dict[str, Any]:
+    """One step as JSON has it in the report and in `cutover status`."""
+    return {
+        "step": step,
+        "state": note.state,
+        "who": note.who,
+        "began": time_text(note.began),
+        "ended": time_text(note.ended),
+        "seconds": _seconds(None if note.ended is None else note.ended - note.began),
+        "lines": list(note.lines),
+        "facts": dict(note.facts),
+    }
+
+
+def time_text(milliseconds: int | None) -> str | None:
+    """A time of a record as text, such as 2026-11-21T08:00:00.000Z."""
+    return None if milliseconds is None else moment_text(datetime.fromtimestamp(milliseconds / 1000, UTC))
+
+
+def _positions(group: str, facts: Mapping[str, Any]) -> Iterator[GroupPosition]:
+    before, after, reread = (_places(facts.get(name)) for name in (BEFORE, AFTER, REREAD))
+    for place in sorted({*before, *after}):
+        yield GroupPosition(group, *place, before.get(place), after.get(place), reread.get(place, 0))
+
+
+def _places(positions: Any) -> dict[tuple[str, int], int | None]:
+    """The offsets of `{topic: {partition: offset or null}}`."""
+    topics: Positions = positions if isinstance(positions, Mapping) else {}
+    return {(topic, int(number)): place for topic, places in topics.items() for number, place in places.items()}
+
+
+def _missing_document(missing: MissingListing | None) -> dict[str, Any] | None:
+    if missing is None:
+        return None
+    return {"partitions": [row.as_document() for row in missing.partitions], "left_out": missing.left_out.as_document()}
+
+
+def _time(value: Any) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000
+
+
+def _pause(milliseconds: int | None) -> str:
+    return "–" if milliseconds is None else f"{milliseconds / 1000:,.1f} s"
+
+
+def _offset(offset: int | None) -> str:
+    return "–" if offset is None else str(offset)
+
+
+def _step_row(step: str, note: StepNote | None) -> str:
+    if note is None:
+        return f"| {step} | | | | |"
+    seconds = "" if note.ended is None else f"{(note.ended - note.began) / 1000:,.1f}"
+    return f"| {step} | {note.state} | {_cell(note.who)} | {time_text(note.began)} | {seconds} |"
+
+
+def _code(words: tuple[str, ...]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def _cell(text: str) -> str:
+    return _text(text).replace("|", "\\|")
+
+
+def _text(text: str) -> str:
+    """A person's words in one line."""
+    return " ".join(text.split())

@@ -1,0 +1,190 @@
+"""Runs a wave, or rolls it back: both clusters opened, the wave's record found in the control topic or begun there, the steps run."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kafka_mirror.config.validate import check_readable
+from kafka_mirror.cutover.wave.control_notes import Also, ControlNotebook, DryNotebook, WaveStore
+from kafka_mirror.cutover.wave.move import Move, move_of, move_without_source
+from kafka_mirror.cutover.wave.notebook import WaveNotebook
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveRecord, encode_wave
+from kafka_mirror.cutover.wave.runner import WaveRunner, roll_back_steps, step_before
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import DONE, FAILOVER, FENCE, OPEN, STOPPED, WAITING, StepOptions, StepOutcome
+from kafka_mirror.cutover.wave.step_table import steps_for
+from kafka_mirror.cutover.wave.stored_waves import StoredWaves
+from kafka_mirror.decisions.in_force import moment_after
+from kafka_mirror.errors import WaveDiffers, WaveHeld, WaveIsOpen, WaveRollsBack, WaveUnknown, named_with
+from kafka_mirror.formats.control import WAVE, Decision
+from kafka_mirror.plan.checks import check_closed
+from kafka_mirror.sync.flow_clusters import clusters
+
+if TYPE_CHECKING:
+    from kafka_mirror.config import Flow
+
+
+@dataclass(frozen=True)
+class WaveRun:
+    """What a run of a wave came to: how each step ended that ran, and the record as it stands then."""
+
+    record: WaveRecord
+    outcomes: tuple[StepOutcome, ...] = ()
+    is_drill: bool = False
+    """Whether it is a dry run of the steps."""
+
+    @property
+    def state(self) -> str:
+        """How the run ended: by its last step, or DONE if there was nothing left to do.
+
+        A drill is stopped by what would stop the wave. That nothing is fenced, so that producers write and members read, is what a drill
+        expects: it does not wait for that, and counts no stop of the steps behind the fence, which follow from it.
+        """
+        if self.is_drill:
+            order = self.record.order
+            steps = order[: order.index(FENCE) + 1] if FENCE in order else order
+            return STOPPED if any(outcome.state == STOPPED and outcome.step in steps for outcome in self.outcomes) else DONE
+        states = {outcome.state for outcome in self.outcomes}
+        return next((state for state in (STOPPED, WAITING) if state in states), DONE)
+
+
+def stored_waves(flow: "Flow") -> StoredWaves:
+    """All waves that the flow's control topic keeps. Raises ControlUnreadable, and what the target answers."""
+    check_readable(flow)
+    with named_with(flow.name), clusters(flow) as (_, target):
+        return WaveStore(flow, target).read()
+
+
+def stored_wave(stored: StoredWaves, name: str) -> WaveRecord:
+    """The wave of this name. Raises WaveUnknown."""
+    if name not in stored.waves:
+        raise WaveUnknown(name, sorted(stored.waves))
+    return stored.waves[name]
+
+
+def run_wave(flow: "Flow", wave: Wave, options: StepOptions, until: str | None = None, only: str | None = None) -> WaveRun:
+    """Runs the steps of a wave that are not done, up to the step `until`, or the step `only` alone; in a dry run nothing is written.
+
+    Raises WaveDiffers for a name under which another wave is noted, WaveHeld for topics that another wave holds, FlowClosed after a
+    failover, WaveRollsBack, WaveRunElsewhere, and what a cluster answers.
+    """
+    check_readable(flow)
+    with named_with(flow.name), _opened(flow, wave, options.mode) as (move, store):
+        stored = store.read()
+        before = stored.waves.get(options.wave)
+        record = _record(wave, options, before, stored)
+        if record.state == OPENED:
+            return WaveRun(record)
+        if only is not None and not options.dry_run:
+            taken_back_by = before.runner if before is not None and before.state == ROLLED_BACK else ""
+            if stopped := step_before(record, only, flow.name, taken_back_by):  # the wave is not taken for it, nor begun anew
+                return WaveRun(before or record, (stopped,))
+        notes = _notebook(move, store, options, record, before, stored, partial(_taken, move, record, options.who))
+        runner = WaveRunner(flow.name, move, notes, options, _now, steps_for(record.mode), stored.is_moved(record))
+        outcomes = (runner.run_one(only),) if only is not None else runner.run(until)
+        if not options.dry_run and notes.record.is_done(OPEN) and notes.record.state != OPENED:
+            notes.write(replace(notes.record, state=OPENED, ended=notes.record.steps[OPEN].ended))
+        return WaveRun(notes.record, outcomes, is_drill=options.dry_run and only is None)
+
+
+def roll_back(flow: "Flow", options: StepOptions) -> WaveRun:
+    """Takes back what the steps of a wave did, the last first; in a dry run says what it would take back.
+
+    Raises WaveUnknown, WaveIsOpen, WaveHeld, WaveRunElsewhere, and what a cluster answers. What it took back before stays taken back: run
+    it again.
+    """
+    check_readable(flow)
+    with named_with(flow.name):
+        before = stored_wave(stored_waves(flow), options.wave)
+        with _opened(flow, before.wave, before.mode) as (move, store):
+            stored = store.read()
+            before = stored_wave(stored, options.wave)
+            if before.state == ROLLED_BACK:
+                return WaveRun(before)
+            record = replace(before, state=TAKING_BACK, run=before.run + 1, runner=options.who)
+            notes = _notebook(move, store, options, record, before, stored, partial(_may_roll_back, move, before))
+            outcomes = roll_back_steps(flow.name, move, notes, options, _now, steps_for(record.mode))
+            return WaveRun(notes.record, outcomes)
+
+
+@contextmanager
+def _opened(flow: "Flow", wave: Wave, mode: str) -> Iterator[tuple[Move, WaveStore]]:
+    with (move_without_source if mode == FAILOVER else move_of)(flow, wave) as move:
+        yield move, WaveStore(flow, move.sides.target)
+
+
+def _record(wave: Wave, options: StepOptions, before: WaveRecord | None, stored: StoredWaves) -> WaveRecord:
+    """The record with which the run begins."""
+    if before is None:
+        return _new(wave, options, 1)
+    if before.state == ROLLED_BACK or (before.state == OPENED and not stored.stands(before)):
+        return replace(_new(wave, options, before.attempt + 1), run=before.run + 1)
+    for what, noted, given in (("topics", before.topics, wave.topics), ("groups", before.groups, wave.groups)):
+        if sorted(noted) != sorted(given):
+            raise WaveDiffers(before.name, what, ",".join(noted) or "of all names", ",".join(given) or "of all names")
+    if before.mode != options.mode:
+        raise WaveDiffers(before.name, "the mode", before.mode, options.mode)
+    if before.state == TAKING_BACK:
+        raise WaveRollsBack(before.name)
+    return before if before.state == OPENED else replace(before, run=before.run + 1, runner=options.who)
+
+
+def _new(wave: Wave, options: StepOptions, attempt: int) -> WaveRecord:
+    began = _now()
+    return WaveRecord(
+        options.wave,
+        wave.topics,
+        wave.groups,
+        options.mode,
+        options.who,
+        options.reason,
+        began,
+        UNDER_WAY,
+        attempt=attempt,
+        runner=options.who,
+    )
+
+
+def _taken(move: Move, record: WaveRecord, who: str, stored: StoredWaves) -> list[Decision]:
+    """The records of planned waves that a failover takes from their runs. Raises WaveHeld if another wave holds a topic, and FlowClosed."""
+    is_failover = record.mode == FAILOVER
+    others = stored.under_way(record.name, move.topics.names)
+    for other, topics in others:
+        if not is_failover or other.mode == FAILOVER:
+            raise WaveHeld(record.name, "run", other.name, other.state, sorted(topics))
+    if not is_failover:
+        check_closed(stored.decisions)
+        for topic, other_name in stored.standing_on(record.name, move.topics.names).items():
+            raise WaveHeld(record.name, "run", other_name, OPENED, [topic])
+    when = moment_after(stored.decisions, (), datetime.now(UTC))
+    taken = [replace(other, run=other.run + 1, runner=who) for other, _ in others]
+    return [Decision(WAVE, who, when, record.why, wave.name, document=encode_wave(wave)) for wave in taken]
+
+
+def _may_roll_back(move: Move, before: WaveRecord, stored: StoredWaves) -> list[Decision]:
+    """Nothing to write. Raises WaveIsOpen, and WaveHeld while a failover is under way that may stand on what would be taken back."""
+    flow = move.flow
+    if stored.is_open(before):
+        raise WaveIsOpen(before.name, f"{flow.target}->{flow.source}", before.topics)
+    for other, topics in stored.under_way(before.name, move.topics.names):
+        if other.mode == FAILOVER:
+            raise WaveHeld(before.name, "rolled back", other.name, other.state, sorted(topics))
+    return []
+
+
+def _notebook(
+    move: Move, store: WaveStore, options: StepOptions, record: WaveRecord, before: WaveRecord | None, stored: StoredWaves, also: Also
+) -> WaveNotebook:
+    topics = move.topics.names
+    if options.dry_run:
+        also(stored)
+        return DryNotebook(record, stored.groups.get(record.name), stored.standing_on(record.name, topics))
+    return ControlNotebook(store, options.who, record, before, stored, topics, also)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,173 @@
+"""Runs the steps of one wave in their order, each from what the clusters show now, and notes how each ended; or takes them back."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kafka_mirror.cutover.wave.findings import STOP, Finding, stop
+from kafka_mirror.cutover.wave.notebook import WaveNotebook
+from kafka_mirror.cutover.wave.record import ROLLED_BACK, TAKEN_BACK, WaveRecord
+from kafka_mirror.cutover.wave.step import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, WaveStep, state_text
+from kafka_mirror.errors import MirrorError, StepBefore, WaveRunElsewhere
+
+
+@dataclass
+class WaveRunner:
+    """One run of one wave. `move` is what steps work on; `now` gives milliseconds UTC."""
+
+    flow: str
+    move: Any
+    notes: WaveNotebook
+    options: StepOptions
+    now: Callable[[], int]
+    steps: Sequence[WaveStep]
+    is_moved: bool = False
+    """Whether the wave's topics are written on the target already: `open` was killed, and only it is left. The way back may have written to
+    the source since, so nothing in front of it is asked again."""
+
+    def run(self, until: str | None = None) -> tuple[StepOutcome, ...]:
+        """Runs what is left to do, in a dry run all of it, up to the first step that is not done, or to the step `until`.
+
+        Until a wave is fenced every run begins anew, for all that was asked may have changed. Behind that it goes on with the first step
+        whose result is missing, or holds no more. Raises what concerns a cluster as a whole; then too, the step is noted as stopped.
+        """
+        outcomes: list[StepOutcome] = []
+        due = self._up_to(until, self._due())
+        try:
+            for step in due:
+                outcomes.append(self._checked(step, goes_on=step != due[-1]))
+                if outcomes[-1].step == until or not (outcomes[-1].is_done or self.options.dry_run):
+                    break
+        except WaveRunElsewhere:
+            raise
+        except MirrorError as error:
+            self._note(error, lambda: self.notes.write(self.notes.record))
+            raise
+        return tuple(outcomes)
+
+    def run_one(self, step: str) -> StepOutcome:
+        """Runs this step alone, as a task of a DAG does: `step_before` says whether it may begin."""
+        return self._checked(step)
+
+    def _due(self) -> tuple[str, ...]:
+        record = self.notes.record
+        if self.options.dry_run:
+            return record.order
+        if self.is_moved:
+            return () if record.is_done(OPEN) else (OPEN,)
+        gate = FENCE if FENCE in record.order else MOVE_GROUPS
+        if not record.is_done(gate):
+            return record.order
+        first = next((step for step in record.order if not record.is_done(step) or self._broken(step)), None)
+        return record.order[record.order.index(first) :] if first is not None else ()
+
+    def _up_to(self, until: str | None, due: tuple[str, ...]) -> tuple[str, ...]:
+        """Without the steps behind `until`: a run that was killed once that was done had nothing left to do."""
+        return due if until is None else tuple(step for step in due if STEPS.index(step) <= STEPS.index(until))
+
+    def _before(self, step: str) -> tuple[str, ...]:
+        order = self.notes.record.order
+        return order[: order.index(step)]
+
+    def _checked(self, step: str, goes_on: bool = False) -> StepOutcome:
+        """The step, unless the result of one in front of it holds no more: then that one is stopped. `goes_on`: the next step's note
+        carries how it ended."""
+        if not self.options.dry_run:
+            for earlier in self._before(step):
+                if broken := self._broken(earlier):
+                    outcome = StepOutcome(earlier, STOPPED, findings=broken)
+                    self.notes.end_step(outcome, self.now())
+                    return outcome
+        return self._run(step, goes_on)
+
+    def _broken(self, step: str) -> tuple[Finding, ...]:
+        """Why the result of a step that is done holds no more; nothing once the wave is open."""
+        holds = self._step(step).holds
+        if holds is None or self.is_moved or self.notes.record.is_done(OPEN):
+            return ()
+        return stops(finding.of_flow(self.flow) for finding in holds(self.move, self.notes, self.options))
+
+    def _run(self, step: str, goes_on: bool) -> StepOutcome:
+        if self.options.dry_run:
+            outcome = self._outcome(step)
+            self.options.progress(outcome_line(outcome, dry_run=True))
+            return outcome
+        self.options.progress(f"{step} begins.")
+        self.notes.start_step(step, self.options.who, self.now())
+        try:
+            outcome = self._outcome(step)
+        except WaveRunElsewhere:
+            raise
+        except MirrorError as error:
+            stopped = StepOutcome(step, STOPPED, (str(error.report()),))
+            self._note(error, lambda: self.notes.end_step(stopped, self.now()))
+            raise
+        self.notes.end_step(outcome, self.now(), with_next=goes_on and outcome.is_done)
+        self.options.progress(outcome_line(outcome))
+        return outcome
+
+    def _step(self, name: str) -> WaveStep:
+        return next(step for step in self.steps if step.name == name)
+
+    def _outcome(self, step: str) -> StepOutcome:
+        return with_flow(self._step(step).run(self.move, self.notes, self.options), self.flow)
+
+    def _note(self, error: MirrorError, write: Callable[[], None]) -> None:
+        """Notes what there is to note when a run ends by an error."""
+        try:
+            write()
+        except WaveRunElsewhere as elsewhere:
+            raise elsewhere from error
+        except MirrorError as other:  # the cluster that failed may be the one that keeps the notes; the step stays noted as running
+            error.add_note(f"How the step ended could not be noted: {other}")
+
+
+def roll_back_steps(
+    flow: str, move: Any, notes: WaveNotebook, options: StepOptions, now: Callable[[], int], steps: Sequence[WaveStep]
+) -> tuple[StepOutcome, ...]:
+    """Takes back each step that noted something, by what it noted before it acted; the last first. Stops at the first that cannot take back
+    all. In a dry run each says what it would do. At the end the wave is noted as rolled back."""
+    outcomes: list[StepOutcome] = []
+    for step in reversed(steps):
+        note = notes.record.steps.get(step.name)
+        if step.take_back is None or note is None or note.state == TAKEN_BACK:
+            continue
+        options.progress(f"{step.name} {'would be' if options.dry_run else 'is'} taken back.")
+        outcome = with_flow(step.take_back(move, notes, options), flow)
+        outcomes.append(outcome)
+        options.progress(outcome_line(outcome, options.dry_run))
+        if options.dry_run:
+            continue
+        notes.end_step(outcome, now(), TAKEN_BACK if outcome.is_done else None)
+        if not outcome.is_done:
+            return tuple(outcomes)
+    if not options.dry_run:
+        notes.write(replace(notes.record, state=ROLLED_BACK, ended=now()))
+    return tuple(outcomes)
+
+
+def step_before(record: WaveRecord, step: str, flow: str, taken_back_by: str = "") -> StepOutcome | None:
+    """The outcome of a step that is run alone and cannot begin, for one in front of it is not done; None if all are. `taken_back_by`: who
+    rolled the wave back."""
+    order = record.order
+    missing = next((earlier for earlier in order[: order.index(step)] if not record.is_done(earlier)), None)
+    if missing is None:
+        return None
+    finding = stop(StepBefore(step, record.name, missing, taken_back_by))
+    return StepOutcome(step, STOPPED, findings=(finding.of_flow(flow),))
+
+
+def stops(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Those that stop a wave."""
+    return tuple(finding for finding in findings if finding.kind == STOP)
+
+
+def with_flow(outcome: StepOutcome, flow: str) -> StepOutcome:
+    """The outcome with the flow's name in the commands of its findings."""
+    return replace(outcome, findings=tuple(finding.of_flow(flow) for finding in outcome.findings))
+
+
+def outcome_line(outcome: StepOutcome, dry_run: bool = False) -> str:
+    """One line on how a step ended, or would end."""
+    reason = next((f": {finding.message}" for finding in stops(outcome.findings)), "")
+    return f"{outcome.step}: {state_text(outcome.state, dry_run)}{reason or '.'}"

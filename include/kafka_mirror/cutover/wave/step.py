@@ -1,0 +1,184 @@
+"""The steps of a cutover, in their order, and what each of them answers. Pure."""
+
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kafka_mirror.cutover.wave.findings import STOP, Finding
+
+if TYPE_CHECKING:
+    from kafka_mirror.decisions.in_force import Decisions
+    from kafka_mirror.errors import MirrorError
+    from kafka_mirror.formats.control import Decision
+    from kafka_mirror.kafka.model import Acl, Committed
+    from kafka_mirror.offsets.partition import TopicPartition
+
+PREFLIGHT, CATCH_UP, FENCE, LAST_COPY = "preflight", "catch-up", "fence", "last-copy"
+AUDIT_GATE, MOVE_GROUPS, OPEN = "audit-gate", "move-groups", "open"
+STEPS = (PREFLIGHT, CATCH_UP, FENCE, LAST_COPY, AUDIT_GATE, MOVE_GROUPS, OPEN)
+"""A planned wave's, in the order in which they run."""
+FAILOVER_STEPS = (PREFLIGHT, MOVE_GROUPS, OPEN)
+"""Those of a wave whose source is lost: nobody can be fenced there, and nothing copied."""
+
+PLANNED, FAILOVER = "planned", "failover"
+MODES = (PLANNED, FAILOVER)
+"""A planned move of both clusters that serve, or one away from a source that is lost, or that a person declares lost."""
+
+BY_HAND, BY_ACL, BY_CHECK = "hand", "acl", "read-only-check"
+FENCES = (BY_HAND, BY_ACL, BY_CHECK)
+"""Who keeps producers from the wave's source topics: people, for whom the step waits; a DENY of WRITE that the mirror sets; or nobody, and
+the step looks only once."""
+
+
+def steps_of(mode: str) -> tuple[str, ...]:
+    """The steps of a wave of this mode, in their order."""
+    return FAILOVER_STEPS if mode == FAILOVER else STEPS
+
+
+DONE, WAITING, STOPPED = "done", "waiting", "stopped"
+"""How a step ended: it is done; it waits for people or for the clusters, and is run again as it is; or something has to be mended first."""
+_IN_A_DRY_RUN = {DONE: "would do", WAITING: "would wait", STOPPED: "would stop"}
+
+
+def state_text(state: str, dry_run: bool) -> str:
+    """The state as people read it: a dry run did nothing."""
+    return _IN_A_DRY_RUN[state] if dry_run else state
+
+
+@dataclass(frozen=True)
+class StepOutcome:
+    """What a step of a cutover did.
+
+    `facts` is what the wave's record keeps of it, as JSON takes it: what a roll back takes back, and what the report says. They stand in
+    the place of what the step noted while it worked; without any, that stays. `lines` say the same to people.
+    """
+
+    step: str
+    state: str
+    lines: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the next step may begin."""
+        return self.state == DONE
+
+
+def ended(
+    step: str, findings: tuple[Finding, ...] = (), lines: tuple[str, ...] = (), facts: Mapping[str, Any] | None = None
+) -> StepOutcome:
+    """The outcome of a step that did what it could: stopped if any of its findings is a stop, else done."""
+    is_stopped = any(finding.kind == STOP for finding in findings)
+    return StepOutcome(step, STOPPED if is_stopped else DONE, lines, findings, facts or {})
+
+
+def discard_progress(line: str) -> None:
+    """Ignores what a step says about its progress."""
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """How the steps of one wave run. Every step gets the same, and reads what concerns it.
+
+    With `dry_run` a step reads, says what it would do, and changes nothing: no note, no ACL, no record, no position.
+    """
+
+    wave: str
+    """The wave's name, under which the control topic keeps it; what `open` notes of a moved topic."""
+    who: str
+    """Who runs the step, as the control topic notes it."""
+    reason: str
+    """Why, in a person's words."""
+    mode: str = PLANNED
+    dry_run: bool = True
+    max_lag: int = 1000
+    """How many records a partition of the wave may be behind when `catch-up` is done."""
+    by: str = BY_HAND
+    quiet_seconds: float = 5.0
+    """How long the ends of a fenced partition have to stand still."""
+    full_audit: bool = False
+    """Whether the gate audits the wave whole, instead of since its last good audit."""
+    timeout: float = 600.0
+    """For how many seconds a step works or waits before it ends WAITING. A write pause is on: a step says each thing it waits for."""
+    progress: Callable[[str], None] = discard_progress
+    """Takes one sentence about what a step does just now."""
+
+
+LAST_WRITE_MS, QUIET_SINCE_MS, EMPTY_SINCE_MS, RECORDS = "last_write_ms", "quiet_since_ms", "empty_since_ms", "records"
+"""Names of facts of which the report makes its figures, times in milliseconds UTC: of the fence, when the last record was written and since
+when the ends stand still; of `move-groups`, since when no group has members on the source; of the audit gate, how many it compared."""
+REREAD, KNOWN_MS = "reread", "known_ms"
+"""Names of facts of a group behind a failover: how many records it reads again at most, `{topic: {partition: records}}` (null: nobody
+knows; absent: none), and the time of its oldest checkpoint: what it read after its checkpoints it reads again as well."""
+
+
+@dataclass(frozen=True)
+class WaveStep:
+    """One step of a cutover. It works on a `move`, and finds out from the clusters and the notes what is left to do.
+
+    `holds` is there if the step's result can be broken later (the fence by a writer, the audit by records that came since): it gives why,
+    and nothing as long as the result holds. It is a short question without waiting, which is asked before each later step. `take_back` is
+    what a roll back does about the step; a second time it does nothing.
+    """
+
+    name: str
+    run: "Callable[[Any, WaveNotes, StepOptions], StepOutcome]"
+    holds: "Callable[[Any, WaveNotes, StepOptions], tuple[Finding, ...]] | None" = None
+    take_back: "Callable[[Any, WaveNotes, StepOptions], StepOutcome] | None" = None
+
+
+class PositionsTransaction(Protocol):
+    """Positions of groups on the target that all change, or none does. Once another run took the wave, none does."""
+
+    def add(
+        self, wanted: "Mapping[str, Mapping[TopicPartition, Committed | None]]", refused: "MutableMapping[str, MirrorError]"
+    ) -> "Mapping[str, Mapping[TopicPartition, str]]":
+        """Takes where groups shall stand (None: nowhere). Gives what is refused of places, in Kafka's words; `refused` takes groups."""
+
+    def commit(self) -> None:
+        """Changes them."""
+
+    def abort(self) -> None:
+        """Leaves them as they are."""
+
+
+class WaveNotes(Protocol):
+    """What the control topic keeps of a wave.
+
+    A step notes what it is going to do before it does it, so that whoever runs it again or takes it back knows all that may be done. Every
+    write raises WaveRunElsewhere once another run has the wave, a roll back among them, and writes nothing then.
+    """
+
+    held: Mapping[str, str]
+    """Topics of the wave on which another open wave stands, each with its name: what is theirs stays in a roll back."""
+
+    def check(self) -> None:
+        """Raises WaveRunElsewhere once another run has the wave. Directly before and after each change that is not made by these notes."""
+
+    def begin(self) -> "PositionsTransaction":
+        """Begins a transaction that ends without effect once another run takes the wave. Raises WaveRunElsewhere if one has it by then."""
+
+    def claimed_acls(self) -> "frozenset[Acl]":
+        """The ACLs on which waves stand by now, whosever this one is."""
+
+    def decide(self, decisions: "Callable[[Decisions], Sequence[Decision]]") -> None:
+        """Writes decisions to the control topic: those that the callable makes of all that stand there. Raises DecidedMeanwhile."""
+
+    def of_step(self, step: str) -> Mapping[str, Any]:
+        """What was noted of a step; empty if nothing was."""
+
+    def keep(self, step: str, facts: Mapping[str, Any]) -> None:
+        """Notes facts of a step in the place of those before; it is acknowledged by all replicas when this returns.
+
+        Raises DecidedMeanwhile if somebody else wrote to the control topic since it was read.
+        """
+
+    def of_group(self, group: str) -> Mapping[str, Any]:
+        """What was noted of a consumer group; empty if nothing was."""
+
+    def keep_group(self, group: str, facts: Mapping[str, Any]) -> None:
+        """The same as `keep`, for a group."""
+
+    def keep_groups(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
+        """The same for many groups at once, all or none: a write to the control topic takes its time, and a wave's pauses are on."""

@@ -1,0 +1,94 @@
+"""What a failover notes of its groups: however often it ran, a roll back gives back what stood there."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kafka_mirror.cutover.failover.failover_groups import note_of_group
+from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverPosition
+from kafka_mirror.cutover.wave.step import KNOWN_MS, REREAD
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.sync.groups.group_move import AFTER, BEFORE, IS_TAKEN_BACK, facts_of_move, move_from_facts, plan_undo
+from kafka_mirror.translation.translate import EARLY, EXACT
+
+PARCELS = [TopicPartition("east.parcels", number) for number in range(3)]
+AT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+
+
+def position(tp, target, there, reread=0):
+    """The answer of a survey: a group that stands further on stays there."""
+    known = FailoverPosition("sorting", tp, None, target, AT, EARLY if reread else EXACT, target, reread, metadata="m")
+    present = there.get(tp)
+    if present is not None and present.offset > target:
+        known = replace(known, kind=COMMITTED, target=present.offset, reread=None)
+    return replace(known, committed=None if present is None else present.offset)
+
+
+def run(there, targets, facts):
+    """A run of the step: notes, and commits where something else stands."""
+    positions = [position(tp, target, there) for tp, target in targets.items()]
+    facts = json.loads(json.dumps(note_of_group("sorting", positions, there, facts)))
+    there |= {each.remote: Committed(each.target, each.metadata) for each in positions if each.target != each.committed}
+    return facts
+
+
+def roll_back(there, facts):
+    noted = move_from_facts(facts)
+    undo = plan_undo(noted, there)
+    back = {tp: committed for tp, committed in there.items() if tp not in undo.delete} | dict(undo.commit)
+    return back, json.loads(json.dumps(facts_of_move(replace(noted, is_taken_back=True))))
+
+
+def test_a_second_run_that_goes_further_is_rolled_back_whole():
+    there = {}
+    facts = run(there, {PARCELS[0]: 14}, {})
+    facts = run(there, {PARCELS[0]: 38, PARCELS[1]: 22}, facts)
+    assert {tp: each.offset for tp, each in there.items()} == {PARCELS[0]: 38, PARCELS[1]: 22}
+    assert roll_back(there, facts)[0] == {}
+
+
+def test_it_gives_back_metadata_and_leader_epochs_too():
+    before = {PARCELS[0]: Committed(4, "read by hand", 2)}
+    there = dict(before)
+    facts = run(there, {PARCELS[0]: 14}, {})
+    assert roll_back(there, facts)[0] == before
+
+
+def test_one_more_run_notes_nothing_new_and_keeps_how_good_its_positions_are():
+    there = {}
+    first = note_of_group("sorting", [position(PARCELS[0], 14, there, reread=3)], there, {})
+    there[PARCELS[0]] = Committed(14, "m")
+    assert note_of_group("sorting", [position(PARCELS[0], 14, there, reread=3)], there, first) == first
+    further_on = note_of_group("sorting", [position(PARCELS[0], 10, there)], there, first)
+    assert further_on == first, "its newest checkpoint is held back, and it stays where the first run put it"
+    assert (first[BEFORE], first[AFTER]) == ({"east.parcels": {"0": None}}, {"east.parcels": {"0": 14}})
+    assert (first[REREAD], first[KNOWN_MS]) == ({"east.parcels": {"0": 3}}, int(AT.timestamp() * 1000))
+
+
+offsets = st.integers(0, 30).map(lambda number: 2 * number)
+targets = st.dictionaries(st.sampled_from(PARCELS), offsets)
+own = st.dictionaries(st.sampled_from(PARCELS), offsets.map(lambda number: number + 1), max_size=1)
+events = st.lists(st.one_of(st.tuples(st.just("run"), targets), st.tuples(st.just("own"), own), st.tuples(st.just("back"), st.just({}))))
+
+
+@example({PARCELS[1]: 1}, [("run", {PARCELS[1]: 2}), ("own", {PARCELS[1]: 1})])
+@example({PARCELS[2]: 1}, [("run", {PARCELS[2]: 2}), ("own", {PARCELS[2]: 1}), ("run", {PARCELS[2]: 2})])
+@given(own, events)
+def test_whatever_the_runs_before_a_roll_back_gives_back_exactly_what_stood_there(first, events):
+    """`own`: the group moves by itself, to a place where no run puts it. What the mirror last found of others is what has to come back."""
+    there = {tp: Committed(offset, "theirs", 5) for tp, offset in first.items()}
+    expected, facts = dict(there), {}
+    for event, places in [*events, ("back", {})]:
+        if event == "run" and places:
+            facts = run(there, places, facts)
+        elif event == "own":
+            moved = {tp: Committed(offset, "theirs", 6) for tp, offset in places.items()}
+            there |= moved
+            expected |= moved
+        elif event == "back" and BEFORE in facts and not facts.get(IS_TAKEN_BACK):
+            there, facts = roll_back(there, facts)
+            assert there == expected

@@ -1,0 +1,66 @@
+"""What is asked of the target's logs before a checkpoint's position counts."""
+
+import pytest
+
+from kafka_mirror.cutover.failover.logs import find_shared_ends
+from kafka_mirror.cutover.failover.positions import TargetLog
+from kafka_mirror.formats.mm2 import Checkpoint
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.translation.group_rules import SeenLog, SeenLogs, StoredCheckpoint
+
+BILLS, PARCELS = TopicPartition("east.bills", 1), TopicPartition("east.parcels", 0)
+LOGS = {BILLS: TargetLog("bills-id", 0, 500, 7), PARCELS: TargetLog("parcels-id", 0, 500, 7)}
+ENDS = {(BILLS, 4): 120, (BILLS, 5): 300, (PARCELS, 4): 400}
+
+
+def stored(group, remote, position, seen):
+    logs = SeenLogs(SeenLog("source-id", 0), seen) if seen else None
+    return (group, remote), StoredCheckpoint(Checkpoint(group, *remote, 9, position, ""), "generation", "", 0, logs)
+
+
+class Target:
+    """A cluster that says where leader epochs end, and what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def shared_ends(self, positions, seconds):
+        self.asked.append(sorted(positions))
+        return {position: ENDS[position[:2]] for position in positions if position[:2] in ENDS}
+
+
+@pytest.fixture
+def target():
+    return Target()
+
+
+def test_each_position_of_an_older_leader_epoch_is_asked_about(target):
+    checkpoints = dict(
+        [
+            stored("a", BILLS, 200, SeenLog("bills-id", 4)),
+            stored("b", BILLS, 100, SeenLog("bills-id", 4)),
+            stored("c", BILLS, 290, SeenLog("bills-id", 5)),
+            stored("d", BILLS, 490, SeenLog("bills-id", 7)),
+            stored("a", PARCELS, 350, SeenLog("parcels-id", 4)),
+        ]
+    )
+    shared = find_shared_ends(target, checkpoints, LOGS, 1.0)
+    assert shared.ends == {("a", BILLS): 120, ("b", BILLS): 100, ("c", BILLS): 290, ("d", BILLS): 490, ("a", PARCELS): 350}
+    assert target.asked == [[(BILLS, 4, 100), (BILLS, 4, 200), (BILLS, 5, 290), (PARCELS, 4, 350)]], (
+        "nobody asks for the epoch that is in force"
+    )
+
+
+def test_what_is_of_another_topic_or_not_noted_or_not_answered_is_not_known(target):
+    checkpoints = dict(
+        [
+            stored("a", BILLS, 200, SeenLog("the topic before", 4)),
+            stored("b", BILLS, 200, SeenLog("bills-id", None)),
+            stored("c", BILLS, 200, None),
+            stored("d", PARCELS, 200, SeenLog("parcels-id", 3)),
+            stored("e", TopicPartition("east.gone", 0), 200, SeenLog("gone-id", 4)),
+        ]
+    )
+    shared = find_shared_ends(target, checkpoints, LOGS, 1.0)
+    assert (shared.ends, shared.silent) == ({}, (PARCELS,))
+    assert target.asked == [[(PARCELS, 3, 200)]]

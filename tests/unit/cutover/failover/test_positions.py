@@ -1,0 +1,166 @@
+"""Where a group goes on whose source is lost: never late, exact where the checkpoint or the ledger says so."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverFacts, TargetLog, failover_positions, position_findings
+from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.formats.mm2 import Checkpoint
+from kafka_mirror.offsets.holes import EXACT_PLACE
+from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.translation.group_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.translation.translate import EARLY, EXACT, INCOMPLETE, NONE, generation
+from tests.unit.ledger_records import ledger_record
+
+ORDERS, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
+RECORD = ledger_record(watermark=100, target_next=90, offset_map=OffsetMap((Run(0, 0, 40), Run(60, 50, 40, True))), covered=((0, 100),))
+"""Source offsets [40, 60) became the target's [40, 50); which of them, the map has forgotten."""
+LOG = TargetLog("target-topic-id", 0, 90)
+AT_MS = 1_795_249_872_000
+AT = datetime.fromtimestamp(AT_MS / 1000, UTC)
+
+
+SEEN = SeenLogs(SeenLog("source-topic-id", 0), SeenLog("target-topic-id", 0))
+
+
+def stored(upstream, downstream, place="", record=RECORD, logs=SEEN):
+    return StoredCheckpoint(Checkpoint("billing", *REMOTE, upstream, downstream, "note"), generation(record), place, AT_MS, logs)
+
+
+def position(checkpoint, record=RECORD, log=LOG, committed=None, shared_end=1000):
+    key = ("billing", REMOTE)
+    facts = FailoverFacts(
+        {ORDERS: record} if record else {},
+        {REMOTE: log} if log else {},
+        {key: committed} if committed is not None else {},
+        {key: shared_end} if shared_end is not None else {},
+    )
+    (answer,) = failover_positions({("billing", REMOTE): checkpoint}, facts)
+    return answer
+
+
+def answer(*arguments, **options):
+    found = position(*arguments, **options)
+    return found.kind, found.target, found.reread
+
+
+@pytest.mark.parametrize(
+    ("upstream", "downstream", "place", "expected"),
+    [
+        (20, 20, "", (EXACT, 20, 0)),
+        (100, 90, "", (EXACT, 90, 0)),
+        (120, 80, "", (EXACT, 90, 0)),
+        (50, 40, "", (EARLY, 40, 10)),
+        (50, 45, "", (EARLY, 45, 5)),
+        (43, 43, "", (EARLY, 43, 3)),
+        (50, 45, EXACT_PLACE, (EXACT, 45, 0)),
+        (50, 20, EXACT_PLACE, (EARLY, 40, 10)),
+    ],
+    ids=[
+        "in the map",
+        "at the watermark",
+        "ahead of the copy",
+        "in a hole",
+        "moved on in it",
+        "what it has read may follow",
+        "counted",
+        "what the map knows is better",
+    ],
+)
+def test_the_later_one_of_checkpoint_and_ledger_counts(upstream, downstream, place, expected):
+    assert answer(stored(upstream, downstream, place)) == expected
+
+
+def test_a_checkpoint_of_another_generation_does_not_count_and_neither_does_one_behind_every_right_place():
+    assert answer(stored(50, 45)._replace(generation="another")) == (EARLY, 40, 10)
+    assert answer(stored(50, 45, logs=None)._replace(generation=None)) == (EARLY, 40, 10), "MirrorMaker 2's own"
+    assert answer(stored(50, 70)) == (EARLY, 40, 10)
+
+
+def test_the_ledger_does_not_answer_for_a_log_that_is_no_more():
+    another = SEEN._replace(source=SeenLog("of the topic before", 0))
+    assert answer(stored(100, 70, logs=another)._replace(generation="another")) == (EARLY, 70, None)
+    newer = replace(RECORD, leader_epoch=1)
+    assert answer(stored(120, 80, record=newer), record=newer) == (EARLY, 80, None), "what it had read ahead of the copy may be cut off"
+    assert answer(stored(100, 90, record=newer), record=newer) == (EXACT, 90, 0), "all that it had read was copied by then"
+
+
+def test_a_checkpoint_does_not_answer_beyond_what_the_target_kept_of_its_log():
+    another = SEEN._replace(source=SeenLog("of the topic before", 0))
+    assert answer(stored(100, 70, logs=another)._replace(generation="another"), shared_end=65) == (EARLY, 65, None)
+    for checkpoint, shared_end in (
+        (stored(100, 70, logs=another), None),
+        (stored(100, 70, logs=another._replace(target=SeenLog("x", 0))), 70),
+    ):
+        found = position(checkpoint, shared_end=shared_end)
+        assert (found.kind, found.target, found.reread) == (EARLY, 0, None)
+        assert "its checkpoint is of logs that are gone" in str(found)
+    assert answer(stored(100, 70), shared_end=None) == (EXACT, 90, 0), "the source's log is the same, so the ledger answers"
+
+
+def test_a_checkpoint_of_mirrormaker_2_holds_until_a_person_decides():
+    theirs = stored(100, 70, logs=None)._replace(generation=None)
+    assert answer(theirs) == (EARLY, 70, None)
+    assert answer(theirs, record=replace(RECORD, decided=Decided("restart", "ana", AT, "seen"))) == (EARLY, 0, None)
+
+
+@given(st.integers(0, 100), st.integers(0, 10))
+def test_a_position_is_never_behind_the_first_record_that_the_group_has_not_read(offset, lost_in_front):
+    """Of the 20 source offsets in the hole some 10 are records: the first ones, the last ones, or any between."""
+    targets = {n: n for n in range(40)} | {60 + n: 50 + n for n in range(40)}
+    targets |= {40 + lost_in_front + n: 40 + n for n in range(10)}
+    first_unread = min((target for source, target in targets.items() if source >= offset), default=90)
+    for downstream in (0, first_unread):
+        found = position(stored(offset, downstream))
+        assert found.target <= first_unread
+        assert first_unread - found.target <= found.reread
+
+
+def test_without_a_ledger_record_the_checkpoint_stands_alone():
+    assert answer(stored(50, 45, EXACT_PLACE), record=None) == (EXACT, 45, 0)
+    assert answer(stored(50, 45), record=None) == (EARLY, 45, None)
+    assert answer(stored(50, 45, EXACT_PLACE), record=None, shared_end=30) == (EARLY, 30, None), "its log was cut off there"
+    assert answer(stored(50, 45, EXACT_PLACE), record=None, log=replace(LOG, topic_id="another")) == (EARLY, 0, None)
+    assert answer(stored(50, 45, logs=None), record=None) == (EARLY, 45, None), "MirrorMaker 2's own"
+
+
+def test_a_position_lies_within_the_targets_log():
+    assert answer(stored(100, 90), log=replace(LOG, end=80))[:2] == (EXACT, 80)
+    found = position(stored(20, 20), log=replace(LOG, start=30))
+    assert (found.kind, found.target, found.behind) == (INCOMPLETE, 30, 60)
+    assert "log starts at 30" in found.reason
+
+
+def test_a_group_that_stands_further_on_on_the_target_is_not_moved_back():
+    found = position(stored(20, 20), committed=35)
+    assert (found.kind, found.target, found.behind) == (COMMITTED, 35, 55)
+    assert answer(stored(20, 20), committed=5)[:2] == (EXACT, 20)
+    assert answer(stored(20, 20), committed=95)[:2] == (EXACT, 20), "a position that the partition does not have is none"
+
+
+def test_a_partition_that_is_gone_or_was_created_anew_has_no_answer():
+    assert position(stored(20, 20), log=None).kind == NONE
+    assert position(stored(20, 20), log=replace(LOG, topic_id="another")).kind == NONE
+
+
+def test_the_time_of_the_checkpoint_is_the_time_of_what_is_known():
+    found = position(stored(20, 20))
+    assert (found.offset, found.time, found.metadata) == (20, AT, "note")
+
+
+def test_findings_say_what_is_read_again_what_is_missing_and_until_when_the_group_is_known():
+    positions = [position(stored(50, 45)), position(stored(20, 20), log=None), position(stored(20, 20), committed=35)]
+    codes = [(finding.kind, finding.code) for finding in position_findings(positions, "west")]
+    assert codes == [
+        ("stop", "GroupWithoutAnswer"),
+        ("warning", "GroupNotExact"),
+        ("warning", "GroupFurtherOnTarget"),
+        ("information", "GroupKnownUntil"),
+    ]
+    early = next(finding for finding in position_findings(positions, "west") if finding.code == "GroupNotExact")
+    assert "at most 5 records again" in early.message

@@ -1,0 +1,98 @@
+"""When catching up goes on, waits and stops."""
+
+from types import SimpleNamespace as Answer
+
+import pytest
+
+from kafka_mirror.cutover.steps import catch_up, copy_pass
+from kafka_mirror.cutover.steps.catch_up_forecast import WaveLag
+from kafka_mirror.cutover.steps.copy_pass import WavePlan
+from kafka_mirror.cutover.wave.findings import stop
+from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
+from kafka_mirror.cutover.wave.step import AUDIT_GATE, DONE, STOPPED, StepOptions, StepOutcome
+from kafka_mirror.errors import ErrorReport
+from kafka_mirror.offsets.partition import TopicPartition
+
+ORDERS = TopicPartition("orders", 0)
+MOVE = Answer(wave=Wave(("orders",)), topics=WaveTopics(("orders",)), flow=Answer(name="east->west"))
+OPTIONS = StepOptions("w", "ada", "test", dry_run=False, max_lag=0)
+BUSY = ErrorReport("LaneTaken", "Another run has it.", retriable=True)
+DIFFERS = stop(ErrorReport("AuditDifferent", "orders-0@7 differs."))
+LOST = ErrorReport("SourceGap", "Gone.", "orders", 0)
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Runs the step with a lag and, of the pass behind it, records and errors, look after look; gives the outcome and the passes."""
+
+    def call(*looks, stops=(), differs=False):
+        plans, passes, audits = iter(looks), [], []
+
+        def audit_ahead(*_):
+            audits.append(len(passes))
+            return StepOutcome(AUDIT_GATE, STOPPED if differs else DONE, ("Audited.",), (DIFFERS,) if differs else ())
+
+        def plan_wave(_move, _dry_run):
+            lag, *brought = next(plans, looks[-1][:1])
+            passes.append(brought)
+            plan = Answer(has_work=bool(brought), notices=())
+            return Answer(plan=plan, sample=WaveLag(float(len(passes)), {ORDERS: 1_000 - lag}, {ORDERS: 1_000}), stops=stops)
+
+        def copy_wave(*_):
+            records, *errors = passes[-1]
+            return Answer(records=records, errors=tuple(errors))
+
+        monkeypatch.setattr(catch_up, "plan_wave", plan_wave)
+        monkeypatch.setattr(copy_pass, "copy_wave", copy_wave)
+        monkeypatch.setattr(catch_up, "audit_ahead", audit_ahead)
+        monkeypatch.setattr(copy_pass.time, "sleep", lambda _: None)
+        return catch_up.step(MOVE, Answer(), OPTIONS), audits[0] if audits else len(passes)
+
+    return call
+
+
+def test_passes_go_on_until_the_lag_is_small_enough(run):
+    outcome, looks = run((30, 10), (20, 20), (0,))
+    assert (outcome.state, looks, outcome.facts["passes"], outcome.facts["records"]) == (DONE, 3, 2, 30)
+
+
+def test_what_is_copied_is_audited_before_the_fence_and_what_came_meanwhile_is_copied(run):
+    outcome, looks = run((30, 30), (0,), (500, 500), (0,))
+    assert (outcome.state, looks, outcome.facts["passes"], outcome.facts["records"]) == (DONE, 2, 2, 530)
+    assert outcome.lines[0] == "Audited."
+
+
+def test_a_difference_stops_the_wave_before_anybody_is_kept_from_writing(run):
+    outcome, _ = run((30, 30), (0,), differs=True)
+    assert (outcome.state, outcome.findings) == (STOPPED, (DIFFERS,))
+    assert outcome.facts["records"] == 30
+
+
+def test_an_error_that_mends_itself_is_tried_again_and_one_that_does_not_stops(run):
+    assert run((30, 0, BUSY), (30, 0, BUSY), (30, 30), (0,))[0].state == DONE
+    outcome, _ = run((30, 0, BUSY), (30, 0, LOST), (30,))
+    assert (outcome.state, outcome.facts["passes"]) == (STOPPED, 2)
+    assert [each.code for each in outcome.findings] == ["WaveBehind", "SourceGap"]
+
+
+def test_errors_that_never_mend_themselves_stop_after_some_passes_without_progress(run):
+    outcome, _ = run(*[(30, 0, BUSY)] * 9)
+    assert (outcome.state, outcome.facts["passes"]) == (STOPPED, 3)
+    assert [each.code for each in outcome.findings] == ["WaveBehind", "LaneTaken"]
+    assert run((30, 0, BUSY), (30, 0, BUSY), (20, 10, BUSY), (20, 0, BUSY), (0,))[0].state == DONE, "progress begins the count anew"
+
+
+def test_a_wave_that_is_held_back_is_looked_at_again_without_a_copy(run):
+    outcome, looks = run((5,), (5,), (0,))
+    assert (outcome.state, looks, outcome.facts["passes"]) == (DONE, 3, 0)
+
+
+def test_what_the_plan_says_against_the_wave_stops_before_anything_is_copied(run):
+    outcome, looks = run((30, 30), stops=(stop(ErrorReport("NotCopied", "Paused.")),))
+    assert (outcome.state, looks, outcome.facts["passes"]) == (STOPPED, 1, 0)
+
+
+def test_partitions_that_the_plan_is_silent_about_are_a_stop_with_its_notices():
+    plan = Answer(notices=("orders is left out: pause by ada", "payments: something else"))
+    (finding,) = WavePlan(plan, WaveLag(0.0, {}, {}), (BUSY,), (ORDERS,)).stops
+    assert (finding.code, finding.message) == ("NotCopied", "The copy leaves out orders-0. orders is left out: pause by ada")

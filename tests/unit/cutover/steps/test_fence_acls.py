@@ -1,0 +1,98 @@
+"""Which ACLs fence a wave, and which are left for the way back."""
+
+import pytest
+
+from kafka_mirror.cutover.steps.fence_acls import acl_facts, acls_of, deny_write, fence_change, way_back_change, writers
+from kafka_mirror.kafka.model import Acl, PatternAcl
+
+
+def binding(topic, principal, operation="WRITE", permission="ALLOW", pattern="LITERAL"):
+    return PatternAcl(Acl(topic, f"User:{principal}", "*", operation, permission), pattern)
+
+
+WRITER, READER = binding("orders", "writer"), binding("orders", "reader", "READ")
+DENIED = PatternAcl(deny_write("orders"), "LITERAL")
+
+
+def test_everybody_is_denied_to_write_to_each_topic_once():
+    change = fence_change(["orders"], [WRITER], ())
+    assert (change.create, change.remove, change.findings) == ((Acl("orders", "User:*", "*", "WRITE", "DENY"),), (), ())
+    assert change.ours == change.create
+
+
+def test_what_was_there_before_is_not_ours_and_what_we_noted_stays_ours():
+    assert fence_change(["orders"], [WRITER, DENIED], ()).ours == ()
+    again = fence_change(["orders"], [WRITER, DENIED], change_of_orders())
+    assert (again.create, again.ours) == ((), change_of_orders())
+
+
+def test_what_was_noted_and_is_not_there_is_created():
+    again = fence_change(["orders"], [WRITER], change_of_orders())
+    assert (again.create, again.ours) == (change_of_orders(), change_of_orders())
+
+
+def change_of_orders():
+    return fence_change(["orders"], [WRITER], ()).create
+
+
+@pytest.mark.parametrize(
+    ("there", "is_open"),
+    [
+        ([], True),
+        ([binding("payments", "writer")], True),
+        ([binding("order", "writer")], True),
+        ([DENIED], True),
+        ([binding("ord", "writer", pattern="PREFIXED")], False),
+        ([binding("*", "writer")], False),
+        ([READER], False),
+    ],
+)
+def test_a_topic_without_any_acl_of_somebody_else_is_left_alone(there, is_open):
+    change = fence_change(["orders"], there, [deny_write("orders")])
+    assert [finding.code for finding in change.findings] == (["TopicWithoutAcls"] if is_open else [])
+    assert not (is_open and change.create)
+
+
+def test_writers_are_those_whom_any_pattern_allows_to_write():
+    there = [
+        WRITER,
+        READER,
+        binding("ord", "owner", "ALL", pattern="PREFIXED"),
+        binding("*", "everywhere"),
+        binding("orders", "stranger", permission="DENY"),
+        binding("payments", "other"),
+        binding("orders.eu", "longer"),
+    ]
+    assert writers("orders", there) == {"User:writer", "User:owner", "User:everywhere"}
+
+
+def test_the_way_back_may_write_and_every_other_writer_is_denied_by_name():
+    change = way_back_change(["orders"], [WRITER, READER, binding("orders", "mirror"), DENIED], [deny_write("orders")], "User:mirror")
+    assert change.create == (deny_write("orders", "User:writer"),)
+    assert change.remove == (deny_write("orders"),)
+    assert (change.ours, change.findings) == ((deny_write("orders"), deny_write("orders", "User:writer")), ())
+
+
+def test_once_more_it_changes_nothing_and_what_others_denied_is_not_ours():
+    lifted = PatternAcl(deny_write("orders", "User:writer"), "LITERAL")
+    change = way_back_change(["orders"], [WRITER, binding("orders", "mirror"), lifted], [], "User:mirror")
+    assert (change.create, change.remove, change.ours) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("more", "noted", "code"),
+    [
+        ([], [deny_write("orders")], "WayBackDenied"),
+        ([binding("orders", "*"), binding("orders", "mirror")], [deny_write("orders")], "WayBackDenied"),
+        ([binding("orders", "mirror")], [], "WayBackDenied"),
+    ],
+)
+def test_where_only_the_way_back_cannot_be_let_in_nobody_is(more, noted, code):
+    change = way_back_change(["orders"], [WRITER, DENIED, *more], noted, "User:mirror")
+    assert ([finding.code for finding in change.findings], change.create, change.remove) == ([code], (), ())
+
+
+def test_notes_give_the_bindings_back():
+    acls = (deny_write("orders"), deny_write("payments", "User:CN=a, O=b"))
+    assert acls_of({"acls": acl_facts(acls)}) == acls
+    assert acls_of({}) == ()

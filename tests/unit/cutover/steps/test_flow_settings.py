@@ -1,0 +1,52 @@
+"""What a flow's properties, decisions and rights say against a wave."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from kafka_mirror.config import load
+from kafka_mirror.cutover.steps.flow_settings import LackingRight, flow_findings, right_findings
+from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
+from kafka_mirror.formats.control import HANDED_BACK, THROTTLE, Decision
+from tests.unit.cli.command_line import VALID
+
+
+@pytest.fixture
+def findings(tmp_path):
+    """`findings("emit.checkpoints.enabled=false", …)`: kind and code of what is said of a flow with these properties."""
+
+    def call(*lines, has_groups=True, decisions=()):
+        file = tmp_path / "mm2.properties"
+        file.write_text("\n".join([VALID, *lines]))
+        found = flow_findings(load([file]).flow("east->west"), has_groups, decisions)
+        return [(each.kind, each.code) for each in found]
+
+    return call
+
+
+def test_a_flow_as_it_is_by_default_says_nothing(findings):
+    assert findings() == []
+
+
+def test_a_flow_without_checkpoints_stops_a_wave_with_groups(findings):
+    assert findings("emit.checkpoints.enabled = false") == [(STOP, "NoCheckpoints")]
+    assert findings("emit.checkpoints.enabled = false", has_groups=False) == []
+
+
+def test_offsets_committed_by_schedule_are_a_warning(findings):
+    assert findings("sync.group.offsets.enabled = true") == [(WARNING, "GroupOffsetsBySchedule")]
+    assert findings("sync.group.offsets.enabled = true", has_groups=False) == []
+
+
+def test_decisions_about_the_flow_count_while_they_are_in_force(findings):
+    throttle, back = (Decision(word, "me", datetime.now(UTC), "a test") for word in (THROTTLE, HANDED_BACK))
+    assert findings(decisions=[(throttle, True), (back, True)]) == [(INFORMATION, "Throttled"), (STOP, "HandedBack")]
+    assert findings(decisions=[(throttle, False), (back, False)]) == []
+
+
+def test_a_right_that_is_lacking_stops_the_wave_unless_a_person_can_do_without():
+    needed = LackingRight("west", "READ", "the group billing", "committing its positions there")
+    optional = LackingRight("east", "ALTER", "the cluster", "a write fence by ACL", is_optional=True)
+    assert [(each.kind, each.code) for each in right_findings([needed, optional])] == [(STOP, "RightMissing"), (WARNING, "RightMissing")]
+    (found,) = right_findings([needed])
+    assert "Cluster 'west' does not let the mirror READ the group billing" in found.message

@@ -1,0 +1,361 @@
+"""Two clusters in memory on which waves run with their real steps. A process may be killed, or stand still, at any call of a client.
+
+What Kafka promises holds here: the control topic is written behind what was read of it or not at all, and neither a lane nor a transaction
+of positions that somebody fenced since can commit. ACLs are changed whatever stands there.
+"""
+
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from unittest.mock import patch
+
+from kafka_mirror.cutover.failover import close_flow
+from kafka_mirror.cutover.failover import open_step as failover_open
+from kafka_mirror.cutover.groups import move_groups, owned_positions
+from kafka_mirror.cutover.groups import placement as group_placement
+from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer
+from kafka_mirror.cutover.steps import acl_fence, fence, ledger_marks, open_wave, shared_fence, way_back
+from kafka_mirror.cutover.steps.opposite_fence import OppositeFence
+from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
+from kafka_mirror.cutover.wave import control_notes as wave_notes
+from kafka_mirror.cutover.wave import run
+from kafka_mirror.cutover.wave.record import TAKING_BACK, UNDER_WAY
+from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, matches
+from kafka_mirror.cutover.wave.step import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome, WaveStep, steps_of
+from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.errors import DecidedMeanwhile, KafkaFailure
+from kafka_mirror.formats.control import CLOSED, MOVED, RETURNED
+from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.kafka.group_members import GroupDescription
+from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.kafka.model import Acl, Committed, LogOffsets, Partition, PatternAcl, Topic
+from kafka_mirror.offsets.partition import TopicPartition
+from tests.unit.cutover.memory_groups import MemoryGroups, MemoryTransaction
+from tests.unit.ledger_records import WRITTEN_AT, ledger_record
+
+TOPICS = ("orders", "payments")
+PARTITIONS = tuple(TopicPartition(topic, 0) for topic in TOPICS)
+COPIED = 20
+EXACT = {PARTITIONS[0]: 7, PARTITIONS[1]: 11}
+"""Where the group `billing` goes on in a planned wave."""
+BY_CHECKPOINT = {PARTITIONS[0]: 6, PARTITIONS[1]: 11}
+"""Where it goes on in a failover."""
+
+
+class Killed(BaseException):
+    """The process is gone at this very place."""
+
+
+class World:
+    """A flow east->west that keeps names, its opposite, and waves of both topics. `before_call` is called before each call of a client."""
+
+    def __init__(self):
+        self.calls = []
+        self.before_call = lambda _at: None
+        self.flows = {name: MemoryFlow(self, *name.split("->")) for name in ("east->west", "west->east")}
+        self.flow = self.flows["east->west"]
+        self.sides = SimpleNamespace(source=MemoryCluster(self, "east"), target=MemoryCluster(self, "west"))
+        self.sides.target_groups = MemoryGroups(self)
+        self.acls = {Acl(topic, "User:app", "*", "WRITE", "ALLOW") for topic in TOPICS}
+        self.flow.records = {
+            tp: ledger_record(
+                watermark=COPIED,
+                target_next=COPIED,
+                lanes=2,
+                target_topic=tp.topic,
+                source_topic_id=f"east-{tp.topic}",
+                target_topic_id=f"west-{tp.topic}",
+                source_cluster_id="east-id",
+                target_cluster_id="west-id",
+            )
+            for tp in PARTITIONS
+        }
+
+    def call(self, what):
+        at = len(self.calls)
+        self.calls.append(what)
+        self.before_call(at)
+
+    def beside(self, flow):
+        """The other flows from a flow's source."""
+        return [other for other in self.flows.values() if other.source == flow.source and other is not flow]
+
+    # ------------------------------------------------------------ what a person does
+
+    def run(self, name="w", topics=("orders",), *, mode=PLANNED, until=None, only=None, who="ann"):
+        return self._patched(run.run_wave, self.flow, Wave(topics), _options(name, mode, who), until, only)
+
+    def roll_back(self, name="w", *, who="bob"):
+        return self._patched(run.roll_back, self.flow, _options(name, PLANNED, who))
+
+    def fail_over(self, name="lost", topics=("orders",), *, until=None, who="eve"):
+        return self.run(name, topics, mode=FAILOVER, until=until, who=who)
+
+    # ------------------------------------------------------------ what stands there
+
+    @property
+    def stored(self):
+        with patch.object(wave_notes, "control_of", lambda flow, _target: MemoryControl(flow)):
+            return wave_notes.WaveStore(self.flow, self.sides.target).read()
+
+    @property
+    def denied(self):
+        return {acl.topic for acl in self.acls if acl.permission == "DENY"}
+
+    @property
+    def positions(self):
+        """Of the group on the target."""
+        return {tp: committed.offset for tp, committed in self.sides.target_groups.offsets.items()}
+
+    @property
+    def marked(self):
+        return {tp.topic for tp, record in self.flow.records.items() if record.moved is not None}
+
+    def decided(self, word, flow="east->west"):
+        """The topics, or whether the flow as a whole, for which this was decided last."""
+        newest = {decision.key: decision for decision in self.flows[flow].log}
+        return {decision.topic for decision in newest.values() if decision.decision == word}
+
+    def end(self):
+        """Everything that a wave leaves behind, but for what has to come: the fence of a wave that is rolling back, or that a failover
+        interrupted, goes; the way back of topics that are moved begins; and lanes note that the flow is closed."""
+        states = {name: record.state for name, record in self.stored.waves.items()}
+        closed, moved = self.decided(CLOSED), self.decided(MOVED)
+        is_interrupted = TAKING_BACK in states.values() or ("lost" in states and states.get("w") == UNDER_WAY)
+        return {
+            "denied": None if is_interrupted else self.denied,
+            "positions": self.positions,
+            "marked": self.marked,
+            "moved": moved,
+            "closed": closed or dict(self.flow.noted),
+            "returned": moved or self.decided(RETURNED, "west->east"),
+            "way back": moved or set(self.flows["west->east"].records),
+            "states": states,
+        }
+
+    # ------------------------------------------------------------ the steps
+
+    def _steps_for(self, mode):
+        """Those that change a cluster as they are, but for the waiting; the others are done at once."""
+        aims = BY_CHECKPOINT if mode == FAILOVER else EXACT
+        opening = failover_open if mode == FAILOVER else open_wave
+        real = {
+            FENCE: WaveStep(FENCE, _fence, take_back=fence.rollback),
+            MOVE_GROUPS: WaveStep(MOVE_GROUPS, lambda *given: _place(aims, *given), take_back=move_groups.rollback),
+            OPEN: WaveStep(OPEN, opening.step, take_back=opening.rollback),
+        }
+        return tuple(real.get(name) or WaveStep(name, lambda *_, name=name: StepOutcome(name, DONE)) for name in steps_of(mode))
+
+    @contextmanager
+    def _moving(self, flow, wave, topics=TOPICS):
+        names = tuple(sorted(matches(wave.topics, topics)[0]))
+        yield SimpleNamespace(
+            flow=flow,
+            wave=wave,
+            topics=WaveTopics(names),
+            sides=self.sides,
+            context=SimpleNamespace(
+                selection=SimpleNamespace(remote=lambda topic: topic), clients=SimpleNamespace(target_consumer={}), request_seconds=1
+            ),
+            source_partitions=lambda: [TopicPartition(name, 0) for name in names],
+            remote=lambda tp: tp,
+        )
+
+    def _without_source(self, flow, wave):
+        return self._moving(flow, wave, [topic for topic in TOPICS if Decisions(flow.log).moved(topic) is None])
+
+    def _write_lane(self, task, change, decided=None):
+        flow, lane = task.flow, task.lane
+        self.call("fence a lane")
+        flow.epochs[lane] = epoch = flow.epochs.get(lane, 0) + 1
+        changed = change(dict(flow.records), Writer("", "host", "run", WRITTEN_AT))
+        self.call("commit to a lane")
+        if flow.epochs[lane] != epoch:
+            raise KafkaFailure("The lane was fenced.")
+        flow.records.update(changed)
+        if decided is not None:
+            flow.noted[lane] = decided.decision
+        return changed
+
+    def _create_acls(self, _cluster, acls):
+        return self._changed("create ACLs", acls, self.acls.add)
+
+    def _delete_acls(self, _cluster, acls):
+        return self._changed("delete ACLs", acls, self.acls.discard)
+
+    def _changed(self, what, acls, change):
+        if acls:
+            self.call(what)
+        for acl in acls:
+            change(acl)
+        return dict.fromkeys(acls)
+
+    def _describe_groups(self, _cluster, names, _refused):
+        self.call("list members")
+        return {name: GroupDescription(()) for name in names}
+
+    def _topic_acls(self, *_):
+        self.call("list ACLs")
+        return frozenset(self.acls)
+
+    def _patched(self, act, *arguments):
+        opposite = self.flows["west->east"]
+        lanes = {"write_lane": self._write_lane, "lane_task": lambda flow, _plan, lane, *_: Task(flow, lane), "LANES_AT_ONCE": 1}
+        asked = {
+            "plan_without_work": lambda *_: SimpleNamespace(source_cluster_id="east-id", target_cluster_id="west-id"),
+            "control_of": lambda flow, _target: MemoryControl(flow),
+            "read_decisions": lambda _flow, control, *_, **__: Decisions(control.read()),
+            "read_ledger": lambda flow, *_, **__: ("ledger-id", LedgerView(dict(flow.records))),
+        }
+        acls = {"create_acls": self._create_acls, "delete_acls": self._delete_acls, "topic_acls": self._topic_acls}
+        modules = {
+            run: {
+                "check_readable": lambda _flow: None,
+                "move_of": self._moving,
+                "move_without_source": self._without_source,
+                "steps_for": self._steps_for,
+            },
+            wave_notes: {"control_of": asked["control_of"], "_PAUSES": (0.0, 0.0, 0.0)},
+            acl_fence: {
+                **acls,
+                "pattern_acls": lambda *_: frozenset(PatternAcl(acl, "LITERAL") for acl in self._topic_acls()),
+                "_held_off": lambda *_: [],
+            },
+            shared_fence: {"flows_beside": self.beside, "Cluster": lambda *_: _entered(self.sides.target)},
+            group_placement: {"describe_groups": self._describe_groups},
+            owned_positions: {"describe_groups": self._describe_groups, "_PAUSES": (0.0, 0.0, 0.0)},
+            open_wave: {
+                **asked,
+                "opposite_flow": lambda *_: OppositeFlow(opposite, same=TOPICS[:1]),
+                "survey_opposite_fence": lambda *_: OppositeFence(),
+                "written_since_moved": lambda *_: (),
+                "BoundedReader": lambda *_: SimpleNamespace(first_visible=lambda *_: {}),
+            },
+            ledger_marks: lanes,
+            way_back: {**asked, **lanes},
+            failover_open: {"survey_failover": lambda *_: SimpleNamespace(missing=())},
+            close_flow: {
+                **asked,
+                **lanes,
+                "check_readable": lambda _flow: None,
+                "Cluster": lambda *_: _entered(self.sides.target),
+            },
+        }
+        with ExitStack() as patches:
+            for module, names in modules.items():
+                patches.enter_context(patch.multiple(module, **names))
+            patches.enter_context(patch.object(run, "stored_waves", lambda _flow: wave_notes.WaveStore(self.flow, None).read()))
+            return act(*arguments)
+
+
+class MemoryFlow:
+    """A flow with its ledger and the log of its control topic."""
+
+    def __init__(self, world, source, target):
+        self.world, self.source, self.target, self.name = world, source, target, f"{source}->{target}"
+        self.records, self.epochs, self.noted, self.log = {}, {}, {}, []
+        self.decider_epoch = 0
+        """The newest of the transactional id of those who write the control topic."""
+        self.request_seconds = 1
+
+    def value(self, name):
+        return {"mirror.lanes": 2, "mirror.ledger.replication.factor": 1}[name]
+
+    def per_topic(self, _name, _topic):
+        return "fail"
+
+    def client(self, *_):
+        return {}
+
+
+class MemoryControl:
+    """One client of a control topic: it writes right behind what it read."""
+
+    topic = "mm2-control.internal"
+
+    def __init__(self, flow):
+        self._flow, self._read_end = flow, 0
+
+    @property
+    def read_end(self):
+        return self._read_end
+
+    def exists(self):
+        return True
+
+    def read(self):
+        self._flow.world.call("read the control topic")
+        self._read_end = len(self._flow.log)
+        newest = {}
+        for decision in self._flow.log:
+            newest.pop(decision.key, None)
+            newest[decision.key] = decision
+        return tuple(newest.values())
+
+    def begin(self):
+        return MemoryTransaction(self._flow)
+
+    def write_next(self, decisions):
+        self._flow.world.call("write to the control topic")
+        self._flow.decider_epoch += 1
+        if len(self._flow.log) != self._read_end:
+            raise DecidedMeanwhile(self.topic)
+        self._flow.log += decisions
+        self._read_end = len(self._flow.log)
+
+
+class MemoryCluster:
+    """One cluster with both topics, copied to their ends."""
+
+    takes_batches = True
+
+    def __init__(self, world, alias):
+        self.world, self.alias, self.leader_epoch = world, alias, 0
+
+    def cluster_id(self):
+        return f"{self.alias}-id"
+
+    def operations(self):
+        return frozenset({"ALTER"})
+
+    def topics(self, names, _errors=None, operation=None):
+        return {name: Topic(name, f"{self.alias}-{name}", (Partition(0, 1, (1,), (1,)),)) for name in names}
+
+    def ask_each_server(self, ask):
+        return {f"{self.alias}:9092": ask(self)}, {}
+
+    def log_offsets(self, partitions, _errors=None):
+        return {tp: LogOffsets(0, COPIED, COPIED, self.leader_epoch) for tp in partitions}
+
+    def offsets(self, partitions, _at, **_):
+        return dict.fromkeys(partitions, COPIED)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A lane of a flow."""
+
+    flow: MemoryFlow
+    lane: int
+    installation: str = ""
+
+
+@contextmanager
+def _entered(cluster):
+    yield cluster
+
+
+def _options(name, mode, who):
+    return StepOptions(name, who, "a test", mode, dry_run=False, by="acl")
+
+
+def _fence(move, notes, _options):
+    change = acl_fence.plan_fence(move, notes.of_step(FENCE))
+    return StepOutcome(FENCE, DONE, facts=acl_fence.set_acls(move, notes, change, notes.of_step(FENCE)))
+
+
+def _place(aims, move, notes, options):
+    positions = {tp: Committed(offset) for tp, offset in aims.items() if tp.topic in move.topics.names}
+    placer = GroupPlacer(move.sides.target, move.sides.target_groups, notes, options.wave)
+    placement = placer.place({"billing": GroupAim(positions)}, options.dry_run)
+    return StepOutcome(MOVE_GROUPS, DONE, placement.lines, placement.findings, placement.facts)
