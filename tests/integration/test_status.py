@@ -89,13 +89,13 @@ def test_what_holds_a_partition_back_is_said_beside_the_others(mirroring, oracle
 
 def test_a_copy_that_commits_while_we_look_is_not_taken_for_a_foreign_writer(mirroring, topic, oracle, pair, monkeypatch):
     oracle.produce_records(pair.source_bootstrap, topic, [Record(value=b"one"), Record(value=b"two", partition=1)])
-    look = target_errors._remote_partitions
+    look = target_errors._read_remote_partitions
 
     def look_after_a_copy(*arguments):
         assert not mirroring.copy().errors
         return look(*arguments)
 
-    monkeypatch.setattr(target_errors, "_remote_partitions", look_after_a_copy)
+    monkeypatch.setattr(target_errors, "_read_remote_partitions", look_after_a_copy)
     assert status(mirroring.flow).errors == ()
 
 

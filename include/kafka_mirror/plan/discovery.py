@@ -59,21 +59,21 @@ class Discovery:
         self._known_topics = known_topics
         self._now = now
         self._lock = threading.Lock()
-        self._slot = self._current_slot()
+        self._slot = self._find_slot()
         self._has_news = False
 
     def has_news(self, source: Cluster) -> bool:
         """Whether the source's topics are others than the plan knew. Asks the source if it is time; raises what it answers."""
-        if self._known_topics is not None and self._begins_slot():
+        if self._known_topics is not None and self._is_slot_begun():
             topics = source.described(None)
             self._has_news = digest_of(self._known_topics.selection, topics) != self._known_topics.digest
         return self._has_news
 
-    def _begins_slot(self) -> bool:
+    def _is_slot_begun(self) -> bool:
         """Whether the caller is the first in a new stretch of time. These are the same in all processes: their lanes end together."""
         with self._lock:
-            before, self._slot = self._slot, self._current_slot()
+            before, self._slot = self._slot, self._find_slot()
             return before != self._slot
 
-    def _current_slot(self) -> int:
+    def _find_slot(self) -> int:
         return int(self._now() // self._known_topics.seconds) if self._known_topics else 0

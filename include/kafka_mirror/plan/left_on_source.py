@@ -38,23 +38,23 @@ def written_since_moved(flow: Flow, source: Cluster, records: Records, topics: C
     errors: dict[str, MirrorError] = {}
     written: list[WrittenOnSource] = []
     try:
-        written = _written(flow, source, records, topics, errors) if topics else []
+        written = _find_written(flow, source, records, topics, errors) if topics else []
     except MirrorError as error:
         return [replace(error.report(), topic=topic) for topic in sorted(topics)]  # the flow copies all others
     return [error.report() for error in (*written, *errors.values())]
 
 
-def _written(
+def _find_written(
     flow: Flow, source: Cluster, records: Records, names: Collection[str], errors: MutableMapping[str, MirrorError]
 ) -> list[WrittenOnSource]:
     topics = source.topics(names, errors)
     partitions = [TopicPartition(name, partition.number) for name, topic in sorted(topics.items()) for partition in topic.partitions]
     logs = source.log_offsets(partitions, errors)
-    beyond = {tp: log for tp, log in logs.items() if _start(records.get(tp), topics[tp.topic], log) < log.stable}
+    beyond = {tp: log for tp, log in logs.items() if _find_start(records.get(tp), topics[tp.topic], log) < log.stable}
     if not beyond:
         return []
     # The ledger behind the ends: it knows all that the way back had written by then.
-    way_back = _way_back(flow, source, beyond)
+    way_back = _find_way_back(flow, source, beyond)
     ranges = {tp: part for tp, log in beyond.items() if (part := unexplained(records.get(tp), way_back.get(tp), topics[tp.topic], log))}
     reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=True)
     first = reader.first_visible(ranges, flow.request_seconds, errors)
@@ -64,20 +64,20 @@ def _written(
 def unexplained(record: LedgerRecord | None, way_back: LedgerRecord | None, topic: Topic, log: LogOffsets) -> Range | None:
     """The offsets of a source partition that neither the flow copied nor the way back wrote, if they have to be read; None: there are none.
     `way_back` is its ledger's record of what it writes there."""
-    start = _start(record, topic, log)
+    start = _find_start(record, topic, log)
     if way_back is None or way_back.target_topic_id != topic.id or way_back.target_next < start:
         return (start, log.stable) if start < log.stable else None
     state = RemotePartition(TopicPartition(topic.name, 0), topic.name, topic, 1, max(log.start, start), log.stable, log.end)
     return window(state, way_back)
 
 
-def _start(record: LedgerRecord | None, topic: Topic, log: LogOffsets) -> int:
+def _find_start(record: LedgerRecord | None, topic: Topic, log: LogOffsets) -> int:
     """Where the log goes on behind what was copied. Of a topic that was created anew under the name nothing was."""
     copied = record.watermark if record is not None and record.is_of(topic.id, log.leader_epoch) else 0
     return max(copied, log.start)
 
 
-def _way_back(flow: Flow, source: Cluster, partitions: Collection[TopicPartition]) -> dict[TopicPartition, LedgerRecord]:
+def _find_way_back(flow: Flow, source: Cluster, partitions: Collection[TopicPartition]) -> dict[TopicPartition, LedgerRecord]:
     """The records of the opposite flow's ledger, by the partition of our source that it writes; none if the configuration has no such
     flow."""
     try:

@@ -65,13 +65,13 @@ class Planning:
     def run(self) -> None:
         """Fills `ranges`, `errors` and `notices`, and what was found on the way."""
         refused: dict[str, MirrorError] = {}
-        chosen = self._eligible(refused)
+        chosen = self._select_eligible(refused)
         self.topics, self.remotes = chosen.topics, chosen.remotes
         self.notices.extend(chosen.notices)
-        self.notices.extend(self._idle_members(chosen.topics, refused))
-        self.errors.extend(error for error in chosen.errors if not self._paused(error))
+        self.notices.extend(self._note_idle_members(chosen.topics, refused))
+        self.errors.extend(error for error in chosen.errors if not self._is_paused(error))
         lanes, waiting = self._flow.value("mirror.lanes"), frozenset(chosen.waiting)
-        wanted = [tp for tp in self._not_paused([*chosen.partitions, *waiting]) if lane_of(*tp, lanes) not in self._view.unreadable]
+        wanted = [tp for tp in self._drop_paused([*chosen.partitions, *waiting]) if lane_of(*tp, lanes) not in self._view.unreadable]
         partitions = source_partitions(self._source, chosen.topics, wanted, self._flow.reads_committed, refused)
         copied = {tp: partition for tp, partition in partitions.items() if tp not in waiting}
         self.source_offsets = with_epoch_ends(self._source, copied, self._view.records)
@@ -79,26 +79,26 @@ class Planning:
         self._report_open_transactions(self.source_offsets, refused)
         self.errors.extend(error.report() for error in refused.values())
 
-    def _eligible(self, refused: dict[str, MirrorError]) -> Eligible:
+    def _select_eligible(self, refused: dict[str, MirrorError]) -> Eligible:
         """The partitions that may be copied. On a fresh flow the remote topics are made first; for lanes that follow, new ones."""
         created: Mapping[str, int] = {}
         by_topic: dict[str, ErrorReport] = {}
         enabled = self._flow.value("refresh.topics.enabled")
         is_fresh = not self._view.records and not self._view.unreadable
         if enabled and is_fresh:
-            refreshed = self._refreshed(by_topic)
+            refreshed = self._refresh(by_topic)
             if self._dry_run:
                 created = {**refreshed.created, **refreshed.extended}
         chosen = eligible(self._source, self._target, self._selection, self._view.records, enabled, created, refused)
         if chosen.missing and enabled and self._follows and not is_fresh:
-            self._refreshed(by_topic)
+            self._refresh(by_topic)
             chosen = eligible(self._source, self._target, self._selection, self._view.records, enabled, created, refused)
         missing = {change.topic for change in chosen.missing}
         self.errors.extend(error for topic, error in by_topic.items() if topic not in missing)
         self._tell_missing(chosen, by_topic, enabled)
         return chosen
 
-    def _refreshed(self, by_topic: dict[str, ErrorReport]) -> RefreshTopicsResult:
+    def _refresh(self, by_topic: dict[str, ErrorReport]) -> RefreshTopicsResult:
         """What was made of the remote topics. What cannot be made is in `by_topic`."""
         refreshed = refresh_topics(self._flow, self._source, self._target, self._dry_run)
         by_topic.update({error.topic or "": error for error in refreshed.errors})
@@ -126,7 +126,7 @@ class Planning:
             else:
                 self.errors.append(error)
 
-    def _idle_members(self, topics: Collection[str], refused: Collection[str]) -> list[str]:
+    def _note_idle_members(self, topics: Collection[str], refused: Collection[str]) -> list[str]:
         """What is to be said of members of `topics` and `mirror.assets.topics` that take nothing."""
         if not self._flow.value("refresh.topics.enabled"):
             return []
@@ -134,9 +134,9 @@ class Planning:
         names, source = self._flow.value("mirror.assets.topics"), self._flow.source
         mirrored_names = {*topics, *self._selection.moved, *refused}
         assets = idle_members("mirror.assets.topics", names, "mirrored topic", source, mirrored_names, lambda _: True) if names else None
-        return [*(str(idle) for idle in (self.idle, assets) if idle is not None), *self._heartbeats_by_name(topics)]
+        return [*(str(idle) for idle in (self.idle, assets) if idle is not None), *self._find_heartbeats(topics)]
 
-    def _heartbeats_by_name(self, topics: Collection[str]) -> list[str]:
+    def _find_heartbeats(self, topics: Collection[str]) -> list[str]:
         """What is to be said of topics that the lists leave out and that are mirrored for their name; not of our clusters' own."""
         policy, aliases = self._selection.policy, {None, *self._flow.clusters}
         return [
@@ -148,7 +148,7 @@ class Planning:
             and policy.topic_source(name) not in aliases
         ]
 
-    def _not_paused(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    def _drop_paused(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """The partitions that nobody paused; the others are named, with who paused them and why."""
         pauses = {tp: self._decisions.pause(tp) for tp in partitions}
         in_force = {decision.key: decision for decision in pauses.values() if decision is not None}
@@ -158,7 +158,7 @@ class Planning:
         )
         return [tp for tp, pause in pauses.items() if pause is None]
 
-    def _paused(self, error: ErrorReport) -> bool:
+    def _is_paused(self, error: ErrorReport) -> bool:
         if error.topic is None or error.partition is None:
             return False
         return self._decisions.pause(TopicPartition(error.topic, error.partition)) is not None

@@ -64,7 +64,7 @@ def next_range(
 ) -> Range | ErrorReport | None:
     """What is owed to a partition that the ledger knows; None if nothing is. Without an `interval` a refused record is tried at once."""
     tp, watermark = partition.tp, record.watermark
-    if (another := _another_log(partition, record)) is not None:
+    if (another := _explain_other_log(partition, record)) is not None:
         return another.report()
     if (lost := still_lost(tp, record)) is not None:
         return lost
@@ -83,7 +83,7 @@ def next_range(
     return partition.range(watermark, partition.readable_end, BEHIND)
 
 
-def _another_log(partition: SourceOffsets, record: LedgerRecord) -> MirrorError | None:
+def _explain_other_log(partition: SourceOffsets, record: LedgerRecord) -> MirrorError | None:
     """Why the log is not the one that was copied, or why nobody can tell; None if it is."""
     tp, watermark = partition.tp, record.watermark
     if partition.is_contradicted:

@@ -146,12 +146,12 @@ def _survey(
         follow_for=follow_for,
         is_busy=any(record.writer.time > planning.now - interval for record in view.records.values()),
         control_end=control.read_end,
-        source_topics=_digest(flow, source) if follow_for else "",
+        source_topics=_compute_digest(flow, source) if follow_for else "",
     )
     return PlanContext(plan, view, planning.topics, planning.source_offsets, planning.remotes, decisions, planning.waiting, planning.idle)
 
 
-def _digest(flow: Flow, source: Cluster) -> str:
+def _compute_digest(flow: Flow, source: Cluster) -> str:
     if not flow.value("refresh.topics.enabled"):
         return ""
     return digest_of(topic_selection(flow), source.listing().described.values())

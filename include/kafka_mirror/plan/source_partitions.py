@@ -120,18 +120,18 @@ def with_epoch_ends(
     copied = [
         LogPosition(tp, epoch, records[tp].watermark)
         for tp, partition in partitions.items()
-        if (epoch := _epoch(records.get(tp))) is not None and partition.leader_epoch is not None and epoch < partition.leader_epoch
+        if (epoch := _find_epoch(records.get(tp))) is not None and partition.leader_epoch is not None and epoch < partition.leader_epoch
     ]
     ends = {position.partition: end for position, end in source.shared_ends(copied, seconds).items()}
     unanswered = {position.partition for position in copied} - ends.keys()
-    outdated = _contradicted(source, partitions, records)
+    outdated = _find_contradicted(source, partitions, records)
     return {
         tp: replace(partition, epoch_end=ends.get(tp), is_unconfirmed=tp in unanswered, is_contradicted=tp in outdated)
         for tp, partition in partitions.items()
     }
 
 
-def _contradicted(
+def _find_contradicted(
     source: Cluster, partitions: Mapping[TopicPartition, SourceOffsets], records: Mapping[TopicPartition, LedgerRecord]
 ) -> frozenset[TopicPartition]:
     """The partitions that are not what was copied by one broker, and of which another one knows a newer leader, or the topic that was."""
@@ -140,7 +140,7 @@ def _contradicted(
         return frozenset()
     answers, _ = source.ask_each_server(lambda server: _read_logs(server, doubtful))
     read = [(tp, *log) for logs in answers.values() for tp, log in logs.items()]
-    return frozenset(tp for tp, topic_id, log in read if _contradicts(partitions[tp], records[tp], topic_id, log.leader_epoch))
+    return frozenset(tp for tp, topic_id, log in read if _is_contradicted(partitions[tp], records[tp], topic_id, log.leader_epoch))
 
 
 def _is_doubtful(partition: SourceOffsets, record: LedgerRecord) -> bool:
@@ -155,7 +155,7 @@ def _read_logs(server: Cluster, wanted: Iterable[TopicPartition]) -> dict[TopicP
     return {tp: (topics[tp.topic].id, log) for tp, log in logs.items()}
 
 
-def _contradicts(partition: SourceOffsets, record: LedgerRecord, topic_id: str, leader_epoch: int | None) -> bool:
+def _is_contradicted(partition: SourceOffsets, record: LedgerRecord, topic_id: str, leader_epoch: int | None) -> bool:
     if topic_id != partition.topic_id:
         return topic_id == record.source_topic_id
     return leader_epoch is not None and partition.leader_epoch is not None and leader_epoch > partition.leader_epoch
@@ -173,7 +173,7 @@ def confirmed(
     return dict(partitions)
 
 
-def _epoch(record: LedgerRecord | None) -> int | None:
+def _find_epoch(record: LedgerRecord | None) -> int | None:
     return None if record is None else record.leader_epoch
 
 
@@ -206,7 +206,7 @@ def open_transactions(
     longest = flow.value("mirror.open.transaction.max.seconds")
     holders_by_partition = holders(source, {tp: partition.readable_end for tp, partition in held.items()}, longest)
     untold = {tp: held[tp] for tp, holder in holders_by_partition.items() if holder.seconds is None and not holder.is_over}
-    ages = _ages_by_timestamp(flow, untold, errors) if untold else {}
+    ages = _find_ages(flow, untold, errors) if untold else {}
     blocked: dict[TopicPartition, BlockedByOpenTransaction] = {}
     for tp, holder in holders_by_partition.items():
         age = ages.get(tp) if tp in untold else holder.seconds
@@ -218,7 +218,7 @@ def open_transactions(
     return blocked
 
 
-def _ages_by_timestamp(
+def _find_ages(
     flow: Flow, held: Mapping[TopicPartition, SourceOffsets], errors: MutableMapping[str, MirrorError]
 ) -> dict[TopicPartition, float]:
     reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=False)

@@ -44,7 +44,7 @@ class RemotePartition:
 def unusable(state: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
     """Why a transaction must leave this partition out, if it must: it cannot be written, where a commit marker to it would block the whole
     lane, or it is not what the ledger speaks of."""
-    return _unavailable(state, record) or _other_one(state, record)
+    return _report_unavailable(state, record) or _report_other_topic(state, record)
 
 
 def missing(tp: TopicPartition, remote: str, record: LedgerRecord | None) -> MirrorError:
@@ -54,7 +54,7 @@ def missing(tp: TopicPartition, remote: str, record: LedgerRecord | None) -> Mir
     return TargetMissing(tp.topic, tp.partition, remote)
 
 
-def _unavailable(state: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
+def _report_unavailable(state: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
     tp, remote = state.source, state.remote
     if state.topic is None or tp.partition >= len(state.topic.partitions):
         return missing(tp, remote, record)
@@ -68,7 +68,7 @@ def _unavailable(state: RemotePartition, record: LedgerRecord | None) -> MirrorE
     return None
 
 
-def _other_one(state: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
+def _report_other_topic(state: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
     if record is None or state.topic is None:
         return None
     tp, remote = state.source, state.remote

@@ -24,7 +24,7 @@ def remote_errors(
     Remote partitions that do not exist (yet) are the plan's business. Too few in-sync replicas are not looked for.
     """
     hidden: dict[str, MirrorError] = {}
-    remotes = _remote_partitions(flow, target, list(partitions), records, hidden)
+    remotes = _read_remote_partitions(flow, target, list(partitions), records, hidden)
     errors: list[ErrorReport] = []
     windows: dict[TopicPartition, tuple[int, int]] = {}
     for tp, remote in remotes.items():
@@ -34,11 +34,11 @@ def remote_errors(
             errors.append(error.report())
         elif suspicious and flow.per_topic("mirror.on.unexplained.target", tp.topic) != "append":
             windows[tp] = suspicious
-    unexplained = _unexplained(flow, remotes, windows, records)
-    return [*errors, *_still_unexplained(flow, target, unexplained, records)]
+    unexplained = _find_unexplained(flow, remotes, windows, records)
+    return [*errors, *_keep_unexplained(flow, target, unexplained, records)]
 
 
-def _remote_partitions(
+def _read_remote_partitions(
     flow: Flow,
     target: Cluster,
     partitions: list[TopicPartition],
@@ -54,7 +54,7 @@ def _remote_partitions(
     }
     ends = target.offsets(there.values(), "latest", errors=hidden)
     # Most remote partitions end with our last record and its marker: for those, one question is enough.
-    others = [remote for tp, remote in there.items() if not _ends_with_ours(records.get(tp), ends.get(remote))]
+    others = [remote for tp, remote in there.items() if not _is_end_ours(records.get(tp), ends.get(remote))]
     stable = ends | target.offsets(others, "latest", committed=True, errors=hidden)
     starts = dict.fromkeys(ends, 0) | target.offsets(others, "earliest", errors=hidden)
     return {
@@ -71,11 +71,11 @@ def _remote_partitions(
     }
 
 
-def _ends_with_ours(record: LedgerRecord | None, end: int | None) -> bool:
+def _is_end_ours(record: LedgerRecord | None, end: int | None) -> bool:
     return record is not None and end is not None and end <= record.target_next + (record.records > 0)
 
 
-def _still_unexplained(
+def _keep_unexplained(
     flow: Flow, target: Cluster, errors: Mapping[TopicPartition, ErrorReport], records: Mapping[TopicPartition, LedgerRecord]
 ) -> list[ErrorReport]:
     """The errors that no copy explains which committed between our reading of the ledger and of the target: those of lanes that are being
@@ -90,16 +90,16 @@ def _still_unexplained(
     return [
         error
         for tp, error in errors.items()
-        if stable.get(lanes[tp]) == ends.get(lanes[tp]) and _written(now.get(tp)) == _written(records.get(tp))
+        if stable.get(lanes[tp]) == ends.get(lanes[tp]) and _find_written(now.get(tp)) == _find_written(records.get(tp))
     ]
 
 
-def _written(record: LedgerRecord | None) -> Writer | None:
+def _find_written(record: LedgerRecord | None) -> Writer | None:
     """Who wrote a record, and when: what a decision makes of it before anything is written has the same."""
     return record.writer if record is not None else None
 
 
-def _unexplained(
+def _find_unexplained(
     flow: Flow,
     remotes: Mapping[TopicPartition, RemotePartition],
     windows: Mapping[TopicPartition, tuple[int, int]],

@@ -16,7 +16,7 @@ from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.plan.model import Plan
 from kafka_mirror.plan.ranges import SourceOffsets
 from kafka_mirror.plan.target_checks import RemotePartition, ends_with_ours, window
-from kafka_mirror.plan.target_errors import _ends_with_ours
+from kafka_mirror.plan.target_errors import _is_end_ours
 from kafka_mirror.translation.offset_sync_store import SyncPair
 from tests.unit.ledger_records import ledger_record
 
@@ -66,7 +66,7 @@ def test_a_record_right_behind_the_taken_end_is_looked_at():
     record = taken(pairs=pairs)
     assert record.offset_map.target_end == record.target_next
     assert not ends_with_ours(record)
-    assert not _ends_with_ours(record, 131)
+    assert not _is_end_ours(record, 131)
     assert window(RemotePartition(ORDERS, REMOTE.topic, None, last_stable=131, end=131), record) == (130, 131)
 
 
