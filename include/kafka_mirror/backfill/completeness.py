@@ -60,7 +60,7 @@ def completeness(resolution: Resolution, audit: AuditResult, remote: Callable[[s
     reasons |= {topic: f"{topic}: partitions are paused, or have no remote partition yet." for topic in resolution.absent}
     of_flow = next((error.message for error in (*resolution.errors, *audit.errors) if error.topic is None), None)
     for interval in resolution.intervals:
-        why = of_flow or _not_equal((interval.start, interval.end), audited.get(interval.topic_partition, []), remote(interval.topic))
+        why = of_flow or _find_unequal((interval.start, interval.end), audited.get(interval.topic_partition, []), remote(interval.topic))
         if why is not None:
             reasons.setdefault(interval.topic, f"{interval.topic_partition}: {why}")
         complete.setdefault(interval.topic, {})[interval.partition] = (interval.start, interval.end)
@@ -84,7 +84,7 @@ def late(before: Mapping[int, Interval], now: Mapping[int, Interval]) -> str:
     return ", ".join(f"partition {number}: {count:,} offsets" for number, count in more.items() if count > 0)
 
 
-def _not_equal(wanted: Interval, audited: Iterable[PartitionAudit], remote: str) -> str | None:
+def _find_unequal(wanted: Interval, audited: Iterable[PartitionAudit], remote: str) -> str | None:
     """Why the offsets that were asked for are not proven to be on the remote topic; None if they are."""
     start, end = wanted
     if start == end:

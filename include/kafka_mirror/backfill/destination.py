@@ -49,7 +49,7 @@ def history_topics(
     pattern = into or flow.value("mirror.backfill.into")
     for topic in sorted(wanted):
         name = pattern.replace(REMOTE, selection.remote(topic)).replace(TOPIC, topic)
-        why = _refused(flow, selection, topic, name, destination.names.values(), mirrored)
+        why = _explain_refusal(flow, selection, topic, name, destination.names.values(), mirrored)
         if why:
             destination.errors[topic] = HistoryTopicRefused(topic, name, why)
         else:
@@ -70,7 +70,7 @@ def held_elsewhere(target: Cluster, records: Iterable[LedgerRecord]) -> frozense
     return frozenset((name, topic_id) for name, topic_id in noted if name in refused or (name in there and there[name].id == topic_id))
 
 
-def _refused(flow: Flow, selection: TopicSelection, topic: str, name: str, taken: Iterable[str], mirrored: Collection[str]) -> str:
+def _explain_refusal(flow: Flow, selection: TopicSelection, topic: str, name: str, taken: Iterable[str], mirrored: Collection[str]) -> str:
     """Why history of the topic may not go there; empty if it may."""
     if name == selection.remote(topic):
         return ""
@@ -124,13 +124,13 @@ def _complete(flow: Flow, source: Cluster, target: Cluster, wanted: Mapping[str,
             new = NewTopic(
                 destination.names[topic], len(source_topic.partitions), flow.value("replication.factor"), {**carried, **KEPT_FOR_EVER}
             )
-            _created(target, topic, new, destination)
+            _create(target, topic, new, destination)
     for name, error in target.create_partitions(short).items():
         if error is not None and not (isinstance(error, KafkaFailure) and error.reason == "INVALID_PARTITIONS"):
             _note(destination.errors, destination.names, name, error)
 
 
-def _created(target: Cluster, topic: str, new: NewTopic, destination: HistoryTopics) -> None:
+def _create(target: Cluster, topic: str, new: NewTopic, destination: HistoryTopics) -> None:
     try:
         destination.topics[new.name] = create_topic(target, new)
     except MirrorError as error:

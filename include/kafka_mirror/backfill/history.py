@@ -102,7 +102,7 @@ class _Work:
         """The ranges with something missing."""
         self._into = {topic: into.topics[name] for topic, name in into.names.items() if name in into.topics and topic not in into.errors}
         self.errors.extend(replace(error.report(), topic=topic) for topic, error in into.errors.items())
-        behind = {tp: intervals for tp, intervals in self._missing().items() if intervals}
+        behind = {tp: intervals for tp, intervals in self._find_missing().items() if intervals}
         self._leave_out({tp for tp in behind if tp not in self.context.source})
         ranges = []
         for tp, intervals in behind.items():
@@ -116,7 +116,9 @@ class _Work:
             topic, record = self._into[tp.topic], self.context.ledger.records[tp]
             history_topic_before = record.written_into(topic.name, topic.id)
             # A lane knows what stands in the topic that it writes to, and only there; what stands elsewhere is no part of its range.
-            end = intervals[0][1] if any(history_topic.topic != topic.name for history_topic in self._written(tp)) else intervals[-1][1]
+            end = (
+                intervals[0][1] if any(history_topic.topic != topic.name for history_topic in self._list_written(tp)) else intervals[-1][1]
+            )
             planned = Range(*tp, self.context.source[tp].topic_id, intervals[0][0], end, HISTORY)
             error = not_writable(record, replace(planned, end=intervals[0][1]), topic, in_time_order)
             if error is not None:
@@ -142,7 +144,7 @@ class _Work:
 
     def record_results(self, results: Iterable[LaneResult], records: Mapping[TopicPartition, LedgerRecord]) -> None:
         """Records by the ledger what was written, what is left, and which of the lanes' errors still matter."""
-        before, self.context = self._owed(), replace(self.context, ledger=replace(self.context.ledger, records=records))
+        before, self.context = self._count_owed(), replace(self.context, ledger=replace(self.context.ledger, records=records))
         self._ledger = pending_ledger_of(self.context)
         for planned in self.planned.ranges:
             record, topic = records.get(planned.topic_partition), self._into[planned.topic]
@@ -150,13 +152,13 @@ class _Work:
             if history_topic is not None:
                 self.records += max(0, history_topic.records - planned.records)
                 self.bytes += max(0, history_topic.bytes - planned.bytes)
-        behind = {tp for tp, intervals in self._missing().items() if intervals}
+        behind = {tp for tp, intervals in self._find_missing().items() if intervals}
         planned_ones = {planned.topic_partition for planned in self.planned.ranges}
         for error in (error for result in results for error in result.errors):
             tp = TopicPartition(error.topic or "", -1 if error.partition is None else error.partition)
             if tp in behind or (tp not in planned_ones and behind):
                 self.errors.append(error)
-        if self._owed() and self._owed() >= before and not self.errors:
+        if self._count_owed() and self._count_owed() >= before and not self.errors:
             stuck = ", ".join(str(tp) for tp in sorted(behind)[:5])
             self.errors.append(NothingMoved.of_history(len(behind), stuck).report())
 
@@ -168,18 +170,18 @@ class _Work:
             offsets=sum(end - start for start, end in self.parts.values()),
             records=self.records,
             bytes=self.bytes,
-            owed=self._owed(),
+            owed=self._count_owed(),
             errors=tuple(dict.fromkeys(error.of_flow(flow.name).of_times(*times) for error in self.errors)),
-            notices=(*into.notices, *created, *self._told_elsewhere()),
+            notices=(*into.notices, *created, *self._list_elsewhere()),
             not_had=tuple(self.not_had),
             into={topic: name for topic, name in into.names.items() if topic not in into.errors},
         )
 
-    def _told_elsewhere(self) -> list[str]:
+    def _list_elsewhere(self) -> list[str]:
         """Of which topics some of the interval stands in another one than that which is written to."""
         by_topic: dict[str, set[str]] = {}
         for tp, part in self.parts.items():
-            for history_topic in self._written(tp):
+            for history_topic in self._list_written(tp):
                 into = self._into.get(tp.topic)
                 if within(history_topic.intervals, *part) and (into is None or history_topic.topic != into.name):
                     by_topic.setdefault(tp.topic, set()).add(history_topic.topic)
@@ -189,13 +191,15 @@ class _Work:
             for topic, names in sorted(by_topic.items())
         ]
 
-    def _missing(self) -> dict[TopicPartition, tuple[Interval, ...]]:
+    def _find_missing(self) -> dict[TopicPartition, tuple[Interval, ...]]:
         missing_offsets = {}
         for tp, part in self.parts.items():
-            missing_offsets[tp] = missing(part, (interval for history_topic in self._written(tp) for interval in history_topic.intervals))
+            missing_offsets[tp] = missing(
+                part, (interval for history_topic in self._list_written(tp) for interval in history_topic.intervals)
+            )
         return missing_offsets
 
-    def _written(self, tp: TopicPartition) -> list[HistoryTopic]:
+    def _list_written(self, tp: TopicPartition) -> list[HistoryTopic]:
         """What stands in the topics that count."""
         topic, record = self._into.get(tp.topic), self._ledger.records.get(tp)
         counting = {(topic.name, topic.id), *self.elsewhere} if topic is not None else set(self.elsewhere)
@@ -205,5 +209,5 @@ class _Work:
             else []
         )
 
-    def _owed(self) -> int:
-        return sum(end - start for intervals in self._missing().values() for start, end in intervals)
+    def _count_owed(self) -> int:
+        return sum(end - start for intervals in self._find_missing().values() for start, end in intervals)

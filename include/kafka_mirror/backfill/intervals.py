@@ -57,11 +57,11 @@ def offset_interval(tp: TopicPartition, first: int | None, behind: int | None, l
     `readable_end` has to be older than the answers for the times: a record that came between would belong to no interval otherwise.
     """
     end = max(log_start, readable_end)
-    begin = _clamped(first, log_start, end)
-    return OffsetInterval(*tp, begin, max(begin, _clamped(behind, log_start, end)), log_start, end)
+    begin = _clamp(first, log_start, end)
+    return OffsetInterval(*tp, begin, max(begin, _clamp(behind, log_start, end)), log_start, end)
 
 
-def _clamped(offset: int | None, least: int, most: int) -> int:
+def _clamp(offset: int | None, least: int, most: int) -> int:
     return most if offset is None else max(least, min(offset, most))
 
 

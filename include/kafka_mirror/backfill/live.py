@@ -37,21 +37,21 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
     with named_with(flow.name), clusters(flow) as (source, target):
         context = survey(flow, source, target, dry_run)
     ledger = pending_ledger_of(context)
-    watermarks = _watermarks(context.plan, ledger)
-    wanted, not_had = _not_paused(resolution.by_partition(), context, ledger, watermarks)
-    planned = _behind(context, wanted, ledger, watermarks)
-    parts = _live_parts(wanted, ledger)
+    watermarks = _find_watermarks(context.plan, ledger)
+    wanted, not_had = _drop_paused(resolution.by_partition(), context, ledger, watermarks)
+    planned = _plan_lagging(context, wanted, ledger, watermarks)
+    parts = _find_live_parts(wanted, ledger)
     before = BackfillPart(
         offsets=sum(end - start for start, end in parts.values()),
-        owed=_owed(parts, watermarks),
+        owed=_count_owed(parts, watermarks),
         errors=planned.errors,
         notices=planned.notices,
-        not_had=(*not_had, *_passed_over(parts, ledger.records)),
+        not_had=(*not_had, *_note_passed_over(parts, ledger.records)),
     )
     if dry_run:
         return before
     if not planned.ranges:
-        return _not_stuck(before, flow.name)
+        return _check_stuck(before, flow.name)
     results = list(copy(planned))
     published = publish(flow, planned, results, run=run)
     judged = verdict(planned, results, published)
@@ -60,13 +60,13 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
         before,
         records=judged.records,
         bytes=judged.bytes,
-        owed=_owed(parts, {**watermarks, **marks}),
+        owed=_count_owed(parts, {**watermarks, **marks}),
         errors=judged.errors,
         notices=(*judged.notices, *other_runs_text(judged.copied_elsewhere)),
     )
 
 
-def _not_stuck(part: BackfillPart, flow: str) -> BackfillPart:
+def _check_stuck(part: BackfillPart, flow: str) -> BackfillPart:
     """The part; with an error where something is left that no run of the copy would do, so that nobody waits for it for ever."""
     if not part.owed or part.errors:
         return part
@@ -74,30 +74,30 @@ def _not_stuck(part: BackfillPart, flow: str) -> BackfillPart:
     return replace(part, errors=(error.report().of_flow(flow),))
 
 
-def _watermarks(plan: Plan, ledger: PendingLedger) -> dict[TopicPartition, int]:
+def _find_watermarks(plan: Plan, ledger: PendingLedger) -> dict[TopicPartition, int]:
     """How far the copy is, of the partitions where that counts the offsets of the log as it is now: not where the topic was created anew or
     truncated. There, a watermark past the interval says nothing about it."""
     other_log = {partition_of(error) for error in plan.errors if error.kind in _OTHER_LOG}
     return {tp: record.watermark for tp, record in ledger.records.items() if tp not in other_log and tp not in ledger.begun}
 
 
-def _not_paused(
+def _drop_paused(
     wanted: Wanted, context: PlanContext, ledger: PendingLedger, watermarks: Mapping[TopicPartition, int]
 ) -> tuple[dict[TopicPartition, OffsetInterval], list[str]]:
     """The intervals of what nobody paused, and what is said of the others as far as they are not copied."""
     left_out = paused_partitions(context, wanted)
-    parts = _live_parts({tp: interval for tp, interval in wanted.items() if tp in left_out}, ledger)
-    not_had = [left_out[tp] for tp, part in parts.items() if _owed({tp: part}, watermarks)]
+    parts = _find_live_parts({tp: interval for tp, interval in wanted.items() if tp in left_out}, ledger)
+    not_had = [left_out[tp] for tp, part in parts.items() if _count_owed({tp: part}, watermarks)]
     return {tp: interval for tp, interval in wanted.items() if tp not in left_out}, not_had
 
 
-def _live_parts(wanted: Wanted, ledger: PendingLedger) -> dict[TopicPartition, Interval]:
+def _find_live_parts(wanted: Wanted, ledger: PendingLedger) -> dict[TopicPartition, Interval]:
     """The live part of each interval; all of it where nothing says yet where the copy of the partition begins."""
     starts = ledger.starts
     return {tp: part for tp, interval in wanted.items() if (part := cut(interval, starts.get(tp, interval.start)).live)[0] < part[1]}
 
 
-def _behind(context: PlanContext, wanted: Wanted, ledger: PendingLedger, watermarks: Mapping[TopicPartition, int]) -> Plan:
+def _plan_lagging(context: PlanContext, wanted: Wanted, ledger: PendingLedger, watermarks: Mapping[TopicPartition, int]) -> Plan:
     """The plan of the partitions that have not passed their interval, and the errors that concern them. One that the plan says nothing of
     has an error too."""
     owing = {tp for tp, interval in wanted.items() if tp not in watermarks or watermarks[tp] < interval.end}
@@ -112,11 +112,11 @@ def _behind(context: PlanContext, wanted: Wanted, ledger: PendingLedger, waterma
     )
 
 
-def _owed(parts: Mapping[TopicPartition, Interval], watermarks: Mapping[TopicPartition, int]) -> int:
+def _count_owed(parts: Mapping[TopicPartition, Interval], watermarks: Mapping[TopicPartition, int]) -> int:
     return sum(max(0, end - max(start, watermarks.get(tp, start))) for tp, (start, end) in parts.items())
 
 
-def _passed_over(parts: Mapping[TopicPartition, Interval], records: Mapping[TopicPartition, LedgerRecord]) -> list[str]:
+def _note_passed_over(parts: Mapping[TopicPartition, Interval], records: Mapping[TopicPartition, LedgerRecord]) -> list[str]:
     """What of the live part the copy passed over for good: a gap, a record that the target refused."""
     return [
         f"{tp}: of the offsets [{skip.start}, {skip.end}) {skip.offsets} were passed over: {skip.reason}"

@@ -113,13 +113,13 @@ class BackfillPart:
             self.bytes + other.bytes,
             other.owed,
             other.errors,
-            _distinct((*self.notices, *other.notices)),
-            _distinct((*self.not_had, *other.not_had)),
+            _deduplicate((*self.notices, *other.notices)),
+            _deduplicate((*self.not_had, *other.not_had)),
             {**self.into, **other.into},
         )
 
 
-def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+def _deduplicate(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 

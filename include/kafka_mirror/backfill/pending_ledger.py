@@ -35,14 +35,14 @@ def pending_ledger_of(context: PlanContext) -> PendingLedger:
         if noted is None:
             begun[tp] = planned.start
         elif planned.decisions:
-            record, _ = acted_on(noted, planned.decisions, _facts_of(context, tp))
+            record, _ = acted_on(noted, planned.decisions, _find_facts(context, tp))
             records[tp] = record
             if (record.live_start, record.source_topic_id) != (noted.live_start, noted.source_topic_id):
                 begun[tp] = record.live_start
     return PendingLedger(records, begun)
 
 
-def _facts_of(context: PlanContext, tp: TopicPartition) -> PartitionFacts:
+def _find_facts(context: PlanContext, tp: TopicPartition) -> PartitionFacts:
     partition, remote = context.source[tp], context.remotes.get(tp.topic)
     name, remote_id = (remote.name, remote.id) if remote is not None else ("", None)
     return PartitionFacts(partition.topic_id, partition.log_start, name, remote_id, partition.leader_epoch)

@@ -76,7 +76,7 @@ def resolve(flow: Flow, request: BackfillRequest) -> Resolution:
     check_readable(flow)
     with named_with(flow.name), clusters(flow) as (source, target):
         # The ends come with the survey, so they are older than the answers for the times.
-        return _resolved(flow, request, source, survey(flow, source, target, dry_run=True))
+        return _resolve_one(flow, request, source, survey(flow, source, target, dry_run=True))
 
 
 def offsets_within(
@@ -105,20 +105,20 @@ def offsets_within(
         return offsets
 
 
-def _resolved(flow: Flow, request: BackfillRequest, source: Cluster, context: PlanContext) -> Resolution:
+def _resolve_one(flow: Flow, request: BackfillRequest, source: Cluster, context: PlanContext) -> Resolution:
     wanted = select_partitions(request.topics, context)
     refused: dict[str, MirrorError] = {}
     starts = pending_ledger_of(context).starts
     asking = _TimestampLookup(flow, source, wanted, starts, refused)
     first, behind = asking.first_offsets_at(request.times.start), asking.first_offsets_at(request.times.end)
-    errors, not_had, absent = _left_out(flow, request.topics, context)
+    errors, not_had, absent = _list_left_out(flow, request.topics, context)
     intervals = []
     for tp, partition in wanted.items():
         if tp in first and tp in behind:
             intervals.append(offset_interval(tp, first[tp], behind[tp], partition.log_start, partition.readable_end))
         elif tp.topic not in refused:
             errors.append(unreadable(tp, NOT_LED).report())
-    wild_timestamps = _timestamp_outliers(flow, request, intervals, starts, refused)
+    wild_timestamps = _find_outliers(flow, request, intervals, starts, refused)
     # Reading may have been refused until just now.
     errors += [error.report() for error in (*refused.values(), *(wild_timestamps[tp] for tp in sorted(wild_timestamps)))]
     return Resolution(
@@ -163,7 +163,7 @@ class _TimestampLookup:
         ranges = {
             tp: (offset, self._wanted[tp].readable_end) for tp, offset in offsets.items() if tp in self._with_history and offset is not None
         }
-        first_records = _reader(self._flow).first_visible(
+        first_records = _open_reader(self._flow).first_visible(
             ranges,
             self._flow.value("mirror.run.max.seconds"),
             self._refused,
@@ -172,11 +172,11 @@ class _TimestampLookup:
         return offsets | {tp: first_records[tp].offset() if tp in first_records else None for tp in ranges}
 
 
-def _reader(flow: Flow) -> BoundedReader:
+def _open_reader(flow: Flow) -> BoundedReader:
     return BoundedReader(flow.source, flow.client("source", "consumer"), flow.reads_committed)
 
 
-def _left_out(flow: Flow, topics: Collection[str], context: PlanContext) -> tuple[list[ErrorReport], list[str], list[str]]:
+def _list_left_out(flow: Flow, topics: Collection[str], context: PlanContext) -> tuple[list[ErrorReport], list[str], list[str]]:
     """The errors of what has no interval, and what has none because a person wants it so or refresh-topics has still to come; and the
     topics of that.
 
@@ -219,7 +219,7 @@ def select_partitions(topics: Collection[str], context: PlanContext) -> dict[Top
     return {tp: partition for tp, partition in sorted(context.source.items()) if not topics or tp.topic in topics}
 
 
-def _timestamp_outliers(
+def _find_outliers(
     flow: Flow,
     request: BackfillRequest,
     intervals: Iterable[OffsetInterval],
@@ -232,34 +232,34 @@ def _timestamp_outliers(
         interval.topic_partition: interval
         for interval in intervals
         if not interval.is_provisional
-        and not _accepted(flow, request, interval.topic)
-        and _loses_records(interval, starts.get(interval.topic_partition, 0), request.history)
+        and not _is_accepted(flow, request, interval.topic)
+        and _is_losing_records(interval, starts.get(interval.topic_partition, 0), request.history)
     }
     timestamps: dict[TopicPartition, WildTimestamp] = {}
-    for tp, behind in _behind(flow, suspects, refused).items():
+    for tp, behind in _read_after(flow, suspects, refused).items():
         ahead = jumped_over(suspects[tp], request.times, behind)
         if ahead is not None:
             timestamps[tp] = WildTimestamp(*tp, ahead.offset, moment_of(ahead.timestamp), text_of(request.times))
     return timestamps
 
 
-def _loses_records(interval: OffsetInterval, live_start: int, with_history: bool) -> bool:
+def _is_losing_records(interval: OffsetInterval, live_start: int, with_history: bool) -> bool:
     """Whether what a wild timestamp cuts off stays away: of live offsets if it is all of the interval, of history if that is asked for."""
     is_history = interval.end < live_start
     return with_history if is_history else not interval.offsets
 
 
-def _accepted(flow: Flow, request: BackfillRequest, topic: str) -> bool:
+def _is_accepted(flow: Flow, request: BackfillRequest, topic: str) -> bool:
     if request.accept_wild is not None:
         return request.accept_wild
     return bool(flow.per_topic("mirror.backfill.on.wild.timestamp", topic) == "accept")
 
 
-def _behind(
+def _read_after(
     flow: Flow, suspects: Mapping[TopicPartition, OffsetInterval], refused: dict[str, MirrorError]
 ) -> dict[TopicPartition, list[TimestampedOffset]]:
     """The first records behind each interval, with their timestamps."""
-    reader = _reader(flow)
+    reader = _open_reader(flow)
     ranges = {tp: (interval.end, min(interval.end + SAMPLE, interval.readable_end)) for tp, interval in suspects.items()}
     behind: dict[TopicPartition, list[TimestampedOffset]] = {}
     for message in reader.read(ranges, flow.request_seconds, refused):

@@ -40,7 +40,7 @@ def paused_partitions(context: PlanContext, partitions: Iterable[TopicPartition]
 
 def why_absent(context: PlanContext, tp: TopicPartition) -> list[ErrorReport]:
     """Why a partition that nobody paused cannot be filled just now: what the plan says of it, else SourceUnreadable."""
-    return told_of(context, tp) or [unreadable(tp, _reason(context, tp)).report().of_flow(context.plan.flow)]
+    return told_of(context, tp) or [unreadable(tp, _explain(context, tp)).report().of_flow(context.plan.flow)]
 
 
 def told_of(context: PlanContext, tp: TopicPartition) -> list[ErrorReport]:
@@ -69,7 +69,7 @@ def waits_for_remote(context: PlanContext, tp: TopicPartition) -> bool:
     return led and (remote is None or tp.partition >= len(remote.partitions))
 
 
-def _reason(context: PlanContext, tp: TopicPartition) -> str:
+def _explain(context: PlanContext, tp: TopicPartition) -> str:
     if tp.topic not in context.topics:
         return "the source has no such topic any more, or shows it no more"
     if tp not in context.source and waits_for_remote(context, tp):

@@ -51,7 +51,7 @@ def resolved(survey: PlanContext, *topics: str, offsets: Any = lambda tp, time: 
     def offsets_for_time(wanted: Any, time: int, _: Any) -> dict[TopicPartition, int | None]:
         return {tp: offset for tp in wanted if (offset := offsets(tp, time)) is not None}
 
-    return resolve._resolved(flow(), BackfillRequest(TIMES, topics), SimpleNamespace(offsets_for_time=offsets_for_time), survey)  # type: ignore[arg-type]
+    return resolve._resolve_one(flow(), BackfillRequest(TIMES, topics), SimpleNamespace(offsets_for_time=offsets_for_time), survey)  # type: ignore[arg-type]
 
 
 def codes(found: Resolution) -> list[tuple[str, str | None, int | None]]:
@@ -60,7 +60,7 @@ def codes(found: Resolution) -> list[tuple[str, str | None, int | None]]:
 
 @pytest.fixture(autouse=True)
 def reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolve, "_reader", lambda _: Reader())
+    monkeypatch.setattr(resolve, "_open_reader", lambda _: Reader())
 
 
 BOTH = {TP: RECORD, OTHER: RECORD}
@@ -119,7 +119,7 @@ def test_what_the_plan_says_of_a_partition_with_an_interval_is_told_only_if_the_
 
 
 def test_topic_that_refuses_to_be_read_behind_its_interval_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolve, "_reader", lambda _: Reader(refused=True))
+    monkeypatch.setattr(resolve, "_open_reader", lambda _: Reader(refused=True))
     refused: ErrorReport
     (refused,) = resolved(found(TP, OTHER), offsets=lambda tp, time: 40 if time == 0 or tp == OTHER else 90).errors
     assert (refused.code, refused.topic) == ("AuthorizationRefused", "orders")
@@ -127,8 +127,8 @@ def test_topic_that_refuses_to_be_read_behind_its_interval_is_an_error(monkeypat
 
 def test_wild_timestamp_below_the_start_of_the_copy_matters_only_to_who_asks_for_history() -> None:
     below = OffsetInterval(*TP, 40, 90, 0, 200)
-    assert resolve._loses_records(below, 100, with_history=True)
-    assert not resolve._loses_records(below, 100, with_history=False)
+    assert resolve._is_losing_records(below, 100, with_history=True)
+    assert not resolve._is_losing_records(below, 100, with_history=False)
     empty = OffsetInterval(*TP, 140, 140, 0, 200)
-    assert resolve._loses_records(empty, 100, with_history=False), "of the live part it is all that would be audited"
-    assert not resolve._loses_records(OffsetInterval(*TP, 140, 150, 0, 200), 100, with_history=True)
+    assert resolve._is_losing_records(empty, 100, with_history=False), "of the live part it is all that would be audited"
+    assert not resolve._is_losing_records(OffsetInterval(*TP, 140, 150, 0, 200), 100, with_history=True)
