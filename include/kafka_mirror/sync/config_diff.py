@@ -58,7 +58,7 @@ def configs_to_sync(source: Entries, config_filter: ConfigPropertyFilter) -> dic
     return {
         name: None if entry.is_default and not config_filter.use_defaults_from_source else entry.value
         for name, entry in source.items()
-        if not _left_alone(name, source, config_filter) and (entry.value is not None or entry.is_default)
+        if not _explain_left_alone(name, source, config_filter) and (entry.value is not None or entry.is_default)
     }
 
 
@@ -78,14 +78,14 @@ def kept_overrides(source: Entries, target: Entries, config_filter: ConfigProper
     """The remote topic's own values that no sync touches and that differ from the source's, with the reason."""
     overrides = []
     for name, entry in sorted(target.items()):
-        why = _left_alone(name, source, config_filter)
+        why = _explain_left_alone(name, source, config_filter)
         there = source.get(name)
         if entry.source == _OVERRIDE and why and (there is None or there.value != entry.value):
             overrides.append(KeptOverride(name, entry.value, None if there is None else there.value, why))
     return tuple(overrides)
 
 
-def _left_alone(name: str, source: Entries, config_filter: ConfigPropertyFilter) -> str:
+def _explain_left_alone(name: str, source: Entries, config_filter: ConfigPropertyFilter) -> str:
     """Why an entry is not carried; empty if it is."""
     entry = source.get(name)
     if entry is None:

@@ -22,7 +22,7 @@ from kafka_mirror.sync.flow_clusters import control_of, ledger_of
 
 def current_selection(flow: Flow, target: Cluster) -> TopicSelection:
     """The selection as the control topic narrows it. Raises LedgerMissing, ControlUnreadable, and what the target answers."""
-    decisions = _decisions(flow, target)
+    decisions = _read_decisions(flow, target)
     check_ledger_name(replication_policy(flow).ledger_topic(flow.source), flow.source, target, decisions)
     return selection_by(flow, decisions)
 
@@ -55,7 +55,7 @@ def renamed_topics(flow: Flow, target: Cluster, remotes: Mapping[str, str]) -> d
     ledger = ledger_of(flow, target)
     if not remotes or not ledger.exists():
         return {}
-    decisions = _decisions(flow, target)
+    decisions = _read_decisions(flow, target)
     renamed: dict[str, MirrorError] = {}
     restarted = set()
     for tp, record in ledger.read().records.items():
@@ -67,6 +67,6 @@ def renamed_topics(flow: Flow, target: Cluster, remotes: Mapping[str, str]) -> d
     return {topic: error for topic, error in renamed.items() if topic not in restarted}
 
 
-def _decisions(flow: Flow, target: Cluster) -> Decisions:
+def _read_decisions(flow: Flow, target: Cluster) -> Decisions:
     control = control_of(flow, target)
     return Decisions(control.read() if control.exists() else ())

@@ -18,7 +18,7 @@ _OF_TIERED = ("remote.", "local.")
 
 def exclude_advice(flow: "Flow", carried: Iterable[str], complaint: str) -> str:
     """The next step after a broker's complaint about the configs that were `carried` to it: the line that leaves out what it names."""
-    names = _in_the_way(carried, complaint)
+    names = _find_in_the_way(carried, complaint)
     what = ", ".join(names) if names else "the config that it names"
     or_else = f"Or correct {what} on the source topic."
     setting = flow.connector.get(EXCLUDE)
@@ -38,7 +38,7 @@ def key_to_write(flow: "Flow", name: str) -> str:
     return setting.origin if setting is not None and setting.origin in flow.lines else f"{flow.name}.{name}"
 
 
-def _in_the_way(carried: Iterable[str], complaint: str) -> list[str]:
+def _find_in_the_way(carried: Iterable[str], complaint: str) -> list[str]:
     """The configs that a complaint is about. One about tiered storage names none of them."""
     names = sorted(set(carried))
     named = [name for name in names if re.search(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)", complaint)]

@@ -42,7 +42,7 @@ def check_two_clusters(source: Cluster, target: Cluster, may_be_one: bool) -> No
         return
     common = (source.ids() & target.ids()) - _NO_IDS
     if common:
-        raise SameCluster(source.alias, _address(source), target.alias, _address(target), min(common))
+        raise SameCluster(source.alias, _describe_address(source), target.alias, _describe_address(target), min(common))
 
 
 def check_answering_clusters(flow: Flow) -> None:
@@ -67,7 +67,7 @@ _NO_IDS = frozenset(("", "None"))
 """What brokers without an id of their cluster come to."""
 
 
-def _address(cluster: Cluster) -> str:
+def _describe_address(cluster: Cluster) -> str:
     return str(cluster.settings["bootstrap.servers"])
 
 

@@ -57,7 +57,7 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     beat = None if dry_run else heart.beat().timestamp
     result = {"topic": heart.topic, "created": created, "timestamp": beat}
     new = f", {'which would be created' if dry_run else 'which was created'}" if created else ""
-    said = "would beat" if beat is None else f"beat at {_iso(beat)}"
+    said = "would beat" if beat is None else f"beat at {_write_time(beat)}"
     return StepResult(result, lines=(f"{flow.name} {said} in {heart.topic} of {flow.target}{new}",))
 
 
@@ -107,5 +107,5 @@ def _take_over(pair: str, stop: Event) -> None:
         former.set()
 
 
-def _iso(milliseconds: int) -> str:
+def _write_time(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

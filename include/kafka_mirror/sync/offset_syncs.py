@@ -66,7 +66,7 @@ def emit(
     try:
         return _emit(flow, side, source if side == "source" else target, topic, records, copied)
     except MirrorError as failure:
-        return OffsetSyncsResult(errors=(_explained(failure, side),))
+        return OffsetSyncsResult(errors=(_explain(failure, side),))
 
 
 def _emit(
@@ -105,7 +105,7 @@ def due_pairs(record: LedgerRecord, newest: SyncPair | None, lag_max: int, copie
     return pairs_to_write(record.group_map, newest, lag_max, copied_from, may_be_lost=may_be_lost)
 
 
-def _explained(failure: MirrorError, side: str) -> ErrorReport:
+def _explain(failure: MirrorError, side: str) -> ErrorReport:
     report = failure.report()
     other = "" if side == "target" else "offset-syncs.topic.location=target keeps them off the source; "
     return replace(

@@ -97,10 +97,10 @@ def drifted_acls(there: Iterable[Acl], wanted: Collection[Acl], source_names: Co
         upstream = selection.upstream(remote)
         return upstream is not None and (upstream != remote or upstream in source_names)
 
-    return sorted(acl for acl in there if acl not in wanted and not _lets_write(acl) and of_this_flow(acl.topic))
+    return sorted(acl for acl in there if acl not in wanted and not _is_allowing_writes(acl) and of_this_flow(acl.topic))
 
 
-def _lets_write(acl: Acl) -> bool:
+def _is_allowing_writes(acl: Acl) -> bool:
     return acl.permission == "ALLOW" and acl.operation in ("WRITE", "ALL")
 
 
@@ -133,7 +133,7 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:
         "skipped": done.skipped,
     }
     totals = {**result, "created": len(done.created), "drift": len(done.drift)}
-    return StepResult(result, totals, tuple(_lines(done, dry_run)), done.errors)
+    return StepResult(result, totals, tuple(_write_lines(done, dry_run)), done.errors)
 
 
 def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> TopicAclsResult:
@@ -146,13 +146,13 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     source_acls = pattern_acls(source)
     if source_acls is None:
         return TopicAclsResult(skipped=f"the source '{source.alias}' has no authorizer, so its topics have no ACLs")
-    there, notice = _of_target(target, read_acls)
+    there, notice = _read_target(target, read_acls)
     if there is None:
         return TopicAclsResult(skipped=f"the target '{target.alias}' has no authorizer, so ACLs would mean nothing there")
     wanted, names = remote_acls(source_acls, selection), source.names()
     renamed = renamed_topics(flow, target, {wanted[acl]: acl.topic for acl in set(wanted) - there})
     missing = sorted(acl for acl in set(wanted) - there if wanted[acl] not in renamed)
-    outcomes = {} if dry_run else _created(target, missing)
+    outcomes = {} if dry_run else _create(target, missing)
     created = tuple(acl for acl in missing if outcomes.get(acl) is None)
     if created and not dry_run and not notice:
         _await_visible(read_acls, created)
@@ -169,7 +169,7 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     )
 
 
-def _of_target(target: "Cluster", read_acls: Seen) -> tuple[frozenset[Acl] | None, str]:
+def _read_target(target: "Cluster", read_acls: Seen) -> tuple[frozenset[Acl] | None, str]:
     """The target's bindings. Who may not see them takes none to be there: to create one again changes nothing."""
     try:
         return read_acls(), ""
@@ -180,7 +180,7 @@ def _of_target(target: "Cluster", read_acls: Seen) -> tuple[frozenset[Acl] | Non
         )
 
 
-def _created(target: "Cluster", acls: Collection[Acl]) -> Mapping[Acl, MirrorError | None]:
+def _create(target: "Cluster", acls: Collection[Acl]) -> Mapping[Acl, MirrorError | None]:
     """What came of each binding. A right that we lack is lacking for all of them, and said once."""
     outcomes = create_acls(target, acls)
     refused = [error for error in outcomes.values() if isinstance(error, AuthorizationRefused)]
@@ -194,7 +194,7 @@ def _await_visible(read_acls: Seen, acls: Collection[Acl]) -> None:
     until(lambda: set(acls) <= (read_acls() or set()), _VISIBLE_WITHIN_SECONDS, every=0.05)
 
 
-def _lines(done: TopicAclsResult, dry_run: bool) -> Iterator[str]:
+def _write_lines(done: TopicAclsResult, dry_run: bool) -> Iterator[str]:
     if done.skipped:
         yield f"Skipped: {done.skipped}."
         return

@@ -66,7 +66,7 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:
         "unchanged": done.unchanged,
     }
     totals = {**result, "changed": len(changed), "drift": len(overrides)}
-    return StepResult(result, totals, tuple(_lines(done, dry_run)), done.errors)
+    return StepResult(result, totals, tuple(_write_lines(done, dry_run)), done.errors)
 
 
 def sync_topic_configs(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> TopicConfigsResult:
@@ -96,15 +96,15 @@ class _Sync:
         source_topics = discover(self._selection, self._source)
         both = compare_topics(self._flow, self._selection, source_topics.topics, self._target)
         self._errors |= {**source_topics.errors, **both.changes.errors}
-        sources, targets = self._entries(both.existing)
+        sources, targets = self._read_entries(both.existing)
         changes = {
-            name: config_changes(self._wanted(name, both.existing[name], sources[name]), targets[name])
+            name: config_changes(self._find_wanted(name, both.existing[name], sources[name]), targets[name])
             for name in both.existing
             if name in sources and name in targets
         }
         renamed = renamed_topics(self._flow, self._target, {name: both.existing[name].name for name, entries in changes.items() if entries})
         self._errors |= renamed
-        altered = self._altered({name: entries for name, entries in changes.items() if entries and name not in renamed}, both.existing)
+        altered = self._alter({name: entries for name, entries in changes.items() if entries and name not in renamed}, both.existing)
         overrides_of = {name: kept_overrides(sources[name], targets[name], self._filter) for name in changes}
         return TopicConfigsResult(
             changed={both.existing[name].name: entries for name, entries in sorted(altered.items())},
@@ -113,7 +113,7 @@ class _Sync:
             errors=tuple(replace(error.report(), topic=name) for name, error in sorted(self._errors.items())),
         )
 
-    def _entries(self, existing: Mapping[str, Topic]) -> tuple[Mapping[str, Entries], Mapping[str, Entries]]:
+    def _read_entries(self, existing: Mapping[str, Topic]) -> tuple[Mapping[str, Entries], Mapping[str, Entries]]:
         """Both sides' configs by source topic. What one side refuses to show is an error of that topic."""
         refused: dict[str, MirrorError] = {}
         sources = self._source.configs(existing, refused)
@@ -123,7 +123,7 @@ class _Sync:
         self._errors |= {name: hidden[topic.name] for name, topic in existing.items() if topic.name in hidden}
         return sources, {name: remotes[topic.name] for name, topic in existing.items() if topic.name in remotes}
 
-    def _wanted(self, name: str, remote: Topic, source: Entries) -> dict[str, str | None]:
+    def _find_wanted(self, name: str, remote: Topic, source: Entries) -> dict[str, str | None]:
         """What the remote topic is to have, but for a min.insync.replicas that it has not replicas enough for: all writing would stop."""
         wanted = configs_to_sync(source, self._filter)
         replicas = min(len(partition.replicas) for partition in remote.partitions)
@@ -140,9 +140,7 @@ class _Sync:
             )
         return wanted
 
-    def _altered(
-        self, changes: Mapping[str, tuple[ConfigChange, ...]], existing: Mapping[str, Topic]
-    ) -> dict[str, tuple[ConfigChange, ...]]:
+    def _alter(self, changes: Mapping[str, tuple[ConfigChange, ...]], existing: Mapping[str, Topic]) -> dict[str, tuple[ConfigChange, ...]]:
         """Writes the changes of all topics in one request; gives those that were made, and keeps the errors of the others."""
         entries = {existing[name].name: {change.entry: change.new for change in changed} for name, changed in changes.items()}
         outcomes = self._target.alter_configs(entries, self._dry_run)
@@ -162,7 +160,7 @@ class _Sync:
         return altered
 
 
-def _lines(done: TopicConfigsResult, dry_run: bool) -> Iterator[str]:
+def _write_lines(done: TopicConfigsResult, dry_run: bool) -> Iterator[str]:
     for remote, changes in done.changed.items():
         yield f"{remote}: {'would be ' if dry_run else ''}changed: {', '.join(map(str, changes))}"
     for remote, overrides in done.overrides.items():

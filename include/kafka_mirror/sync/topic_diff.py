@@ -85,7 +85,7 @@ def compare_topics(flow: "Flow", selection: TopicSelection, topics: Mapping[str,
     names = {name: selection.remote(name) for name in topics}
     shared = selection.with_shared_remote_name(topics)
     if shared:
-        shared = selection.with_shared_remote_name(topics, _mirrored(flow, target))
+        shared = selection.with_shared_remote_name(topics, _select_mirrored(flow, target))
     refused: dict[str, MirrorError] = {}
     there = target.topics(names.values(), refused)
     left_out = {**shared, **{name: refused[remote] for name, remote in names.items() if remote in refused}}
@@ -95,6 +95,6 @@ def compare_topics(flow: "Flow", selection: TopicSelection, topics: Mapping[str,
     return TopicDiff(existing, replace(changes, errors=errors))
 
 
-def _mirrored(flow: "Flow", target: "Cluster") -> set[str]:
+def _select_mirrored(flow: "Flow", target: "Cluster") -> set[str]:
     ledger = ledger_of(flow, target)
     return {tp.topic for tp in ledger.read().records} if ledger.topic_id() is not None else set()

@@ -102,7 +102,7 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     totals = {what: len(topics) for what, topics in changed.items()}
     result = {**changed, "unchanged": len(done.unchanged), "idle": list(done.idle.members) if done.idle else []}
     is_idle = done.idle is not None and done.idle.is_whole_list
-    return StepResult(result, totals, tuple(_lines(done, dry_run)), done.errors, is_idle)
+    return StepResult(result, totals, tuple(_write_lines(done, dry_run)), done.errors, is_idle)
 
 
 def refresh_topics(flow: "Flow", source: "Cluster", target: "Cluster", dry_run: bool = False) -> RefreshTopicsResult:
@@ -150,9 +150,9 @@ class _Refresh:
         to_create, to_extend = (
             [change for change in of_kind if change.topic not in renamed] for of_kind in (changes.create, changes.extend)
         )
-        deleted = self._deleted(source_topics)
-        created, overtaken = self._settled(to_create, self._create(to_create))
-        extended, also_overtaken = self._settled(to_extend, self._extend(to_extend))
+        deleted = self._find_deleted(source_topics)
+        created, overtaken = self._settle(to_create, self._create(to_create))
+        extended, also_overtaken = self._settle(to_extend, self._extend(to_extend))
         caught_up = self._look_again((*created, *extended), {**overtaken, **also_overtaken})
         self._await_leaders((*created, *extended))
         return RefreshTopicsResult(
@@ -169,12 +169,12 @@ class _Refresh:
         """What creating or extending would end with, by source topic."""
         create, extend = [[change for change in changes if (change.topic in there) is old] for old in (False, True)]
         if create:
-            self._settled(create, self._create(create))
+            self._settle(create, self._create(create))
         if extend:
-            self._settled(extend, self._extend(extend))
+            self._settle(extend, self._extend(extend))
         return {name: replace(error.report(), topic=name) for name, error in self._errors.items() if not error.retriable}
 
-    def _deleted(self, topics: SourceTopics) -> tuple[str, ...]:
+    def _find_deleted(self, topics: SourceTopics) -> tuple[str, ...]:
         """Remote topics without upstream. The source does not list what it hides either, so it is asked for each of them by name."""
         candidates = orphans(self._selection, topics.names, self._target.names())
         refused: dict[str, MirrorError] = {}
@@ -199,7 +199,7 @@ class _Refresh:
     def _extend(self, changes: Iterable[TopicChange]) -> dict[str, MirrorError | None]:
         return self._target.create_partitions({change.remote: change.partitions for change in changes}, self._dry_run)
 
-    def _settled(
+    def _settle(
         self, changes: Iterable[TopicChange], outcomes: Mapping[str, MirrorError | None]
     ) -> tuple[list[TopicChange], dict[TopicChange, MirrorError]]:
         """The changes that were made, and those in which another run was faster; what failed is kept as an error."""
@@ -260,7 +260,7 @@ class _Refresh:
             until(all_led, _LED_WITHIN_SECONDS + _SECONDS_A_PARTITION * len(waiting), every=0.05)
 
 
-def _lines(done: RefreshTopicsResult, dry_run: bool) -> Iterator[str]:
+def _write_lines(done: RefreshTopicsResult, dry_run: bool) -> Iterator[str]:
     verb = "would be " if dry_run else ""
     for name, count in sorted(done.created.items()):
         yield f"{name}: {verb}created with {count_text(count, 'partition')}"

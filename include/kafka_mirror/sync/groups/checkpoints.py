@@ -71,9 +71,9 @@ def emit(context: GroupContext, names: Collection[str], dry_run: bool = False) -
         began = int(time.time() * 1000)
         selected = with_offsets(groups, names, context.selection.topic_filter)
         stored, damaged = read_stored(target, clients.target_consumer, context.checkpoints_topic)
-        ends = _remote_ends(context, target, selected.offsets)
+        ends = _read_remote_ends(context, target, selected.offsets)
         translated = translate_groups(context, selected.offsets, source, target, KnownPlaces(lambda: stored))
-        candidates, refused = _candidates(translated.offsets, ends)
+        candidates, refused = _find_candidates(translated.offsets, ends)
         new = due(candidates, stored)
         if not dry_run:
             ensure_internal_topic(target, context.checkpoints_topic, context.checkpoints_replication_factor, BY_THE_HOUR)
@@ -103,7 +103,7 @@ def step_result(emitted: CheckpointsResult, dry_run: bool) -> StepResult:
         "over_budget": emitted.over_budget,
     }
     return StepResult(
-        {**totals, "unanswered": unanswered_columns(emitted.unanswered)}, totals, tuple(_lines(emitted, dry_run)), emitted.errors
+        {**totals, "unanswered": unanswered_columns(emitted.unanswered)}, totals, tuple(_write_lines(emitted, dry_run)), emitted.errors
     )
 
 
@@ -113,7 +113,7 @@ def unanswered_columns(offsets: Sequence[GroupOffset]) -> dict[str, list[Any]]:
     return columns(("group", "topic", "partition", "offset", "reason"), rows)
 
 
-def _remote_ends(context: GroupContext, target: Cluster, offsets: Offsets) -> dict[TopicPartition, End]:
+def _read_remote_ends(context: GroupContext, target: Cluster, offsets: Offsets) -> dict[TopicPartition, End]:
     """The ends of the remote partitions, with their leader epochs. Asked for before the ledger is read: no position in it is of an older
     log."""
     selection = context.selection
@@ -123,7 +123,7 @@ def _remote_ends(context: GroupContext, target: Cluster, offsets: Offsets) -> di
     return target.ends(wanted, {})
 
 
-def _noted_logs(offset: GroupOffset, ends: Mapping[TopicPartition, End]) -> SeenLogs | None:
+def _read_noted_logs(offset: GroupOffset, ends: Mapping[TopicPartition, End]) -> SeenLogs | None:
     end = ends.get(offset.remote)
     if offset.logs is None or offset.record is None:
         return offset.logs
@@ -131,7 +131,7 @@ def _noted_logs(offset: GroupOffset, ends: Mapping[TopicPartition, End]) -> Seen
     return offset.logs._replace(target=offset.logs.target._replace(leader_epoch=epoch))
 
 
-def _candidates(offsets: Iterable[GroupOffset], ends: Mapping[TopicPartition, End]) -> tuple[list[Candidate], list[MirrorError]]:
+def _find_candidates(offsets: Iterable[GroupOffset], ends: Mapping[TopicPartition, End]) -> tuple[list[Candidate], list[MirrorError]]:
     candidates: list[Candidate] = []
     refused: list[MirrorError] = []
     for offset in offsets:
@@ -147,11 +147,11 @@ def _candidates(offsets: Iterable[GroupOffset], ends: Mapping[TopicPartition, En
         else:
             answer = offset.translated
             place = "" if answer.place == EXACT_PLACE and answer.kind != EXACT else answer.place
-            candidates.append(Candidate(checkpoint, offset.generation, answer.at_most, place, _noted_logs(offset, ends)))
+            candidates.append(Candidate(checkpoint, offset.generation, answer.at_most, place, _read_noted_logs(offset, ends)))
     return candidates, refused
 
 
-def _lines(emitted: CheckpointsResult, dry_run: bool) -> Iterable[str]:
+def _write_lines(emitted: CheckpointsResult, dry_run: bool) -> Iterable[str]:
     verb = "would be written" if dry_run else "written"
     answers = ", ".join(f"{count:,} {kind}" for kind, count in sorted(emitted.kinds.items()) if kind != NONE) or "no answer"
     yield f"{emitted.groups:,} groups: {emitted.written:,} checkpoints {verb}, {emitted.unchanged:,} unchanged; {answers}."

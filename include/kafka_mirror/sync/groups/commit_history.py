@@ -41,18 +41,18 @@ class CommitHistory:
         move = GroupMove({tp: there.get(tp) for tp in write}, dict(write))
         if runs and runs[-1].run == run:
             return CommitHistory((*runs[:-1], GroupRun(run, merged([runs[-1].move, move]))))
-        return _shortened((*runs, GroupRun(run, move)), KEPT_RUNS)
+        return _shorten((*runs, GroupRun(run, move)), KEPT_RUNS)
 
     def since(self, run: str) -> GroupMove | None:
         """What this run and all later ones changed; None if the run is not kept."""
-        number = self._number(run)
+        number = self._read_number(run)
         return None if number is None else merged([entry.move for entry in self.runs[number:]])
 
     def before(self, run: str) -> "CommitHistory":
         """The history without this run and all later ones."""
-        return CommitHistory(self.runs[: self._number(run)])
+        return CommitHistory(self.runs[: self._read_number(run)])
 
-    def _number(self, run: str) -> int | None:
+    def _read_number(self, run: str) -> int | None:
         return next((number for number, entry in enumerate(self.runs) if entry.run == run), None)
 
     def _is_broken(self, there: Positions) -> bool:
@@ -80,7 +80,7 @@ def merged(moves: Sequence[GroupMove]) -> GroupMove:
     return GroupMove(before, after, earlier={tp: offsets for tp, offsets in earlier.items() if offsets})
 
 
-def _shortened(runs: tuple[GroupRun, ...], most: int) -> CommitHistory:
+def _shorten(runs: tuple[GroupRun, ...], most: int) -> CommitHistory:
     """At most so many runs: the oldest takes in those behind it, as long as there are too many."""
     while len(runs) > most:
         first, second, *later = runs
@@ -97,10 +97,10 @@ def encode_history(history: CommitHistory) -> str:
     """The history as the document of a GROUP_OFFSETS. One that is too large for a record is kept as one run, named by its oldest; where
     even that is too large nothing is kept, and nothing can be taken back."""
     for most in (KEPT_RUNS, 1):
-        text = _text(_shortened(history.runs, most))
+        text = _write_text(_shorten(history.runs, most))
         if len(text.encode()) <= MAX_BYTES:
             return text
-    return _text(CommitHistory())
+    return _write_text(CommitHistory())
 
 
 def decode_history(document: str) -> CommitHistory:
@@ -108,15 +108,15 @@ def decode_history(document: str) -> CommitHistory:
     fields: Mapping[str, Any] = json.loads(document)
     if fields["v"] != VERSION:
         raise ValueError(f"its version is {fields['v']!r}, and this mirror knows version {VERSION}")
-    return CommitHistory(tuple(GroupRun(str(entry["run"]), _move(entry)) for entry in fields["runs"]))
+    return CommitHistory(tuple(GroupRun(str(entry["run"]), _read_move(entry)) for entry in fields["runs"]))
 
 
-def _text(history: CommitHistory) -> str:
+def _write_text(history: CommitHistory) -> str:
     runs = [{"run": entry.run, **facts_of_move(entry.move)} for entry in history.runs]
     return json.dumps({"v": VERSION, "runs": runs}, separators=(",", ":"), ensure_ascii=False)
 
 
-def _move(entry: Mapping[str, Any]) -> GroupMove:
+def _read_move(entry: Mapping[str, Any]) -> GroupMove:
     move = move_from_facts(entry)
     if move is None:
         raise ValueError("a run says nothing of before")

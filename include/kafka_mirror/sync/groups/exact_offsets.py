@@ -40,7 +40,7 @@ def count_early(offsets: Iterable[EarlyOffset], places: KnownPlaces, count: Coun
     uncounted: list[EarlyOffset] = []
     for early in offsets:
         try:
-            answer = _remembered(early, places, limit)
+            answer = _remember(early, places, limit)
         except MirrorError as error:
             answer = replace(
                 early.translated, reason=f"its place was not counted, for the checkpoints cannot be read: {error.code}: {error.message}"
@@ -55,17 +55,17 @@ def count_early(offsets: Iterable[EarlyOffset], places: KnownPlaces, count: Coun
     return answers
 
 
-def _remembered(early: EarlyOffset, places: KnownPlaces, limit: int) -> TranslatedOffset | None:
+def _remember(early: EarlyOffset, places: KnownPlaces, limit: int) -> TranslatedOffset | None:
     """The answer that needs no counting, if there is one. Raises what keeps the checkpoints from being read."""
     position = places.place(early.remote, early.generation, early.offset, early.bounds)
     if position is not None:
-        return _exact(early.translated, position, BY_CHECKPOINT)
+        return _answer_exactly(early.translated, position, BY_CHECKPOINT)
     if places.is_unplaced(early.remote, early.generation, early.offset):
         return replace(early.translated, reason=GONE, place=UNPLACED)
     tried = places.was_read_in_vain(early.remote, early.generation, early.hole.hole, limit)
     if tried is None:
         return None
-    return _early(early, OVER_BUDGET if tried else SEEN_BEFORE, tried, is_over_budget=bool(tried))
+    return _answer_early(early, OVER_BUDGET if tried else SEEN_BEFORE, tried, is_over_budget=bool(tried))
 
 
 def _answer(early: EarlyOffset, counted: CountedHole | CountFailure, places: KnownPlaces) -> TranslatedOffset:
@@ -73,19 +73,19 @@ def _answer(early: EarlyOffset, counted: CountedHole | CountFailure, places: Kno
     if isinstance(counted, CountFailure):
         if counted.bytes is not None:
             places.learn_in_vain(early.remote, early.generation, hole, counted.bytes)
-        return _early(early, counted.reason, counted.bytes, is_over_budget=counted.is_over_budget)
+        return _answer_early(early, counted.reason, counted.bytes, is_over_budget=counted.is_over_budget)
     position = counted.source_of(early.offset) if early.hole.is_back else counted.target_of(early.offset)
     if position is None:
         places.learn_unplaced(early.remote, early.generation, early.offset)
         return replace(early.translated, reason=GONE, place=UNPLACED)
     places.learn(early.remote, early.generation, early.offset, position)
-    return _exact(early.translated, position, BY_COUNT)
+    return _answer_exactly(early.translated, position, BY_COUNT)
 
 
-def _exact(translated: TranslatedOffset, position: int, by: str) -> TranslatedOffset:
+def _answer_exactly(translated: TranslatedOffset, position: int, by: str) -> TranslatedOffset:
     return replace(translated, kind=EXACT, target=position, at_most=position, reread=0, by=by, place=EXACT_PLACE)
 
 
-def _early(early: EarlyOffset, reason: str, tried: int | None, *, is_over_budget: bool) -> TranslatedOffset:
+def _answer_early(early: EarlyOffset, reason: str, tried: int | None, *, is_over_budget: bool) -> TranslatedOffset:
     place = "" if tried is None else UncountedHole(early.hole.hole, tried).text
     return replace(early.translated, reason=reason, is_over_budget=is_over_budget, place=place)

@@ -114,16 +114,18 @@ def facts_of_move(move: GroupMove) -> dict[str, Any]:
     Metadata and leader epochs stand only where there are some.
     """
     facts: dict[str, Any] = {
-        SOURCE: _by_topic(move.source.items()),
-        BEFORE: _by_topic((tp, None if before is None else before.offset) for tp, before in move.before.items()),
-        AFTER: _by_topic((tp, after.offset) for tp, after in move.after.items()),
-        EARLIER: _by_topic((tp, list(offsets)) for tp, offsets in move.earlier.items()),
+        SOURCE: _group_by_topic(move.source.items()),
+        BEFORE: _group_by_topic((tp, None if before is None else before.offset) for tp, before in move.before.items()),
+        AFTER: _group_by_topic((tp, after.offset) for tp, after in move.after.items()),
+        EARLIER: _group_by_topic((tp, list(offsets)) for tp, offsets in move.earlier.items()),
         IS_TAKEN_BACK: move.is_taken_back,
     }
     for name, positions in ((BEFORE, move.before), (AFTER, move.after)):
         there = [(tp, committed) for tp, committed in positions.items() if committed is not None]
-        facts[name + _METADATA] = _by_topic((tp, committed.metadata) for tp, committed in there if committed.metadata)
-        facts[name + _EPOCH] = _by_topic((tp, committed.leader_epoch) for tp, committed in there if committed.leader_epoch is not None)
+        facts[name + _METADATA] = _group_by_topic((tp, committed.metadata) for tp, committed in there if committed.metadata)
+        facts[name + _EPOCH] = _group_by_topic(
+            (tp, committed.leader_epoch) for tp, committed in there if committed.leader_epoch is not None
+        )
     return {name: fact for name, fact in facts.items() if fact or name in (BEFORE, AFTER)}
 
 
@@ -131,29 +133,29 @@ def move_from_facts(facts: Mapping[str, Any]) -> GroupMove | None:
     """The opposite of `facts_of_move`; None of a group of which nothing is noted."""
     if BEFORE not in facts:
         return None
-    after = {tp: offset for tp, offset in _committed(facts, AFTER).items() if offset is not None}
+    after = {tp: offset for tp, offset in _read_committed(facts, AFTER).items() if offset is not None}
     return GroupMove(
-        _committed(facts, BEFORE),
+        _read_committed(facts, BEFORE),
         after,
-        _partitions(facts, SOURCE),
-        {tp: tuple(offsets) for tp, offsets in _partitions(facts, EARLIER).items()},
+        _read_partitions(facts, SOURCE),
+        {tp: tuple(offsets) for tp, offsets in _read_partitions(facts, EARLIER).items()},
         bool(facts.get(IS_TAKEN_BACK, False)),
     )
 
 
-def _committed(facts: Mapping[str, Any], name: str) -> dict[TopicPartition, Committed | None]:
-    metadata, epochs = _partitions(facts, name + _METADATA), _partitions(facts, name + _EPOCH)
-    offsets = _partitions(facts, name).items()
+def _read_committed(facts: Mapping[str, Any], name: str) -> dict[TopicPartition, Committed | None]:
+    metadata, epochs = _read_partitions(facts, name + _METADATA), _read_partitions(facts, name + _EPOCH)
+    offsets = _read_partitions(facts, name).items()
     return {tp: None if offset is None else Committed(offset, metadata.get(tp, ""), epochs.get(tp)) for tp, offset in offsets}
 
 
-def _by_topic(values: Iterable[tuple[TopicPartition, object]]) -> dict[str, dict[str, object]]:
+def _group_by_topic(values: Iterable[tuple[TopicPartition, object]]) -> dict[str, dict[str, object]]:
     topics: dict[str, dict[str, object]] = {}
     for tp, value in sorted(values, key=lambda pair: pair[0]):
         topics.setdefault(tp.topic, {})[str(tp.partition)] = value
     return topics
 
 
-def _partitions(facts: Mapping[str, Any], name: str) -> dict[TopicPartition, Any]:
+def _read_partitions(facts: Mapping[str, Any], name: str) -> dict[TopicPartition, Any]:
     topics: Mapping[str, Mapping[str, Any]] = facts.get(name, {})
     return {TopicPartition(topic, int(number)): value for topic, of_topic in topics.items() for number, value in of_topic.items()}

@@ -97,7 +97,7 @@ class HoleCounter:
                 try:
                     answers |= _Direction(self._context, self._clusters, self._spending, is_back).count(of_direction)
                 except MirrorError as error:
-                    answers |= {hole: CountFailure(_said(error)) for hole in of_direction if hole not in answers}
+                    answers |= {hole: CountFailure(_say(error)) for hole in of_direction if hole not in answers}
         return answers
 
 
@@ -137,40 +137,40 @@ class _Direction:
         """Each hole's places, or why there are none. Raises what concerns a cluster."""
         answers: Answers = {hole: CountFailure(UNSURE) for hole in holes if hole.is_unsure}
         uncounted = [hole for hole in holes if hole not in answers]
-        starts, ends = self._logs(uncounted)
+        starts, ends = self._read_logs(uncounted)
         for hole in uncounted:
             held = [(tp in starts[at] and tp in ends[at], tp) for at, tp in enumerate((hole.source, hole.remote))]
             ended = (hole.hole.source_end, hole.hole.target_end)
             is_there = all(there and ends[at][tp] >= ended[at] > starts[at][tp] for at, (there, tp) in enumerate(held))
             if not is_there:
                 answers[hole] = CountFailure(GONE)
-        parts = {hole: self._held_parts(hole, starts) for hole in uncounted if hole not in answers}
-        cost = {hole: _bytes(hole, parts[hole]) for hole in parts}
+        parts = {hole: self._find_held_parts(hole, starts) for hole in uncounted if hole not in answers}
+        cost = {hole: _count_bytes(hole, parts[hole]) for hole in parts}
         over = CountFailure(OVER_BUDGET, is_over_budget=True)
-        for group in _rounds(sorted(parts, key=lambda hole: cost[hole]), cost, self._spending.limit // _ROUNDS):
+        for group in _plan_rounds(sorted(parts, key=lambda hole: cost[hole]), cost, self._spending.limit // _ROUNDS):
             planned = sum(cost[hole] for hole in group)
             if self._spending.is_over or planned > self._spending.remaining:
                 answers |= dict.fromkeys(group, over)
             else:
-                answers |= self._round({hole: parts[hole] for hole in group}, cost)
+                answers |= self._count_round({hole: parts[hole] for hole in group}, cost)
         return answers
 
-    def _logs(self, holes: Sequence[PartitionHole]) -> tuple[list[dict[TopicPartition, int]], list[dict[TopicPartition, int]]]:
+    def _read_logs(self, holes: Sequence[PartitionHole]) -> tuple[list[dict[TopicPartition, int]], list[dict[TopicPartition, int]]]:
         """Log starts and ends of source and target."""
         starts, ends = [], []
-        for cluster, committed, tps in zip(self._clusters, self._committed, _partitions(holes), strict=True):
+        for cluster, committed, tps in zip(self._clusters, self._committed, _list_partitions(holes), strict=True):
             starts.append(cluster.offsets(tps, "earliest"))
             ends.append(cluster.offsets(tps, "latest", committed=committed))
         return starts, ends
 
-    def _held_parts(self, hole: PartitionHole, starts: Sequence[Mapping[TopicPartition, int]]) -> tuple[Part, Part]:
+    def _find_held_parts(self, hole: PartitionHole, starts: Sequence[Mapping[TopicPartition, int]]) -> tuple[Part, Part]:
         source, target = hole.parts
         return (
             source._replace(start=max(source.start, starts[0][hole.source])),
             target._replace(start=max(target.start, starts[1][hole.remote])),
         )
 
-    def _round(self, parts: Mapping[PartitionHole, tuple[Part, Part]], cost: Mapping[PartitionHole, int]) -> Answers:
+    def _count_round(self, parts: Mapping[PartitionHole, tuple[Part, Part]], cost: Mapping[PartitionHole, int]) -> Answers:
         """Holes of partitions that are all different, both sides at once."""
         source = _SidePass(
             self._sides[0], {hole.source: part for hole, (part, _) in parts.items()}, {e.source: e.hole.source for e in parts}
@@ -185,7 +185,7 @@ class _Direction:
         for hole in parts:
             error = source.errors.get(hole.source) or target.errors.get(hole.remote)
             if error is not None:
-                answers[hole] = CountFailure(_said(error), 0 if isinstance(error, RecordUnreadable) else None)
+                answers[hole] = CountFailure(_say(error), 0 if isinstance(error, RecordUnreadable) else None)
             elif not all(ended):
                 # Rounds are planned to last; so at least one hole was larger than it looked, and would spoil the next round as well.
                 is_larger = source.spent[hole.source] + target.spent[hole.remote] > 2 * cost[hole]
@@ -230,11 +230,11 @@ class _SidePass:
             spending.take(size)
 
 
-def _partitions(holes: Sequence[PartitionHole]) -> tuple[list[TopicPartition], list[TopicPartition]]:
+def _list_partitions(holes: Sequence[PartitionHole]) -> tuple[list[TopicPartition], list[TopicPartition]]:
     return sorted({hole.source for hole in holes}), sorted({hole.remote for hole in holes})
 
 
-def _rounds(holes: Sequence[PartitionHole], cost: Mapping[PartitionHole, int], capacity: int) -> Iterator[list[PartitionHole]]:
+def _plan_rounds(holes: Sequence[PartitionHole], cost: Mapping[PartitionHole, int], capacity: int) -> Iterator[list[PartitionHole]]:
     """In a round each partition is read at one place only, and no more of them than a consumer reads at once. A round costs no more than
     `capacity`, if it has more than one hole: so what has been read is counted when the budget ends."""
     waiting = list(holes)
@@ -253,12 +253,12 @@ def _rounds(holes: Sequence[PartitionHole], cost: Mapping[PartitionHole, int], c
         waiting = later
 
 
-def _bytes(hole: PartitionHole, parts: tuple[Part, Part]) -> int:
+def _count_bytes(hole: PartitionHole, parts: tuple[Part, Part]) -> int:
     """About how much there is to read, by the mean size of what was copied of the partition."""
     record = hole.record
     mean = record.bytes // record.records if record.records else _UNKNOWN_BYTES
     return (mean + _BESIDE) * sum(part.end - part.start for part in parts)
 
 
-def _said(error: MirrorError) -> str:
+def _say(error: MirrorError) -> str:
     return f"its place could not be counted: {error.code}: {error.message}"

@@ -80,11 +80,11 @@ def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = F
         translated = translate_groups(context, remaining, source, target)
         notes = CommitNotes(control, decisions, context.control_replication_factor)
         outcome = _Target(target, Groups(target), notes, context.run, dry_run).sync(translated.offsets)
-    outcome = replace(outcome, groups=_with_moved(outcome.groups, moved))
+    outcome = replace(outcome, groups=_add_moved(outcome.groups, moved))
     return GroupOffsetsResult((), (*selected.errors, *translated.errors)) + outcome
 
 
-def _with_moved(outcomes: Iterable[GroupOutcome], moved: Mapping[str, str]) -> tuple[GroupOutcome, ...]:
+def _add_moved(outcomes: Iterable[GroupOutcome], moved: Mapping[str, str]) -> tuple[GroupOutcome, ...]:
     """The outcomes with what a cutover moved; a group of which everything moved is skipped."""
     by_group = {outcome.group: outcome for outcome in outcomes}
     alone = {name: GroupOutcome(name, SKIPPED) for name in moved if name not in by_group}
@@ -101,7 +101,7 @@ def step_result(synced: GroupOffsetsResult, dry_run: bool) -> StepResult:
     states = Counter(outcome.state for outcome in groups)
     totals = {"groups": len(groups), "states": dict(sorted(states.items())), "synced": sum(outcome.synced for outcome in groups)}
     undo = [f"`group-offsets --undo '{synced.run}'` takes back what was committed."] if synced.run else []
-    return StepResult(result, totals, (*_lines(groups, states, dry_run), *undo), synced.errors)
+    return StepResult(result, totals, (*_write_lines(groups, states, dry_run), *undo), synced.errors)
 
 
 @dataclass
@@ -126,14 +126,14 @@ class _Target:
     def sync(self, offsets: Iterable[GroupOffset]) -> GroupOffsetsResult:
         """Some hundred groups at a time, so that little time lies between the look and the commit."""
         offsets = list(offsets)
-        logs, leaderless = self._logs({offset.remote for offset in offsets if offset.translated.target is not None})
-        wanted = _by_group(offsets, leaderless)
-        names, synced = sorted(wanted), GroupOffsetsResult(errors=tuple(self._without_leader(tp).report() for tp in sorted(leaderless)))
+        logs, leaderless = self._read_logs({offset.remote for offset in offsets if offset.translated.target is not None})
+        wanted = _sort_by_group(offsets, leaderless)
+        names, synced = sorted(wanted), GroupOffsetsResult(errors=tuple(self._report_leaderless(tp).report() for tp in sorted(leaderless)))
         for first in range(0, len(names), AT_ONCE):
             synced += self._sync({name: wanted[name] for name in names[first : first + AT_ONCE]}, logs)
         return synced
 
-    def _logs(self, partitions: Collection[TopicPartition]) -> tuple[dict[TopicPartition, tuple[int, int]], set[TopicPartition]]:
+    def _read_logs(self, partitions: Collection[TopicPartition]) -> tuple[dict[TopicPartition, tuple[int, int]], set[TopicPartition]]:
         """Log start and end of each partition that is there and has a leader, and those that are there without one."""
         topics = self._cluster.topics({tp.topic for tp in partitions})
         there = [tp for tp in partitions if tp.topic in topics and tp.partition < len(topics[tp.topic].partitions)]
@@ -141,7 +141,7 @@ class _Target:
         logs = {tp: (starts[tp], ends[tp]) for tp in there if tp in starts and tp in ends}
         return logs, set(there) - logs.keys()
 
-    def _without_leader(self, tp: TopicPartition) -> KafkaFailure:
+    def _report_leaderless(self, tp: TopicPartition) -> KafkaFailure:
         said = f"Cluster '{self._cluster.alias}': {tp} has no leader, so nobody knows which offsets it has. None was committed for it."
         return without_leader(tp, said)
 
@@ -165,8 +165,8 @@ class _Target:
             elif name not in decided:
                 outcomes.append(GroupOutcome(name, SKIPPED, 0, unfit(states.get(name))))
             else:
-                outcomes.append(_outcome(name, wanted_group, decided[name], refused.get(name, {})))
-                reports += _reports(name, refused.get(name, {}))
+                outcomes.append(_judge(name, wanted_group, decided[name], refused.get(name, {})))
+                reports += _list_reports(name, refused.get(name, {}))
         is_noted = any(outcome.synced for outcome in outcomes) and not self._dry_run
         return GroupOffsetsResult(tuple(outcomes), tuple(reports), self._run if is_noted else "")
 
@@ -185,7 +185,7 @@ class _Target:
         return self._groups.commit(writes, errors)
 
 
-def _by_group(offsets: Iterable[GroupOffset], leaderless: Collection[TopicPartition]) -> dict[str, _Wanted]:
+def _sort_by_group(offsets: Iterable[GroupOffset], leaderless: Collection[TopicPartition]) -> dict[str, _Wanted]:
     wanted: dict[str, _Wanted] = {}
     for offset in offsets:
         group = wanted.setdefault(offset.group, _Wanted())
@@ -208,7 +208,7 @@ def unfit(group: Group | None) -> str:
     return "" if group.is_idle else f"it is active on the target ({group.state})"
 
 
-def _outcome(name: str, wanted: _Wanted, decided: ToCommit, refused: Mapping[TopicPartition, str]) -> GroupOutcome:
+def _judge(name: str, wanted: _Wanted, decided: ToCommit, refused: Mapping[TopicPartition, str]) -> GroupOutcome:
     alive = [tp for tp, why in refused.items() if why in CAME_TO_LIFE]
     gone = [*decided.missing, *(tp for tp, why in refused.items() if why == _GONE)]
     other = [f"{tp}: {why}" for tp, why in refused.items() if why != _GONE and why not in CAME_TO_LIFE]
@@ -226,13 +226,13 @@ def _outcome(name: str, wanted: _Wanted, decided: ToCommit, refused: Mapping[Top
     return GroupOutcome(name, state, synced, "; ".join(filter(None, reasons)))
 
 
-def _reports(name: str, refused: Mapping[TopicPartition, str]) -> Iterator[ErrorReport]:
+def _list_reports(name: str, refused: Mapping[TopicPartition, str]) -> Iterator[ErrorReport]:
     for tp, why in sorted(refused.items()):
         if why != _GONE and why not in CAME_TO_LIFE:
             yield GroupOffsetsRefused(name, tp.topic, tp.partition, why).report()
 
 
-def _lines(groups: Sequence[GroupOutcome], states: Counter[str], dry_run: bool) -> Iterator[str]:
+def _write_lines(groups: Sequence[GroupOutcome], states: Counter[str], dry_run: bool) -> Iterator[str]:
     verb = "would be " if dry_run else ""
     shown_outcomes = [outcome for outcome in groups if outcome.state != UP_TO_DATE or outcome.reason]
     for outcome in shown_outcomes[:_SHOWN]:

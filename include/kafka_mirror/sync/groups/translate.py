@@ -135,11 +135,11 @@ class _Sides:
         unlisted: dict[str, MirrorError] = {}
         self._ends = source.ends(existing, unlisted)
         self._leaderless = {tp for tp in existing if tp not in self._ends and tp.topic not in unlisted}
-        self.errors += [*self._unusable.values(), *hidden.values(), *unlisted.values(), *map(_without_leader, sorted(self._leaderless))]
+        self.errors += [*self._unusable.values(), *hidden.values(), *unlisted.values(), *map(_report_leaderless, sorted(self._leaderless))]
 
     def ask_older_epochs(self, wanted: Iterable[tuple[TopicPartition, Committed]]) -> None:
         """Asks the source up to where its logs are those of these commits, as far as their leader epochs are older than the leader's."""
-        older = {_position(tp, committed) for tp, committed in wanted if self._is_older(tp, committed.leader_epoch)}
+        older = {_read_position(tp, committed) for tp, committed in wanted if self._is_older(tp, committed.leader_epoch)}
         self._shared_ends = self._source.shared_ends(older, _EPOCH_SECONDS)
 
     @property
@@ -150,7 +150,7 @@ class _Sides:
     def translate(self, group: str, tp: TopicPartition, committed: Committed) -> GroupOffset:
         """Translates one committed offset."""
         if tp.topic in self._upstream:
-            return self._translated_back(group, tp, committed)
+            return self._translate_back(group, tp, committed)
         remote = self._remote[tp.topic]
         record = self._ledger.records.get(tp)
         if tp.topic in self._unusable:
@@ -166,20 +166,22 @@ class _Sides:
         elif self._is_unconfirmed(tp, committed):
             answer = no_answer(_UNCONFIRMED)
         else:
-            side, epoch = self._source_partition(tp, committed), committed.leader_epoch
-            sync = self._sync(tp) if _asks_syncs(side.read_until(committed.offset) if side else committed.offset, record) else None
+            side, epoch = self._find_source_partition(tp, committed), committed.leader_epoch
+            sync = self._sync(tp) if _is_asking_syncs(side.read_until(committed.offset) if side else committed.offset, record) else None
             answer = translate(committed.offset, record, side, self._target_ids.get(remote), leader_epoch=epoch, sync=sync)
-        shared_end = self._shared_end(tp, committed)
+        shared_end = self._find_shared_end(tp, committed)
         offset = GroupOffset(group, tp, committed, TopicPartition(remote, tp.partition), answer, None, shared_end=shared_end)
         if record is None:
             return offset
-        logs = SeenLogs(SeenLog(record.source_topic_id, self._leader_epoch(tp)), SeenLog(record.target_topic_id, None))
+        logs = SeenLogs(SeenLog(record.source_topic_id, self._find_leader_epoch(tp)), SeenLog(record.target_topic_id, None))
         return replace(offset, generation=generation(record), logs=logs, record=record)
 
     def with_counted(self, translated: tuple[GroupOffset, ...], known_places: KnownPlaces) -> tuple[GroupOffset, ...]:
         """Returns the same answers, exact where counting could place them."""
         limit = self._context.count_max_bytes
-        early_by_place = {number: early for number, offset in enumerate(translated) if limit and (early := self._early(offset)) is not None}
+        early_by_place = {
+            number: early for number, offset in enumerate(translated) if limit and (early := self._find_early(offset)) is not None
+        }
         if not early_by_place:
             return translated
         answers = count_early(early_by_place.values(), known_places, HoleCounter(self._context, self._source, self._target).count, limit)
@@ -188,7 +190,7 @@ class _Sides:
             for at, offset in enumerate(translated)
         )
 
-    def _early(self, offset: GroupOffset) -> EarlyOffset | None:
+    def _find_early(self, offset: GroupOffset) -> EarlyOffset | None:
         """An answer that may be counted; None for every other one."""
         answer, is_back = offset.translated, offset.source.topic in self._upstream
         record = self._back.records.get(offset.remote) if is_back else self._ledger.records.get(offset.source)
@@ -197,7 +199,7 @@ class _Sides:
         hole = PartitionHole(offset.remote if is_back else offset.source, record, answer.hole, is_back)
         return EarlyOffset(offset.read_until, answer, offset.remote, offset.generation, hole)
 
-    def _translated_back(self, group: str, tp: TopicPartition, committed: Committed) -> GroupOffset:
+    def _translate_back(self, group: str, tp: TopicPartition, committed: Committed) -> GroupOffset:
         upstream = TopicPartition(self._upstream[tp.topic], tp.partition)
         record = self._back.records.get(upstream)
         if self._back.hides(upstream):
@@ -207,33 +209,33 @@ class _Sides:
         elif self._is_unconfirmed(tp, committed):
             answer = no_answer(_UNCONFIRMED)
         else:
-            ids, side = self._target_ids.get(upstream.topic), self._source_partition(tp, committed)
+            ids, side = self._target_ids.get(upstream.topic), self._find_source_partition(tp, committed)
             answer = translate_back(committed.offset, record, side, ids, leader_epoch=committed.leader_epoch)
-        offset = GroupOffset(group, tp, committed, upstream, answer, None, shared_end=self._shared_end(tp, committed))
+        offset = GroupOffset(group, tp, committed, upstream, answer, None, shared_end=self._find_shared_end(tp, committed))
         if record is None:
             return offset
-        logs = SeenLogs(SeenLog(record.target_topic_id, self._leader_epoch(tp)), SeenLog(record.source_topic_id, record.leader_epoch))
+        logs = SeenLogs(SeenLog(record.target_topic_id, self._find_leader_epoch(tp)), SeenLog(record.source_topic_id, record.leader_epoch))
         return replace(offset, generation=generation(record), logs=logs)
 
-    def _leader_epoch(self, tp: TopicPartition) -> int | None:
+    def _find_leader_epoch(self, tp: TopicPartition) -> int | None:
         end = self._ends.get(tp)
         return None if end is None else end.leader_epoch
 
-    def _source_partition(self, tp: TopicPartition, committed: Committed) -> SourceState | None:
+    def _find_source_partition(self, tp: TopicPartition, committed: Committed) -> SourceState | None:
         end = self._ends.get(tp)
         if end is None:
             return None
-        return SourceState(self._source_ids[tp.topic], end.offset, end.leader_epoch, self._shared_end(tp, committed))
+        return SourceState(self._source_ids[tp.topic], end.offset, end.leader_epoch, self._find_shared_end(tp, committed))
 
-    def _shared_end(self, tp: TopicPartition, committed: Committed) -> int | None:
-        return self._shared_ends.get(_position(tp, committed))
+    def _find_shared_end(self, tp: TopicPartition, committed: Committed) -> int | None:
+        return self._shared_ends.get(_read_position(tp, committed))
 
     def _is_unconfirmed(self, tp: TopicPartition, committed: Committed) -> bool:
         """Whether the log may be another one than that of which the offset was committed, and its leader does not say."""
-        return self._is_older(tp, committed.leader_epoch) and self._shared_end(tp, committed) is None
+        return self._is_older(tp, committed.leader_epoch) and self._find_shared_end(tp, committed) is None
 
     def _is_older(self, tp: TopicPartition, epoch: int | None) -> bool:
-        newest = self._leader_epoch(tp)
+        newest = self._find_leader_epoch(tp)
         return epoch is not None and newest is not None and epoch < newest
 
     def _read(self, cluster: Cluster, name: str, settings: Mapping[str, object], topics: Iterable[str], lanes: int | None) -> _LedgerView:
@@ -263,11 +265,11 @@ class _Sides:
         return store
 
 
-def _position(tp: TopicPartition, committed: Committed) -> LogPosition:
+def _read_position(tp: TopicPartition, committed: Committed) -> LogPosition:
     return LogPosition(tp, -1 if committed.leader_epoch is None else committed.leader_epoch, committed.offset)
 
 
-def _without_leader(tp: TopicPartition) -> SourceUnreadable:
+def _report_leaderless(tp: TopicPartition) -> SourceUnreadable:
     return SourceUnreadable(
         f"{tp} has no leader on the source, so the offsets that groups committed cannot be checked. No offset of it was translated.",
         topic=tp.topic,
@@ -276,6 +278,6 @@ def _without_leader(tp: TopicPartition) -> SourceUnreadable:
     )
 
 
-def _asks_syncs(offset: int, record: LedgerRecord | None) -> bool:
+def _is_asking_syncs(offset: int, record: LedgerRecord | None) -> bool:
     """Whether an offset may lie below all that the ledger knows."""
     return record is None or offset < max((run.source for run in record.offset_map.runs[:1]), default=record.watermark)

@@ -10,7 +10,7 @@ from kafka_mirror.kafka.model import End, Partition, Topic
 from kafka_mirror.offsets.map import OffsetMap, Run
 from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.sync.groups.context import group_context
-from kafka_mirror.sync.groups.offsets import SKIPPED, SYNCED, UP_TO_DATE, _outcome, _Wanted
+from kafka_mirror.sync.groups.offsets import SKIPPED, SYNCED, UP_TO_DATE, _judge, _Wanted
 from kafka_mirror.sync.groups.translate import NOT_MIRRORED, GroupOffset, _LedgerView, _Sides, translate_groups
 from kafka_mirror.translation.group_rules import ToCommit
 from kafka_mirror.translation.translate import NONE, no_answer
@@ -107,6 +107,6 @@ ELSEWHERE = GroupOffset("g", ORDERS[1], Committed(95), NEW, no_answer(NOT_MIRROR
     ],
 )
 def test_a_group_is_up_to_date_only_if_no_partition_of_it_waits(unanswered, decided, refused, state):
-    outcome = _outcome("g", _Wanted(unanswered=list(unanswered)), decided, refused)
+    outcome = _judge("g", _Wanted(unanswered=list(unanswered)), decided, refused)
     assert outcome.state == state
     assert all(each.translated.reason in outcome.reason for each in unanswered)
