@@ -18,7 +18,7 @@ def flows_leading_back(flows: Sequence[Flow]) -> dict[str, tuple[Flow, ...]]:
     """Name of each flow -> the flows by which copies of its topics may come back to its source, whatever topics they choose."""
     known = {(flow.source, flow.target): flow for flow in flows}
     keeping = {
-        flow.name: flow for flow in _on_circles([flow for flow in flows if flow.value("replication.policy.class") == IDENTITY_POLICY])
+        flow.name: flow for flow in _find_circles([flow for flow in flows if flow.value("replication.policy.class") == IDENTITY_POLICY])
     }
     found = {}
     for flow in flows:
@@ -36,10 +36,10 @@ def circle_notices(flows: Sequence[Flow]) -> Iterator[tuple[Flow, Flow, str]]:
         other = known.get((target, source))
         if other is None or source > target:
             continue
-        shared, different = _named_by_both(one, other), [name for name in _NAMING if one.value(name) != other.value(name)]
+        shared, different = _find_shared_names(one, other), [name for name in _NAMING if one.value(name) != other.value(name)]
         both = f"{one.name} and {other.name}"
         if shared and different:
-            values = " and ".join(f"{_shown(one, name)}, but {_shown(other, name)}" for name in different)
+            values = " and ".join(f"{_list_names(one, name)}, but {_list_names(other, name)}" for name in different)
             notice = (
                 f"{both} name the same topics ('{shared[0]}') and name remote topics differently ({values}), so neither knows the other's "
                 "remote topics again and records may go round for ever, in MirrorMaker 2 too. Set replication.policy.* alike for both, or "
@@ -72,7 +72,7 @@ def renamed_circles(flows: Iterable[Flow]) -> dict[str, str]:
     keeping = [flow for flow in flows if flow.value("replication.policy.class") == IDENTITY_POLICY]
     return {
         flow.name: f"flows that keep topic names lead from {flow.target} back to {flow.source}, where nobody knows renamed topics again"
-        for flow in _on_circles(keeping)
+        for flow in _find_circles(keeping)
         if "mirror.rename" in flow.connector
     }
 
@@ -91,18 +91,18 @@ def _is_taken_back(one: Flow, other: Flow) -> bool:
     )
 
 
-def _named_by_both(one: Flow, other: Flow) -> list[str]:
+def _find_shared_names(one: Flow, other: Flow) -> list[str]:
     excluded = {*one.value("topics.exclude"), *other.value("topics.exclude")}
     return [member for member in one.value("topics") if member in other.value("topics") and member not in excluded]
 
 
-def _shown(flow: Flow, name: str) -> str:
+def _list_names(flow: Flow, name: str) -> str:
     setting = flow.connector.get(name)
     origin = "by default" if setting is None or setting.origin == DEFAULT else f"by {setting.origin}"
     return f"{name} of {flow.name} is '{flow.value(name)}' {origin}"
 
 
-def _on_circles(flows: Sequence[Flow]) -> list[Flow]:
+def _find_circles(flows: Sequence[Flow]) -> list[Flow]:
     """The flows whose target leads back to their source, whatever the topics: in large meshes most do not, and are not looked at again."""
     beyond = {flow.source: {flow.source} for flow in flows}
     grown = True

@@ -28,17 +28,17 @@ class DefaultLimit:
         return max(LEAST_SECONDS, int(INTERVALS * self.interval(flow)))
 
 
-def _between_copies(flow: Flow) -> float:
+def _count_copy_seconds(flow: Flow) -> float:
     return float(flow.value("mirror.copy.interval.seconds"))
 
 
-def _between_copies_or_beats(flow: Flow) -> float:
-    return max(_between_copies(flow), seconds_between_beats(flow))
+def _count_longest_seconds(flow: Flow) -> float:
+    return max(_count_copy_seconds(flow), seconds_between_beats(flow))
 
 
-BY_COPIES = DefaultLimit(("mirror.copy.interval.seconds",), _between_copies)
+BY_COPIES = DefaultLimit(("mirror.copy.interval.seconds",), _count_copy_seconds)
 BY_BEATS = DefaultLimit(
-    ("mirror.copy.interval.seconds", "emit.heartbeats.interval.seconds", "mirror.heartbeats.trigger"), _between_copies_or_beats
+    ("mirror.copy.interval.seconds", "emit.heartbeats.interval.seconds", "mirror.heartbeats.trigger"), _count_longest_seconds
 )
 
 DEFAULT_LIMITS: Mapping[str, DefaultLimit] = {

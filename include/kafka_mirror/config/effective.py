@@ -42,7 +42,7 @@ class EffectiveValue:
 
 def shown_properties(flow: Flow) -> dict[str, EffectiveValue]:
     """Every property of the catalogue, our own first. Left out are those of Kafka Connect that have no value and no effect either."""
-    shown = {name: _shown(flow, name) for name in CATALOGUE}
+    shown = {name: _show(flow, name) for name in CATALOGUE}
     return {name: value for name, value in shown.items() if value.value is not None}
 
 
@@ -59,10 +59,10 @@ def shown_client(flow: Flow, side: Side, role: Role) -> dict[str, EffectiveValue
         without_references = {name: each for name, each in settings.items() if not has_reference(each.text)}
         mapped = client_settings(without_references, flow.as_client(side, role, files=True))
     written = {setting.origin: setting.text for setting in settings.values()}
-    return {name: _of_client(name, value, mapped.origins.get(name, ()), written) for name, value in sorted(mapped.settings.items())}
+    return {name: _show_client(name, value, mapped.origins.get(name, ()), written) for name, value in sorted(mapped.settings.items())}
 
 
-def _of_client(name: str, value: Any, made_from: tuple[Setting, ...], written: Mapping[str, str]) -> EffectiveValue:
+def _show_client(name: str, value: Any, made_from: tuple[Setting, ...], written: Mapping[str, str]) -> EffectiveValue:
     origin = ", ".join(each.origin for each in made_from) or _DEFAULT
     if name in _SECRETS or any(is_secret(each.origin) for each in made_from):
         return EffectiveValue(HIDDEN, origin)
@@ -75,9 +75,9 @@ def _of_client(name: str, value: Any, made_from: tuple[Setting, ...], written: M
     return EffectiveValue(value, origin)
 
 
-def _shown(flow: Flow, name: str) -> EffectiveValue:
+def _show(flow: Flow, name: str) -> EffectiveValue:
     definition, setting = CATALOGUE[name], flow.connector.get(name)
-    without = _default(flow, name)
+    without = _show_default(flow, name)
     if setting is None:
         return without
     origin = _DEFAULT if setting.origin == DEFAULT else setting.origin
@@ -87,19 +87,19 @@ def _shown(flow: Flow, name: str) -> EffectiveValue:
     return EffectiveValue(value, origin, without.value)
 
 
-def _default(flow: Flow, name: str) -> EffectiveValue:
+def _show_default(flow: Flow, name: str) -> EffectiveValue:
     """What holds where nobody sets the property: it may follow from others."""
     definition = CATALOGUE[name]
     if name == _START:
-        return _start(flow)
+        return _show_start(flow)
     if name in DEFAULT_LIMITS:
-        return _limit(flow, DEFAULT_LIMITS[name])
+        return _show_limit(flow, DEFAULT_LIMITS[name])
     if definition.default_from:
-        return EffectiveValue(_shown(flow, definition.default_from).value, f"{_DEFAULT}: {definition.default_from}")
+        return EffectiveValue(_show(flow, definition.default_from).value, f"{_DEFAULT}: {definition.default_from}")
     return EffectiveValue(definition.default, _DEFAULT)
 
 
-def _start(flow: Flow) -> EffectiveValue:
+def _show_start(flow: Flow) -> EffectiveValue:
     """Where a partition begins that is first seen: as the source consumer's `auto.offset.reset` says."""
     setting = flow.java_settings("source", "consumer").get("auto.offset.reset")
     if setting is None:
@@ -107,7 +107,7 @@ def _start(flow: Flow) -> EffectiveValue:
     return EffectiveValue((setting.text,), f"{_DEFAULT}: {setting.origin}")
 
 
-def _limit(flow: Flow, default: DefaultLimit) -> EffectiveValue:
+def _show_limit(flow: Flow, default: DefaultLimit) -> EffectiveValue:
     """The limit in seconds; where a reference has to be resolved for it, how it is made."""
     origin = f"{_DEFAULT}: {default.made_from[0]}"
     if any(has_reference(flow.connector[name].text) for name in default.made_from if name in flow.connector):

@@ -19,15 +19,15 @@ def exposures(flow: Flow) -> Iterator[str]:
     for side, role in CLIENTS:
         settings = {name: each for name, each in flow.java_settings(side, role).items() if not has_reference(each.text)}
         protocol = settings[_PROTOCOL].text.strip().upper() if _PROTOCOL in settings else ""
-        for name, why in _of_client(settings, protocol):
+        for name, why in _expose_client(settings, protocol):
             key = settings[name].origin
             if key not in told:
                 told.add(key)
                 yield f"{key}: {why}."
-    yield from _of_registries(flow)
+    yield from _expose_registries(flow)
 
 
-def _of_client(settings: dict[str, Setting], protocol: str) -> Iterator[tuple[str, str]]:
+def _expose_client(settings: dict[str, Setting], protocol: str) -> Iterator[tuple[str, str]]:
     if protocol == "SASL_PLAINTEXT":
         yield _PROTOCOL, "the login and all records cross the network unencrypted (SASL_PLAINTEXT)"
     if protocol.endswith("SSL") and _IDENTIFICATION in settings and not settings[_IDENTIFICATION].text.strip():
@@ -36,7 +36,7 @@ def _of_client(settings: dict[str, Setting], protocol: str) -> Iterator[tuple[st
         yield _TOKEN_ENDPOINT, "the client's login and its tokens cross the network unencrypted (http)"
 
 
-def _of_registries(flow: Flow) -> Iterator[str]:
+def _expose_registries(flow: Flow) -> Iterator[str]:
     given = {name: each for name, each in flow.connector.items() if each.text.strip()}
     for side in ("source", "target"):
         own = f"mirror.schemas.{side}"

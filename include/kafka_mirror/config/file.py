@@ -43,14 +43,14 @@ def read(path: Path, environ: Mapping[str, str] | None, named_by: str) -> Config
     try:
         found = entries(Path(path).read_bytes())
     except OSError as error:
-        raise _unusable(path, Problem(named_by, f"the file cannot be read: {error.strerror or error}")) from None
+        raise _refuse(path, Problem(named_by, f"the file cannot be read: {error.strerror or error}")) from None
     except ValueError as error:
-        raise _unusable(path, Problem(named_by, f"the file is not in the format of Java properties; {error}")) from None
+        raise _refuse(path, Problem(named_by, f"the file is not in the format of Java properties; {error}")) from None
     raw = {key: Setting(entry.value, key) for key, entry in found.items()}
     lines = {key: entry.line for key, entry in found.items()}
     repeated = {key: entry.earlier for key, entry in found.items() if entry.earlier}
     providers = references(raw, environ)
-    return ConfigurationFile(str(path), raw, providers, _clusters(path, raw, lines, providers), lines, repeated)
+    return ConfigurationFile(str(path), raw, providers, _list_clusters(path, raw, lines, providers), lines, repeated)
 
 
 def place(key: str, file: str, lines: Mapping[str, int]) -> str:
@@ -68,15 +68,15 @@ def enabled_pairs(file: ConfigurationFile) -> tuple[list[ClusterPair], list[str]
     """The pairs whose `S->T.enabled` is the word true in any case, blanks not trimmed as MM2 has it; and notices of near misses."""
     pairs: list[ClusterPair] = []
     notices: list[str] = []
-    known = _pairs(file)
+    known = _list_pairs(file)
     for source, target in known:
         setting = file.raw.get(f"{source}->{target}.enabled")
         if setting is None:
             continue
-        pair, near = _switched_on(file, source, target, setting)
+        pair, near = _select_enabled(file, source, target, setting)
         pairs += pair
         notices += [f"{near}, so the flow is off, as in MirrorMaker 2."] if near else []
-    return [*pairs, *_impossible_pairs(file, known)], notices
+    return [*pairs, *_find_impossible_pairs(file, known)], notices
 
 
 def beating_pairs(file: ConfigurationFile) -> tuple[list[ClusterPair], list[str]]:
@@ -86,17 +86,17 @@ def beating_pairs(file: ConfigurationFile) -> tuple[list[ClusterPair], list[str]
     """
     pairs: list[ClusterPair] = []
     notices: dict[str, None] = {}
-    for source, target in _pairs(file):
+    for source, target in _list_pairs(file):
         name = "emit.heartbeats.enabled"
         setting = file.raw.get(f"{source}->{target}.{name}", file.raw.get(name, Setting("true", name)))
-        pair, near = _switched_on(file, source, target, setting)
+        pair, near = _select_enabled(file, source, target, setting)
         pairs += pair
         if near:
             notices[f"{near}, so no pair beats by it alone."] = None
     return pairs, list(notices)
 
 
-def _switched_on(file: ConfigurationFile, source: str, target: str, setting: Setting) -> tuple[list[ClusterPair], str]:
+def _select_enabled(file: ConfigurationFile, source: str, target: str, setting: Setting) -> tuple[list[ClusterPair], str]:
     """The pair if the setting is the word true, or cannot be read; and what is to be said of a word that is neither true nor false."""
     try:
         text = file.references.while_parsing().resolve(setting)
@@ -108,11 +108,11 @@ def _switched_on(file: ConfigurationFile, source: str, target: str, setting: Set
     return [], near if text.lower() != "false" else ""
 
 
-def _pairs(file: ConfigurationFile) -> list[tuple[str, str]]:
+def _list_pairs(file: ConfigurationFile) -> list[tuple[str, str]]:
     return [(source, target) for source in file.clusters for target in file.clusters if source != target]
 
 
-def _impossible_pairs(file: ConfigurationFile, known: list[tuple[str, str]]) -> list[ClusterPair]:
+def _find_impossible_pairs(file: ConfigurationFile, known: list[tuple[str, str]]) -> list[ClusterPair]:
     """Flows that are enabled between aliases that `clusters` does not have: MM2 says nothing of them, and nothing is mirrored."""
     found = []
     for key, setting in file.raw.items():
@@ -121,32 +121,32 @@ def _impossible_pairs(file: ConfigurationFile, known: list[tuple[str, str]]) -> 
             continue
         source, target = match.groups()
         missing = [alias for alias in (source, target) if alias not in file.clusters]
-        problems = tuple(_missing(alias, key, file.clusters) for alias in missing)
+        problems = tuple(_report_missing(alias, key, file.clusters) for alias in missing)
         found.append(ClusterPair(source, target, problems or (Problem(key, "a flow leads from one cluster to another one"),)))
     return found
 
 
-def _missing(alias: str, key: str, clusters: tuple[str, ...]) -> Problem:
+def _report_missing(alias: str, key: str, clusters: tuple[str, ...]) -> Problem:
     near = nearest(alias, clusters)
     hint = f"; did you mean '{near}'" if near else ""
     return Problem(key, f"'{alias}' is not among the clusters ({', '.join(clusters)}){hint}")
 
 
-def _clusters(path: Path, raw: Mapping[str, Setting], lines: Mapping[str, int], providers: References) -> tuple[str, ...]:
+def _list_clusters(path: Path, raw: Mapping[str, Setting], lines: Mapping[str, int], providers: References) -> tuple[str, ...]:
     setting = raw.get("clusters", Setting("", "clusters"))
     try:
         clusters = parse_list(providers.while_parsing().resolve(setting))
     except ConfigurationError as error:
-        raise _unusable(path, *located(error.problems, str(path), lines)) from None
+        raise _refuse(path, *located(error.problems, str(path), lines)) from None
     except ValueError as error:
-        raise _unusable(path, *located([Problem("clusters", str(error), setting.display_text)], str(path), lines)) from None
+        raise _refuse(path, *located([Problem("clusters", str(error), setting.display_text)], str(path), lines)) from None
     if not clusters:
         near = nearest("clusters", (key for key in raw if "." not in key)) if "clusters" not in raw else None
         hint = f"; did you mean '{near}' in line {lines[near]}" if near else ""
         missing = Problem("clusters", f"is missing or empty; it has to list the aliases of the clusters, such as: east, west{hint}")
-        raise _unusable(path, *located([missing], str(path), lines))
+        raise _refuse(path, *located([missing], str(path), lines))
     return clusters
 
 
-def _unusable(path: Path, *problems: Problem) -> ConfigurationError:
+def _refuse(path: Path, *problems: Problem) -> ConfigurationError:
     return ConfigurationError(list(problems), file=str(path))

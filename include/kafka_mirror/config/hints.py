@@ -35,14 +35,14 @@ def with_likely_cause(problem: Problem) -> Problem:
 
 def hints(flow: Flow) -> Iterator[str]:
     """Sentences without file and line, about properties that are valid by themselves."""
-    yield from _bare_references(flow)
-    yield from _decided_by_the_policy(flow)
-    yield from _odd_patterns(flow)
-    yield from _lost_defaults(flow)
+    yield from _find_bare_references(flow)
+    yield from _find_unused_separators(flow)
+    yield from _find_odd_patterns(flow)
+    yield from _find_lost_defaults(flow)
     yield from exposures(flow)
 
 
-def _bare_references(flow: Flow) -> Iterator[str]:
+def _find_bare_references(flow: Flow) -> Iterator[str]:
     """`${NAME}` is no reference, in a password as little as in an address."""
     clients = [setting for side, role in CLIENTS for setting in flow.java_settings(side, role).values()]
     settings = {setting.origin: setting for setting in (*flow.connector.values(), *clients)}
@@ -52,15 +52,15 @@ def _bare_references(flow: Flow) -> Iterator[str]:
             yield f"{origin}: {written} is taken as it stands, in MirrorMaker 2 too; a reference to the environment is {meant}."
 
 
-def _decided_by_the_policy(flow: Flow) -> Iterator[str]:
+def _find_unused_separators(flow: Flow) -> Iterator[str]:
     """Topics that the lists spell out, and about which the lists do not decide: internal ones, and heartbeats."""
-    for topic in _spelled_out(flow, "topics"):
+    for topic in _spell_out(flow, "topics"):
         if topic.startswith(("__", ".")) or (topic.startswith("mm2") and topic.endswith("internal")):
             yield f"topics names '{topic}', which is never mirrored, by MirrorMaker 2 neither: it counts as internal by its name."
     if flow.properties.get("heartbeats.replication.enabled", "true").strip().lower() != "true":
         return
     separator = flow.properties.get("replication.policy.separator", ".")
-    for topic in _spelled_out(flow, "topics.exclude"):
+    for topic in _spell_out(flow, "topics.exclude"):
         if topic == _HEARTBEATS or topic.endswith(separator + _HEARTBEATS):
             yield (
                 f"topics.exclude names '{topic}', which is mirrored all the same, by MirrorMaker 2 too: by its name it holds heartbeats, "
@@ -68,12 +68,12 @@ def _decided_by_the_policy(flow: Flow) -> Iterator[str]:
             )
 
 
-def _spelled_out(flow: Flow, name: str) -> list[str]:
+def _spell_out(flow: Flow, name: str) -> list[str]:
     """The members of a list that are written like names."""
-    return [member.replace("\\", "") for member in _members(flow, name) if _LITERAL.fullmatch(member)]
+    return [member.replace("\\", "") for member in _split_members(flow, name) if _LITERAL.fullmatch(member)]
 
 
-def _members(flow: Flow, name: str) -> list[str]:
+def _split_members(flow: Flow, name: str) -> list[str]:
     """The members of a list that the flow spells out. None of one that cannot be read: that is an error of the flow, and no hint."""
     setting = flow.connector.get(name)
     if setting is None or has_reference(setting.text):
@@ -83,12 +83,12 @@ def _members(flow: Flow, name: str) -> list[str]:
     return []
 
 
-def _odd_patterns(flow: Flow) -> Iterator[str]:
+def _find_odd_patterns(flow: Flow) -> Iterator[str]:
     """Group ids and subjects may hold quotes and control characters; nobody calls them so on purpose."""
     from kafka_mirror.policy.possible_names import printable
 
     for name in _OF_ANY_TEXT:
-        odd = next((member for member in _members(flow, name) if _ODD_IN_NAMES.search(member)), None)
+        odd = next((member for member in _split_members(flow, name) if _ODD_IN_NAMES.search(member)), None)
         if odd is not None:
             yield (
                 f"{flow.connector[name].origin}: the quotes and control characters of '{printable(odd)}' belong to the name. Write a list "
@@ -96,10 +96,10 @@ def _odd_patterns(flow: Flow) -> Iterator[str]:
             )
 
 
-def _lost_defaults(flow: Flow) -> Iterator[str]:
+def _find_lost_defaults(flow: Flow) -> Iterator[str]:
     """A list of configs that are not copied takes the place of the default one, and whoever wanted to add to it does not hear of that."""
     name = "config.properties.exclude"
-    members, default = _members(flow, name), CATALOGUE[name].default
+    members, default = _split_members(flow, name), CATALOGUE[name].default
     if not members:
         return
     try:

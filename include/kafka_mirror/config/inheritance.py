@@ -29,7 +29,7 @@ _ROLE_PREFIX = re.compile("consumer|producer|admin")
 
 def cluster_properties(raw: Mapping[str, Setting], cluster: str) -> Settings:
     """What stands under `<cluster>.`, with the security settings that its producer, consumer and admin inherit (`clusterProps`)."""
-    found = _under(raw, cluster + ".")
+    found = _take_prefixed(raw, cluster + ".")
     for key in CLIENT_KEYS:
         if key in found:
             for role in ROLES:
@@ -56,7 +56,7 @@ def worker_properties(raw: Mapping[str, Setting], source: str, target: str) -> S
         "value.converter": BYTE_ARRAY_CONVERTER,
         "header.converter": BYTE_ARRAY_CONVERTER,
     }
-    return _with_defaults(found, defaults)
+    return _add_defaults(found, defaults)
 
 
 def connector_properties(
@@ -68,7 +68,7 @@ def connector_properties(
     for side, cluster in (("source", source), ("target", target)):
         for key, value in cluster_properties(raw, cluster).items():
             found[f"{side}.{key}" if _ROLE_PREFIX.match(key) else f"{side}.cluster.{key}"] = value
-    found = _with_defaults(
+    found = _add_defaults(
         found,
         {
             "name": connector,
@@ -77,26 +77,26 @@ def connector_properties(
             "target.cluster.alias": target,
         },
     )
-    found |= _under(raw, f"{source}->{target}.")
-    return _with_defaults(found, {"enabled": "false"})
+    found |= _take_prefixed(raw, f"{source}->{target}.")
+    return _add_defaults(found, {"enabled": "false"})
 
 
 def client_properties(connector: Mapping[str, Setting], side: str, role: str) -> Settings:
     """Java settings of a connector's own client: `<side>.cluster.` (inherited names only) < `<role>.` < `<side>.<role>.`; and the Airflow
     connection of its cluster."""
     cluster = {key: connector[name] for key in (*CLIENT_KEYS, CONNECTION) if (name := f"{side}.cluster.{key}") in connector}
-    return cluster | _under(connector, f"{role}.") | _under(connector, f"{side}.{role}.")
+    return cluster | _take_prefixed(connector, f"{role}.") | _take_prefixed(connector, f"{side}.{role}.")
 
 
 def data_producer_properties(worker: Mapping[str, Setting], connector: Mapping[str, Setting]) -> Settings:
     """Java settings of the producer of the records: the worker's `producer.` (`T.producer.*`) < the flow's `producer.override.`."""
     bootstrap = {key: worker[key] for key in ("bootstrap.servers", CONNECTION) if key in worker}
-    return bootstrap | _under(worker, "producer.") | _under(connector, "producer.override.")
+    return bootstrap | _take_prefixed(worker, "producer.") | _take_prefixed(connector, "producer.override.")
 
 
-def _under(settings: Mapping[str, Setting], prefix: str) -> Settings:
+def _take_prefixed(settings: Mapping[str, Setting], prefix: str) -> Settings:
     return {key[len(prefix) :]: value for key, value in settings.items() if key.startswith(prefix)}
 
 
-def _with_defaults(settings: Settings, defaults: Mapping[str, str]) -> Settings:
+def _add_defaults(settings: Settings, defaults: Mapping[str, str]) -> Settings:
     return {key: Setting(text, DEFAULT) for key, text in defaults.items() if key not in settings} | settings

@@ -25,26 +25,26 @@ def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None 
     `unreadable`; the others live on. Raises ConfigurationError only if that leaves no file at all, ConfigurationMissing if none is named.
     Nothing is resolved but `clusters` and `…enabled`; `environ` stands in for the process's environment.
     """
-    named = _configured(environ) if paths is None else paths
+    named = _find_configured(environ) if paths is None else paths
     files, unreadable = _read(named, environ, CONFIG_VARIABLE if paths is None else CONFIG_OPTION)
     found: dict[str, _Found] = {}
     notices: list[str] = []
     for file in files:
         pairs, told = enabled_pairs(file)
         unknown = list(unknown_keys(file.raw, file.clusters))
-        notices += [*(f"{file.path}: {each}" for each in told), *_file_notices(file, pairs, unknown)]
+        notices += [*(f"{file.path}: {each}" for each in told), *_note_file(file, pairs, unknown)]
         for pair in pairs:
             each = found.setdefault(FlowName(pair.source, pair.target).name, _Found(FlowName(pair.source, pair.target)))
             each.files.append(file)
             _add(each, file, pair, unknown)
-    beating = _beating(files, found, notices)
-    _between_flows(list(found.values()))
+    beating = _find_beating(files, found, notices)
+    _check_between_flows(list(found.values()))
     if not found and not unreadable:
         notices.append("No flow is enabled: set '<source>-><target>.enabled = true', with two aliases of clusters.")
-    invalid = _invalid([each for each in found.values() if each.problems])
-    invalid_beating = _invalid([each for each in beating.values() if each.problems], taken=[each.name for each in found.values()])
-    good, good_beating = (tuple(replace(flow, files=tuple(map(str, named))) for flow in _good(pairs)) for pairs in (found, beating))
-    return Configuration(_with_others(good), invalid, tuple(notices), tuple(unreadable), good_beating, invalid_beating)
+    invalid = _list_invalid([each for each in found.values() if each.problems])
+    invalid_beating = _list_invalid([each for each in beating.values() if each.problems], taken=[each.name for each in found.values()])
+    good, good_beating = (tuple(replace(flow, files=tuple(map(str, named))) for flow in _select_valid(pairs)) for pairs in (found, beating))
+    return Configuration(_add_others(good), invalid, tuple(notices), tuple(unreadable), good_beating, invalid_beating)
 
 
 @dataclass
@@ -93,7 +93,7 @@ def together(errors: Sequence[ConfigurationError]) -> ConfigurationError:
     return ConfigurationError(list(dict.fromkeys(problems)))
 
 
-def _configured(environ: Mapping[str, str] | None) -> list[Path]:
+def _find_configured(environ: Mapping[str, str] | None) -> list[Path]:
     return paths_of((os.environ if environ is None else environ).get(CONFIG_VARIABLE, ""))
 
 
@@ -111,13 +111,13 @@ def _add(found: _Found, file: ConfigurationFile, pair: ClusterPair, unknown: Ite
     found.add(pair.problems)
     if pair.problems:
         return
-    flow = _flow(file, pair)
+    flow = _build_flow(file, pair)
     judged = validate(flow, [each for each in unknown if each.cluster in ("", pair.source, pair.target) and each.flow in ("", flow.name)])
     found.add(judged.problems)
     found.flow = replace(flow, notices=judged.notices)
 
 
-def _beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Found], notices: list[str]) -> dict[str, _Found]:
+def _find_beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Found], notices: list[str]) -> dict[str, _Found]:
     """The pairs that are no enabled flows and beat all the same. Where several files have one, the first says how; it is one pair."""
     found: dict[str, _Found] = {}
     ids = {each.name.airflow_name for each in enabled.values()}
@@ -130,7 +130,7 @@ def _beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Found], 
             if each.name.name in enabled or each.name.name in found:
                 continue
             found[each.name.name] = each
-            each.flow = _flow(file, pair)
+            each.flow = _build_flow(file, pair)
             judged = validate_heartbeat_pair(each.flow)
             each.add(judged.problems)
             each.flow = replace(each.flow, notices=judged.notices)
@@ -140,7 +140,7 @@ def _beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Found], 
     return found
 
 
-def _flow(file: ConfigurationFile, pair: ClusterPair) -> Flow:
+def _build_flow(file: ConfigurationFile, pair: ClusterPair) -> Flow:
     connector = inheritance.connector_properties(file.raw, pair.source, pair.target, TOP_LEVEL)
     worker = inheritance.worker_properties(file.raw, pair.source, pair.target)
     return Flow(
@@ -148,11 +148,11 @@ def _flow(file: ConfigurationFile, pair: ClusterPair) -> Flow:
     )
 
 
-def _good(found: Mapping[str, _Found]) -> tuple[Flow, ...]:
+def _select_valid(found: Mapping[str, _Found]) -> tuple[Flow, ...]:
     return tuple(each.flow for each in found.values() if each.flow and not each.problems)
 
 
-def _with_others(flows: tuple[Flow, ...]) -> tuple[Flow, ...]:
+def _add_others(flows: tuple[Flow, ...]) -> tuple[Flow, ...]:
     """The flows with the others that each of them asks."""
     known = {(flow.source, flow.target): flow for flow in flows}
     paired = tuple(replace(flow, opposite=known.get((flow.target, flow.source))) for flow in flows)
@@ -160,7 +160,7 @@ def _with_others(flows: tuple[Flow, ...]) -> tuple[Flow, ...]:
     return tuple(replace(flow, leading_back=leading_back[flow.name]) for flow in paired)
 
 
-def _file_notices(file: ConfigurationFile, pairs: Iterable[ClusterPair], unknown: Iterable[UnknownKey]) -> list[str]:
+def _note_file(file: ConfigurationFile, pairs: Iterable[ClusterPair], unknown: Iterable[UnknownKey]) -> list[str]:
     """What is to be said of keys that belong to no flow alone; those of a flow are told with the flow."""
     told = {f"{pair.source}->{pair.target}" for pair in pairs}
     told |= {f"{source}->{target}" for source in file.clusters for target in file.clusters}
@@ -175,7 +175,7 @@ def _file_notices(file: ConfigurationFile, pairs: Iterable[ClusterPair], unknown
     return [without_effect, *found] if drivers else found
 
 
-def _between_flows(found: Sequence[_Found]) -> None:
+def _check_between_flows(found: Sequence[_Found]) -> None:
     """What only shows when all flows are seen together."""
     for each in found:
         key = f"{each.name.name}.enabled"
@@ -214,7 +214,7 @@ def _refuse_circles(found: Sequence[_Found]) -> None:
             )
 
 
-def _invalid(found: Sequence[_Found], taken: Sequence[FlowName] = ()) -> tuple[InvalidFlow, ...]:
+def _list_invalid(found: Sequence[_Found], taken: Sequence[FlowName] = ()) -> tuple[InvalidFlow, ...]:
     """`taken`: the names of others whose ids they must not share."""
     made = []
     names = [*taken, *(each.name for each in found)]

@@ -35,7 +35,7 @@ def parse_notifiers(text: str) -> tuple[NotifierCall, ...]:
     counts: Counter[str] = Counter()
     calls = []
     for node in tree.elts:
-        path, arguments = _call(node)
+        path, arguments = _parse_call(node)
         counts[path] += 1
         number = f" {counts[path]}" if counts[path] > 1 else ""
         calls.append(NotifierCall(path, arguments, f"notifier {path}{number}"))
@@ -56,19 +56,19 @@ def is_notifier(name: str) -> bool:
     return name.startswith("notifier ")
 
 
-def _call(node: ast.expr) -> tuple[str, dict[str, Any]]:
+def _parse_call(node: ast.expr) -> tuple[str, dict[str, Any]]:
     if not isinstance(node, ast.Call):
-        return _path(node), {}
+        return _read_path(node), {}
     if node.args or any(keyword.arg is None for keyword in node.keywords):
         raise ValueError(_FORM)
-    path = _path(node.func)
+    path = _read_path(node.func)
     try:
         return path, {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords}
     except ValueError:
         raise ValueError(f"{path}: an argument has to be a text, a number, a list or a dictionary as Python writes it") from None
 
 
-def _path(node: ast.expr) -> str:
+def _read_path(node: ast.expr) -> str:
     words = []
     while isinstance(node, ast.Attribute):
         words.append(node.attr)

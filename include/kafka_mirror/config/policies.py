@@ -35,7 +35,7 @@ def replication_policy(flow: "Flow") -> ReplicationPolicy:
     properties = {**flow.properties, "source.cluster.alias": flow.source, "target.cluster.alias": flow.target}
     properties |= {name: flow.text(name) for name in _POLICY_PROPERTIES if name in properties}
     known = {java_name(kind): lambda kind=kind: kind(properties) for kind in (DefaultReplicationPolicy, IdentityReplicationPolicy)}
-    policy: ReplicationPolicy = _made(flow, "replication.policy.class", known)
+    policy: ReplicationPolicy = _make(flow, "replication.policy.class", known)
     both = [flow, *([flow.opposite] if flow.opposite else [])]
     renames = {each.source: Renames.parse(rules) for each in both if (rules := each.value("mirror.rename"))}
     return RenamingPolicy(policy, renames, flow.clusters) if renames else policy
@@ -56,14 +56,14 @@ def policy_of(properties: Mapping[str, str]) -> ReplicationPolicy:
 def topic_filter(flow: "Flow") -> TopicFilter:
     """By `topic.filter.class`."""
     known = {java_name(DefaultTopicFilter): lambda: DefaultTopicFilter(flow.value("topics"), flow.value("topics.exclude"))}
-    found: TopicFilter = _made(flow, "topic.filter.class", known)
+    found: TopicFilter = _make(flow, "topic.filter.class", known)
     return found
 
 
 def group_filter(flow: "Flow") -> GroupFilter:
     """By `group.filter.class`."""
     known = {java_name(DefaultGroupFilter): lambda: DefaultGroupFilter(flow.value("groups"), flow.value("groups.exclude"))}
-    found: GroupFilter = _made(flow, "group.filter.class", known)
+    found: GroupFilter = _make(flow, "group.filter.class", known)
     return found
 
 
@@ -74,7 +74,7 @@ def config_property_filter(flow: "Flow") -> ConfigPropertyFilter:
             flow.value("config.properties.exclude"), flow.value("use.defaults.from")
         )
     }
-    found: ConfigPropertyFilter = _made(flow, "config.property.filter.class", known)
+    found: ConfigPropertyFilter = _make(flow, "config.property.filter.class", known)
     return found
 
 
@@ -99,7 +99,7 @@ def check_class(name: str, named: str) -> None:
         custom_class(name, named, base)
 
 
-def _made(flow: "Flow", name: str, known: Mapping[str, Callable[[], Any]]) -> Any:
+def _make(flow: "Flow", name: str, known: Mapping[str, Callable[[], Any]]) -> Any:
     """What the class of a property makes of the flow: one of the `known` ones, or a Python class of the user."""
     named = flow.value(name)
     try:

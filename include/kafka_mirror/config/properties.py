@@ -31,7 +31,7 @@ class Entry:
 
 def entries(data: bytes) -> dict[str, Entry]:
     """The entries of a file as `Properties.load(InputStream)` reads it: ISO-8859-1. Raises ValueError as `parse` does."""
-    return _entries(data.decode("latin-1"))
+    return _read_entries(data.decode("latin-1"))
 
 
 def parse_bytes(data: bytes) -> dict[str, str]:
@@ -41,12 +41,12 @@ def parse_bytes(data: bytes) -> dict[str, str]:
 
 def parse(text: str) -> dict[str, str]:
     r"""The properties of a text, in their order; of a key that stands twice the last wins. Raises ValueError for a malformed `\uXXXX`."""
-    return {key: entry.value for key, entry in _entries(text).items()}
+    return {key: entry.value for key, entry in _read_entries(text).items()}
 
 
-def _entries(text: str) -> dict[str, Entry]:
+def _read_entries(text: str) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
-    for number, line in _logical_lines(text):
+    for number, line in _join_lines(text):
         key_end = _KEY_END.match(line)
         assert key_end is not None
         separator = _SEPARATOR.match(line, key_end.end())
@@ -60,7 +60,7 @@ def _entries(text: str) -> dict[str, Entry]:
     return found
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+def _join_lines(text: str) -> Iterator[tuple[int, str]]:
     """Number of the first line and text of every logical line: continuations joined, comments and empty lines left out."""
     begun, first = "", 0
     joining = False

@@ -73,9 +73,9 @@ class Connections:
     def __call__(self, connection: str, field: str) -> str:
         """The value of the field. Raises ValueError with the reason why there is none."""
         self.check(connection, field)
-        return self._value(connection, field)
+        return self._read_value(connection, field)
 
-    def _value(self, connection: str, field: str) -> str:
+    def _read_value(self, connection: str, field: str) -> str:
         variables = os.environ if self._environ is None else self._environ
         handed_over = json.loads(variables.get(HANDED_OVER, "{}"))
         if f"{connection}:{field}" in handed_over:
@@ -88,7 +88,7 @@ class Connections:
         """The whole extra of a connection, which has to be of this type. Raises as a call."""
         if _lookup and (found := self.type_of(connection)) != kind:
             raise ValueError(f"Airflow's connection '{connection}' is of the type {found}, and has to be of the type {kind}")
-        document: dict[str, Any] = json.loads(self._value(connection, EXTRA))
+        document: dict[str, Any] = json.loads(self._read_value(connection, EXTRA))
         return document
 
     def type_of(self, connection: str) -> str:
@@ -118,7 +118,7 @@ class References:
 
     def values(self, setting: Setting) -> dict[str, str]:
         """Each reference in the text, as it is written, with what it leads to. Raises as `resolve`."""
-        values, problems = self._values(setting, _REFERENCE.finditer(setting.text))
+        values, problems = self._find_values(setting, _REFERENCE.finditer(setting.text))
         if problems:
             raise ConfigurationError(problems)
         return values
@@ -134,7 +134,7 @@ class References:
     def connection_values(self, setting: Setting) -> dict[str, str]:
         """`<connection>:<field>` -> value for each reference to an Airflow connection in the text. Raises as `resolve`."""
         found = [match for match in _REFERENCE.finditer(setting.text) if isinstance(self.providers.get(match.group(1)), Connections)]
-        values, problems = self._values(setting, found)
+        values, problems = self._find_values(setting, found)
         if problems:
             raise ConfigurationError(problems)
         return {f"{match.group(2) or ''}:{match.group(3)}": values[match.group()] for match in found}
@@ -144,16 +144,16 @@ class References:
         others = {name: each for name, each in self.providers.items() if not isinstance(each, Connections)}
         return References(others, {"conn": _NOT_WHILE_PARSING, **self.unsupported}, self.environ)
 
-    def _values(self, setting: Setting, found: Iterable[re.Match[str]]) -> tuple[dict[str, str], list[Problem]]:
+    def _find_values(self, setting: Setting, found: Iterable[re.Match[str]]) -> tuple[dict[str, str], list[Problem]]:
         values: dict[str, str] = {}
         problems: list[Problem] = []
         for match in found:
             provider, path, key = match.group(1), match.group(2) or "", match.group(3)
             try:
-                values[match.group()] = self._provider(provider)(path, key)
+                values[match.group()] = self._find_provider(provider)(path, key)
             except (ValueError, OSError) as error:
                 reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                problems.append(_problem(setting, provider, match.group(), reason))
+                problems.append(_describe_problem(setting, provider, match.group(), reason))
         return values, problems
 
     def check(self, setting: Setting) -> list[Problem]:
@@ -161,14 +161,14 @@ class References:
         problems = []
         for provider, path, key in _REFERENCE.findall(setting.text):
             try:
-                found = self._provider(provider)
+                found = self._find_provider(provider)
                 if isinstance(found, Connections):
                     found.check(path, key)
             except ValueError as error:
-                problems.append(_problem(setting, provider, "", str(error)))
+                problems.append(_describe_problem(setting, provider, "", str(error)))
         return problems
 
-    def _provider(self, name: str) -> Provider:
+    def _find_provider(self, name: str) -> Provider:
         if name in self.providers:
             return self.providers[name]
         raise ValueError(
@@ -179,9 +179,9 @@ class References:
 def references(raw: Mapping[str, Setting], environ: Mapping[str, str] | None = None) -> References:
     """A file's providers: env, file, dir and conn, overlaid by its `config.providers`. No `environ`: the process's own when it is used."""
     providers: dict[str, Provider] = {
-        "env": _environment(environ, ""),
-        "file": _file(""),
-        "dir": _directory(""),
+        "env": _provide_environment(environ, ""),
+        "file": _provide_file(""),
+        "dir": _provide_directory(""),
         "conn": Connections(environ),
     }
     unsupported: dict[str, str] = {}
@@ -189,12 +189,14 @@ def references(raw: Mapping[str, Setting], environ: Mapping[str, str] | None = N
     for name in (part.strip() for part in declared.split(",")):
         if not name:
             continue
-        wanted = _text(raw, f"config.providers.{name}.class").strip()
-        paths = _text(raw, f"config.providers.{name}.param.allowed.paths")
+        wanted = _write_text(raw, f"config.providers.{name}.class").strip()
+        paths = _write_text(raw, f"config.providers.{name}.param.allowed.paths")
         kinds: dict[str, Provider] = {
-            _PACKAGE + "EnvVarConfigProvider": _environment(environ, _text(raw, f"config.providers.{name}.param.allowlist.pattern")),
-            _PACKAGE + "FileConfigProvider": _file(paths),
-            _PACKAGE + "DirectoryConfigProvider": _directory(paths),
+            _PACKAGE + "EnvVarConfigProvider": _provide_environment(
+                environ, _write_text(raw, f"config.providers.{name}.param.allowlist.pattern")
+            ),
+            _PACKAGE + "FileConfigProvider": _provide_file(paths),
+            _PACKAGE + "DirectoryConfigProvider": _provide_directory(paths),
         }
         if wanted in kinds:
             providers[name] = kinds[wanted]
@@ -209,17 +211,17 @@ def references(raw: Mapping[str, Setting], environ: Mapping[str, str] | None = N
     return References(providers, unsupported, environ)
 
 
-def _problem(setting: Setting, provider: str, reference: str, reason: str) -> Problem:
+def _describe_problem(setting: Setting, provider: str, reference: str, reason: str) -> Problem:
     # The text of an unknown provider's reference is not shown: it may be no reference at all, but a piece of a password.
     what = f"the reference {reference}" if reference else f"the reference ${{{provider}:…}}"
     return Problem(setting.origin, f"{what} cannot be read: {reason}")
 
 
-def _text(raw: Mapping[str, Setting], name: str) -> str:
+def _write_text(raw: Mapping[str, Setting], name: str) -> str:
     return raw[name].text if name in raw else ""
 
 
-def _environment(environ: Mapping[str, str] | None, allowed: str) -> Provider:
+def _provide_environment(environ: Mapping[str, str] | None, allowed: str) -> Provider:
     def read(path: str, key: str) -> str:
         """The variable of this name. Raises ValueError."""
         if path:
@@ -234,12 +236,12 @@ def _environment(environ: Mapping[str, str] | None, allowed: str) -> Provider:
     return read
 
 
-def _file(allowed: str) -> Provider:
+def _provide_file(allowed: str) -> Provider:
     def read(path: str, key: str) -> str:
         """The key's value in the properties file at this path. Raises ValueError."""
         # Unlike mm2.properties itself, Kafka's FileConfigProvider reads UTF-8.
         try:
-            found = parse(_allowed(path, allowed).read_text("utf-8"))
+            found = parse(_check_allowed(path, allowed).read_text("utf-8"))
         except ValueError as error:
             raise error if isinstance(error, _NotAllowed) else ValueError(f"{path} is not a properties file in UTF-8") from None
         if key not in found:
@@ -249,13 +251,13 @@ def _file(allowed: str) -> Provider:
     return read
 
 
-def _directory(allowed: str) -> Provider:
+def _provide_directory(allowed: str) -> Provider:
     def read(path: str, key: str) -> str:
         """The content of the file of this name in the directory. Raises ValueError."""
         if not key or Path(key).name != key:
             raise ValueError(f"'{key}' is not the name of a file in {path}")
         try:
-            return (_allowed(path, allowed) / key).read_bytes().decode("utf-8")
+            return (_check_allowed(path, allowed) / key).read_bytes().decode("utf-8")
         except UnicodeDecodeError:
             raise ValueError(f"{path}/{key} is not text in UTF-8") from None
 
@@ -266,7 +268,7 @@ class _NotAllowed(ValueError):
     """Raised when `allowed.paths` of a provider keeps a path out."""
 
 
-def _allowed(path: str, allowed: str) -> Path:
+def _check_allowed(path: str, allowed: str) -> Path:
     """The path, if one of the comma-separated directories holds it (none: every path), `..` resolved."""
     if not path:
         raise _NotAllowed("no path is given; write ${file:path:key} or ${dir:path:file}")

@@ -103,35 +103,35 @@ def unknown_keys(raw: Mapping[str, Setting], clusters: Iterable[str]) -> Iterato
     aliases = sorted(clusters, key=len, reverse=True)
     flows = [f"{source}->{target}" for source in aliases for target in aliases if source != target]
     for key in raw:
-        found = _unknown(key, aliases, flows, raw[key].text)
+        found = _find_unknown(key, aliases, flows, raw[key].text)
         if found is not None:
             yield found
 
 
-def _unknown(key: str, aliases: list[str], flows: list[str], text: str) -> UnknownKey | None:
+def _find_unknown(key: str, aliases: list[str], flows: list[str], text: str) -> UnknownKey | None:
     flow = next((flow for flow in flows if key.startswith(flow + ".")), "")
     if flow:
         name = key[len(flow) + 1 :]
-        return None if _flow_reads(name) else _with_nearest(UnknownKey(key, name, flow=flow), flow + ".", _flow_names(name))
-    if _top_level_reads(key):
+        return None if _is_read_by_flow(name) else _add_nearest(UnknownKey(key, name, flow=flow), flow + ".", _list_flow_names(name))
+    if _is_read_at_top(key):
         return None
     cluster = next((alias for alias in aliases if key.startswith(alias + ".")), "")
     if cluster:
         name = key[len(cluster) + 1 :]
-        return None if _cluster_reads(name) else _of_cluster(UnknownKey(key, name, cluster=cluster))
-    return _of_top_level(UnknownKey(key, key, text=text), aliases)
+        return None if _is_read_by_cluster(name) else _judge_cluster_key(UnknownKey(key, name, cluster=cluster))
+    return _judge_top_level_key(UnknownKey(key, key, text=text), aliases)
 
 
-def _of_cluster(found: UnknownKey) -> UnknownKey:
+def _judge_cluster_key(found: UnknownKey) -> UnknownKey:
     if found.name in CLIENT_PROPERTIES:
         roles = [role for role in ("consumer", "producer", "admin") if is_known(found.name, role)]
         return _replace(found, f"{found.cluster}.{roles[0]}.{found.name}", ", unless it says for which client")
     if found.name in CATALOGUE:
         return _replace(found, found.name, "belongs to a flow and not to a cluster" if found.is_own else ", because it belongs to a flow")
-    return _with_nearest(found, found.cluster + ".", _cluster_names(found.name))
+    return _add_nearest(found, found.cluster + ".", _list_cluster_names(found.name))
 
 
-def _of_top_level(found: UnknownKey, aliases: list[str]) -> UnknownKey:
+def _judge_top_level_key(found: UnknownKey, aliases: list[str]) -> UnknownKey:
     if _ARROW.search(found.key):
         return _replace(found, _ARROW.sub("->", found.key), ", because the arrow of a flow is written '->'")
     if found.text.startswith("->"):
@@ -150,12 +150,12 @@ def _of_top_level(found: UnknownKey, aliases: list[str]) -> UnknownKey:
         return _replace(found, f"{where}.{found.name}", ", at the top level of the file")
     prefix, _, rest = found.key.partition(".")
     alias = nearest(prefix, aliases)
-    if alias and _cluster_reads(rest):
+    if alias and _is_read_by_cluster(rest):
         return _replace(found, f"{alias}.{rest}", f", because '{prefix}' is not in clusters")
-    return _with_nearest(found, "", _top_level_names())
+    return _add_nearest(found, "", _list_top_level_names())
 
 
-def _with_nearest(found: UnknownKey, prefix: str, names: Iterable[str]) -> UnknownKey:
+def _add_nearest(found: UnknownKey, prefix: str, names: Iterable[str]) -> UnknownKey:
     if found.name in _OTHER_WORDS:
         return _replace(found, prefix + _OTHER_WORDS[found.name], "")
     if found.name in _REMOVED:
@@ -171,7 +171,7 @@ def _replace(found: UnknownKey, meant: str, reason: str) -> UnknownKey:
     return UnknownKey(found.key, found.name, found.cluster, found.flow, meant, reason)
 
 
-def _top_level_reads(name: str) -> bool:
+def _is_read_at_top(name: str) -> bool:
     return (
         name in OF_THE_FILE
         or name in CLIENT_KEYS
@@ -181,14 +181,14 @@ def _top_level_reads(name: str) -> bool:
     )
 
 
-def _cluster_reads(name: str) -> bool:
+def _is_read_by_cluster(name: str) -> bool:
     role, _, rest = name.partition(".")
     if role in ROLES and rest:
         return is_known(rest, role)
     return name in CLIENT_KEYS or name == CONNECTION or name in WORKER_NAMES or name.startswith(("config.providers", *_FREE_PREFIXES))
 
 
-def _flow_reads(name: str) -> bool:
+def _is_read_by_flow(name: str) -> bool:
     if name in CATALOGUE or name.startswith(("config.providers", *_FREE_FLOW_PREFIXES)):
         return True
     for side in ("source", "target"):
@@ -198,18 +198,18 @@ def _flow_reads(name: str) -> bool:
     return sided is not None and is_known(sided.group("name"), sided.group("role"))
 
 
-def _top_level_names() -> list[str]:
+def _list_top_level_names() -> list[str]:
     return [name for name in (*CATALOGUE, *CLIENT_KEYS, *OF_THE_FILE) if name not in CATALOGUE or CATALOGUE[name].top_level]
 
 
-def _cluster_names(name: str) -> list[str]:
+def _list_cluster_names(name: str) -> list[str]:
     role = name.partition(".")[0]
     if role in ROLES:
         return [f"{role}.{each}" for each in (*CLIENT_PROPERTIES, *CLIENT_KEYS) if is_known(each, role)]
     return [*CLIENT_KEYS, CONNECTION, *WORKER_NAMES]
 
 
-def _flow_names(name: str) -> list[str]:
+def _list_flow_names(name: str) -> list[str]:
     sided = _SIDED.fullmatch(name)
     if sided:
         prefix = name[: -len(sided.group("name"))]

@@ -74,18 +74,18 @@ class Findings:
 def validate(flow: Flow, unknown: list[UnknownKey]) -> Findings:
     """Everything that can be said of a flow when it is loaded. `unknown`: the keys that nobody reads and that could be meant for it."""
     found = Findings(flow)
-    _names(found)
-    _values(found, flow.connector)
-    _worker(found)
-    _clients(found, CLIENTS)
-    _start(found)
-    _registries(found)
+    _check_names(found)
+    _check_values(found, flow.connector)
+    _check_worker(found)
+    _check_clients(found, CLIENTS)
+    _check_start(found)
+    _check_registries(found)
     for setting in {id(each): each for each in (*flow.connector.values(), *flow.worker_settings.values())}.values():
         found.add(flow.references.check(setting))
-    _unknown(found, unknown)
+    _check_unknown(found, unknown)
     for hint in hints(flow):
         found.notice(hint)
-    _cadence(found)
+    _check_cadence(found)
     return found
 
 
@@ -93,16 +93,16 @@ def validate_heartbeat_pair(flow: Flow) -> Findings:
     """The same for a pair that is no enabled flow: only what its heartbeats depend on."""
     found = Findings(flow)
     settings = {name: flow.connector[name] for name in heartbeats.READ if name in flow.connector}
-    _values(found, settings)
-    _clients(found, heartbeats.USED)
+    _check_values(found, settings)
+    _check_clients(found, heartbeats.USED)
     clients = [setting for side, role in heartbeats.USED for setting in flow.java_settings(side, role).values()]
     for setting in {id(each): each for each in (*settings.values(), *clients)}.values():
         found.add(flow.references.check(setting))
-    _cadence(found)
+    _check_cadence(found)
     return found
 
 
-def _cadence(found: Findings) -> None:
+def _check_cadence(found: Findings) -> None:
     if found.problems:
         return
     with suppress(ConfigurationError):  # a reference that leads nowhere is told when the value is needed
@@ -111,7 +111,7 @@ def _cadence(found: Findings) -> None:
             found.notice(notice)
 
 
-def _names(found: Findings) -> None:
+def _check_names(found: Findings) -> None:
     flow = found.flow
     for alias in (flow.source, flow.target):
         if alias == "mirror":
@@ -132,7 +132,7 @@ def _names(found: Findings) -> None:
         found.refuse(separator, _SEPARATOR if separator.text else "must not be empty, or every topic would look mirrored. " + _IDENTITY)
 
 
-def _values(found: Findings, settings: Mapping[str, Setting]) -> None:
+def _check_values(found: Findings, settings: Mapping[str, Setting]) -> None:
     for name, setting in settings.items():
         definition = CATALOGUE.get(name)
         if definition is None:
@@ -151,7 +151,7 @@ def _values(found: Findings, settings: Mapping[str, Setting]) -> None:
                 found.add(list(error.problems))
 
 
-def _registries(found: Findings) -> None:
+def _check_registries(found: Findings) -> None:
     """Schemas need both registries, and one login for each."""
     given = {name: setting for name, setting in found.flow.connector.items() if setting.text.strip()}
     for side, other in (("source", "target"), ("target", "source")):
@@ -162,7 +162,7 @@ def _registries(found: Findings) -> None:
             found.refuse(given[f"{own}.bearer.auth.token"], f"there are two logins: leave it out, or {own}.basic.auth.user.info")
 
 
-def _worker(found: Findings) -> None:
+def _check_worker(found: Findings) -> None:
     """The Connect worker's own: nothing of it has an effect, but its converters would change bytes."""
     for name, setting in found.flow.worker_settings.items():
         if name in ("key.converter", "value.converter", "header.converter") and not has_reference(setting.text):
@@ -178,26 +178,26 @@ def _try(found: Findings, setting: Setting, parse: Callable[[str], Any]) -> None
         found.refuse(setting, str(error))
 
 
-def _clients(found: Findings, clients: Iterable[tuple[Side, Role]]) -> None:
+def _check_clients(found: Findings, clients: Iterable[tuple[Side, Role]]) -> None:
     flow = found.flow
     for side, role in clients:
-        mapped = client_settings(_unresolved(flow.java_settings(side, role)), flow.as_client(side, role))
+        mapped = client_settings(_find_unresolved(flow.java_settings(side, role)), flow.as_client(side, role))
         found.add(mapped.problems)
         for key, why in mapped.without_effect.items():
             found.without_effect(key, why)
 
 
-def _unresolved(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+def _find_unresolved(settings: Mapping[str, Setting]) -> dict[str, Setting]:
     return {name: setting._replace(unresolved=has_reference(setting.text)) for name, setting in settings.items()}
 
 
-def _start(found: Findings) -> None:
+def _check_start(found: Findings) -> None:
     reset = found.flow.java_settings("source", "consumer").get("auto.offset.reset")
     if reset is not None and not has_reference(reset.text):
         _try(found, reset, reset_position)
 
 
-def _unknown(found: Findings, unknown: list[UnknownKey]) -> None:
+def _check_unknown(found: Findings, unknown: list[UnknownKey]) -> None:
     strict = "mirror.strict" in found.flow.connector and found.flow.connector["mirror.strict"].text.strip().lower() == "true"
     # A class of the user's own may read any property of the flow.
     custom = any(
@@ -233,12 +233,12 @@ def with_unreadable(configuration: Configuration) -> Configuration:
     """The same with what `unreadable` finds among the problems of the invalid flows, so that a person corrects all of them in one round."""
     return replace(
         configuration,
-        invalid=tuple(map(_with_unreadable, configuration.invalid)),
-        invalid_beating=tuple(map(_with_unreadable, configuration.invalid_beating)),
+        invalid=tuple(map(_add_unreadable, configuration.invalid)),
+        invalid_beating=tuple(map(_add_unreadable, configuration.invalid_beating)),
     )
 
 
-def _with_unreadable(invalid: InvalidFlow) -> InvalidFlow:
+def _add_unreadable(invalid: InvalidFlow) -> InvalidFlow:
     if invalid.flow is None:
         return invalid
     problems = (*invalid.error.problems, *unreadable(invalid.flow))

@@ -15,7 +15,7 @@ _NAMED = r"[A-Za-z]{3}(?:[-,][A-Za-z]{3})*"
 _CRON = re.compile(rf"{_FIELD}(?: +{_FIELD}){{2}}(?: +(?:{_FIELD}|{_NAMED})){{2}}")
 
 
-def _schedule() -> Valid:
+def _allow_schedules() -> Valid:
     def check(value: str) -> str | None:
         found = _CRON.fullmatch(value.strip())
         return None if found else "has to be a cron expression of five fields, such as '0 0 * * *'; its times are UTC"
@@ -30,7 +30,7 @@ BACKFILL = (
         "0 0 * * *",
         "When the backfill DAG runs by itself, and how long its data intervals are, so also the steps of Airflow's backfills.",
         GROUP,
-        _schedule(),
+        _allow_schedules(),
     ),
     Property(
         "mirror.backfill.into",

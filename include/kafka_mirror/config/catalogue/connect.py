@@ -13,17 +13,17 @@ _NO_ERRORS_TOLERATED = "a record that the target refuses stops its partition and
 _NO_PLUGINS = "no Connect plugins are loaded"
 
 
-def _refused(name: str, type_: Type, default: object, doc: str, why: str) -> Property:
+def _refuse(name: str, type_: Type, default: object, doc: str, why: str) -> Property:
     return Property(name, type_, default, doc, GROUP, refused=why)
 
 
-def _ignored(name: str, type_: Type, default: object, doc: str, why: str, valid: Valid | None = None, top_level: bool = True) -> Property:
+def _ignore(name: str, type_: Type, default: object, doc: str, why: str, valid: Valid | None = None, top_level: bool = True) -> Property:
     return Property(name, type_, default, doc, GROUP, valid, top_level=top_level, effect=why)
 
 
 CONNECT = (
     *(
-        _refused(
+        _refuse(
             f"{part}.converter",
             "CLASS",
             _BYTE_ARRAY,
@@ -33,7 +33,7 @@ CONNECT = (
         for part in ("key", "value", "header")
     ),
     *(
-        _refused(
+        _refuse(
             name,
             "LIST",
             (),
@@ -42,19 +42,19 @@ CONNECT = (
         )
         for name in ("transforms", "predicates")
     ),
-    _refused(
+    _refuse(
         "forwarding.admin.class",
         "CLASS",
         "org.apache.kafka.clients.admin.ForwardingAdmin",
         "The class through which administrative calls go (KIP-787).",
         "a Java class cannot be loaded here",
     ),
-    _ignored("name", "STRING", None, "The connector's name; by default that of its class.", _NO_CONNECTORS),
-    _ignored("connector.class", "STRING", None, "The connector's class.", _NO_CONNECTORS),
-    _ignored("tasks.max", "INT", 1, "The number of Connect tasks.", _NO_TASKS, between(1)),
-    _ignored("tasks.max.enforce", "BOOLEAN", True, "Whether tasks.max is a limit.", _NO_TASKS),
-    _ignored("consumer.poll.timeout.ms", "LONG", 1000, "How long a poll waits.", "a run reads bounded ranges and then ends", between(0)),
-    _ignored(
+    _ignore("name", "STRING", None, "The connector's name; by default that of its class.", _NO_CONNECTORS),
+    _ignore("connector.class", "STRING", None, "The connector's class.", _NO_CONNECTORS),
+    _ignore("tasks.max", "INT", 1, "The number of Connect tasks.", _NO_TASKS, between(1)),
+    _ignore("tasks.max.enforce", "BOOLEAN", True, "Whether tasks.max is a limit.", _NO_TASKS),
+    _ignore("consumer.poll.timeout.ms", "LONG", 1000, "How long a poll waits.", "a run reads bounded ranges and then ends", between(0)),
+    _ignore(
         "metric.reporters",
         "LIST",
         ("org.apache.kafka.common.metrics.JmxReporter",),
@@ -70,7 +70,7 @@ CONNECT = (
         some_of("legacy", "new"),
     ),
     *(
-        _ignored(name, "STRING", None, "The version of a Connect plugin.", _NO_PLUGINS)
+        _ignore(name, "STRING", None, "The version of a Connect plugin.", _NO_PLUGINS)
         for name in (
             "connector.plugin.version",
             "key.converter.plugin.version",
@@ -78,7 +78,7 @@ CONNECT = (
             "header.converter.plugin.version",
         )
     ),
-    _ignored(
+    _ignore(
         "config.action.reload",
         "STRING",
         "restart",
@@ -86,8 +86,8 @@ CONNECT = (
         "references are resolved in every run",
         one_of("none", "restart"),
     ),
-    _ignored("errors.retry.timeout", "LONG", 0, "For how long Connect retries.", _NO_ERRORS_TOLERATED),
-    _ignored("errors.retry.delay.max.ms", "LONG", 60000, "The longest time between two retries.", _NO_ERRORS_TOLERATED),
+    _ignore("errors.retry.timeout", "LONG", 0, "For how long Connect retries.", _NO_ERRORS_TOLERATED),
+    _ignore("errors.retry.delay.max.ms", "LONG", 60000, "The longest time between two retries.", _NO_ERRORS_TOLERATED),
     Property(
         "errors.tolerance",
         "STRING",
@@ -97,12 +97,12 @@ CONNECT = (
         GROUP,
         one_of("none", "all"),
     ),
-    _ignored("errors.log.enable", "BOOLEAN", False, "Whether Connect logs what fails.", _NO_ERRORS_TOLERATED),
-    _ignored("errors.log.include.messages", "BOOLEAN", False, "Whether it logs the records too.", _NO_ERRORS_TOLERATED),
-    _ignored("task.assigned.partitions", "LIST", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),
-    _ignored("task.assigned.groups", "LIST", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),
-    _ignored("task.index", "INT", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),
-    _ignored(
+    _ignore("errors.log.enable", "BOOLEAN", False, "Whether Connect logs what fails.", _NO_ERRORS_TOLERATED),
+    _ignore("errors.log.include.messages", "BOOLEAN", False, "Whether it logs the records too.", _NO_ERRORS_TOLERATED),
+    _ignore("task.assigned.partitions", "LIST", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),
+    _ignore("task.assigned.groups", "LIST", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),
+    _ignore("task.index", "INT", None, "Internal to MirrorMaker 2.", _NO_TASKS, top_level=False),
+    _ignore(
         "exactly.once.support",
         "STRING",
         "requested",
@@ -111,7 +111,7 @@ CONNECT = (
         any_case("requested", "required"),
         False,
     ),
-    _ignored(
+    _ignore(
         "transaction.boundary",
         "STRING",
         "poll",
@@ -120,11 +120,9 @@ CONNECT = (
         any_case("poll", "interval", "connector"),
         False,
     ),
-    _ignored("transaction.boundary.interval.ms", "LONG", None, "Or after how long.", _ALWAYS_EXACTLY_ONCE, between(0), False),
-    _ignored(
-        "offsets.storage.topic", "STRING", None, "The connector's own offsets topic.", "the ledger holds the offsets", top_level=False
-    ),
-    _ignored("topic.creation.groups", "LIST", (), "Rules for the topics that Connect creates.", _NO_WORKER, top_level=False),
+    _ignore("transaction.boundary.interval.ms", "LONG", None, "Or after how long.", _ALWAYS_EXACTLY_ONCE, between(0), False),
+    _ignore("offsets.storage.topic", "STRING", None, "The connector's own offsets topic.", "the ledger holds the offsets", top_level=False),
+    _ignore("topic.creation.groups", "LIST", (), "Rules for the topics that Connect creates.", _NO_WORKER, top_level=False),
 )
 
 # Worker properties: they stand under the target's alias (or, for some, at the top level) and mean nothing without a worker.

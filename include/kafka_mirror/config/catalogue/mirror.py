@@ -216,7 +216,7 @@ MIRROR = (
 _GROUP = "mirror"
 
 
-def _rate() -> Valid:
+def _allow_rate() -> Valid:
     return Valid("-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "has to be -1 (no limit) or at least 1")
 
 
@@ -227,7 +227,7 @@ RUNNING = (
         -1,
         "How many bytes of keys, values and headers a second the flow copies at most; -1: no limit. `decide throttle` overrides it.",
         _GROUP,
-        _rate(),
+        _allow_rate(),
     ),
     Property(
         "mirror.assets.topics",

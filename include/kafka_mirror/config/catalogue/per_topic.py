@@ -83,30 +83,30 @@ def reset_position(text: str, now_ms: int | None = None) -> StartPosition:
     if kind != "by_duration":
         raise ValueError("has to be earliest, latest or by_duration:<ISO 8601 duration>")
     now = int(time.time() * 1000) if now_ms is None else now_ms
-    return StartPosition("timestamp", max(0, now - _duration_milliseconds(duration.upper())), from_now=True)
+    return StartPosition("timestamp", max(0, now - _parse_duration(duration.upper())), from_now=True)
 
 
 def start_words() -> Valid:
     """The rules of `mirror.start`."""
-    return _words("earliest, latest, timestamp:<ISO 8601, UTC unless it says otherwise>, offset:<n>", start_position)
+    return _allow_words("earliest, latest, timestamp:<ISO 8601, UTC unless it says otherwise>, offset:<n>", start_position)
 
 
 def on_gap_words() -> Valid:
     """The rules of `mirror.on.gap`."""
-    return _words(", ".join(ON_GAP), _known(ON_GAP))
+    return _allow_words(", ".join(ON_GAP), _check_word(ON_GAP))
 
 
 def on_unexplained_target_words() -> Valid:
     """The rules of `mirror.on.unexplained.target`."""
-    return _words(", ".join(ON_UNEXPLAINED_TARGET), _known(ON_UNEXPLAINED_TARGET))
+    return _allow_words(", ".join(ON_UNEXPLAINED_TARGET), _check_word(ON_UNEXPLAINED_TARGET))
 
 
 def on_wild_timestamp_words() -> Valid:
     """The rules of `mirror.backfill.on.wild.timestamp`."""
-    return _words(", ".join(ON_WILD_TIMESTAMP), _known(ON_WILD_TIMESTAMP))
+    return _allow_words(", ".join(ON_WILD_TIMESTAMP), _check_word(ON_WILD_TIMESTAMP))
 
 
-def _known(words: tuple[str, ...]) -> Callable[[str], None]:
+def _check_word(words: tuple[str, ...]) -> Callable[[str], None]:
     def check(word: str) -> None:
         """Raises ValueError with the words that are known."""
         if word not in words:
@@ -115,7 +115,7 @@ def _known(words: tuple[str, ...]) -> Callable[[str], None]:
     return check
 
 
-def _words(text: str, parse_word: Callable[[str], object]) -> Valid:
+def _allow_words(text: str, parse_word: Callable[[str], object]) -> Valid:
     def check(members: Any) -> str | None:
         """What is wrong with the first rule that cannot be used; None: nothing."""
         rules = [rule(member) for member in members]
@@ -136,7 +136,7 @@ def _words(text: str, parse_word: Callable[[str], object]) -> Valid:
     return Valid(f"list of [<topic regex>=]<word>, the first match wins; words: {text}", check)
 
 
-def _duration_milliseconds(text: str) -> int:
+def _parse_duration(text: str) -> int:
     """An ISO 8601 duration as `java.time.Duration` takes it: days, hours, minutes and seconds, no months and no years."""
     match = _DURATION.fullmatch(text)
     if match is None or not any(match.groups()):

@@ -6,7 +6,7 @@ from kafka_mirror.config.catalogue.values import Valid, between, context_rules, 
 GROUP = "mirror"
 
 
-def _urls() -> Valid:
+def _allow_urls() -> Valid:
     def check(value: tuple[str, ...]) -> str | None:
         wrong = [url for url in value if not url.startswith(("http://", "https://"))]
         return f"has to begin with http:// or https:// ({wrong[0]} does not)" if wrong else None
@@ -14,10 +14,10 @@ def _urls() -> Valid:
     return Valid("addresses that begin with http:// or https://", check)
 
 
-def _of_side(side: str) -> tuple[Property, ...]:
+def _define_side(side: str) -> tuple[Property, ...]:
     own = f"mirror.schemas.{side}"
     return (
-        Property(f"{own}.url", "LIST", (), f"Where the {side}'s schema registry answers (Confluent's API).", GROUP, _urls()),
+        Property(f"{own}.url", "LIST", (), f"Where the {side}'s schema registry answers (Confluent's API).", GROUP, _allow_urls()),
         Property(f"{own}.basic.auth.user.info", "PASSWORD", "", f"name:password for the {side}'s registry; best a reference.", GROUP),
         Property(f"{own}.bearer.auth.token", "PASSWORD", "", f"The token for the {side}'s registry; best a reference.", GROUP),
         Property(f"{own}.ssl.ca.location", "STRING", "", f"A PEM file of those who may sign the {side}'s registry's certificate.", GROUP),
@@ -27,8 +27,8 @@ def _of_side(side: str) -> tuple[Property, ...]:
 
 
 SCHEMAS = (
-    *_of_side("source"),
-    *_of_side("target"),
+    *_define_side("source"),
+    *_define_side("target"),
     Property(
         "mirror.schemas.interval.seconds", "LONG", 600, "The time between two runs that bring schemas to the target.", GROUP, between(10)
     ),

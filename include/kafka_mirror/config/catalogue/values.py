@@ -28,11 +28,11 @@ def parse_value(type: Type, text: str) -> Any:
     """The typed value: bool, int, float, str or a tuple of str. Raises ValueError that says what is allowed."""
     trimmed = text.strip(_JAVA_TRIM)
     if type == "BOOLEAN":
-        return _boolean(trimmed)
+        return _parse_boolean(trimmed)
     if type in _BITS:
-        return _integer(trimmed, _BITS[type])
+        return _parse_integer(trimmed, _BITS[type])
     if type == "DOUBLE":
-        return _double(trimmed)
+        return _parse_double(trimmed)
     if type in ("LIST", "PER-TOPIC"):
         return parse_list(trimmed)
     return trimmed
@@ -47,20 +47,20 @@ def parse_list(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(members))
 
 
-def _boolean(text: str) -> bool:
+def _parse_boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError("has to be true or false")
     return text.lower() == "true"
 
 
-def _integer(text: str, bits: int) -> int:
+def _parse_integer(text: str, bits: int) -> int:
     limit = 2 ** (bits - 1)
     if not _NUMBER.fullmatch(text) or not -limit <= int(text) < limit:
         raise ValueError(f"has to be a whole number of {bits} bits")
     return int(text)
 
 
-def _double(text: str) -> float:
+def _parse_double(text: str) -> float:
     try:
         return float(text)
     except ValueError:

@@ -78,20 +78,20 @@ def connection_settings(extra: Mapping[str, Any], connection: Setting) -> Connec
     tuning: dict[str, tuple[Any, Setting]] = {}
     problems: list[Problem] = []
     for name, value in extra.items():
-        setting = Setting(_text(value), f"{connection.origin} (extra.{name})", hidden=True)
+        setting = Setting(_write_text(value), f"{connection.origin} (extra.{name})", hidden=True)
         if name in _AS_THEY_ARE:
-            java[_AS_THEY_ARE[name]] = _as_java_has_it(name, setting)
+            java[_AS_THEY_ARE[name]] = _translate(name, setting)
         elif name in _FILES:
-            java[_FILES[name]] = _content(setting, problems)
+            java[_FILES[name]] = _read_content(setting, problems)
         elif name in _TUNING - _OURS:
-            tuning[name] = (_number(value), setting)
-        elif complaint := _complaint(name, setting.text):
+            tuning[name] = (_read_number(value), setting)
+        elif complaint := _explain(name, setting.text):
             problems.append(Problem(setting.origin, complaint))
     mechanism = java["sasl.mechanism"].text.strip().upper() if "sasl.mechanism" in java else ""
     if mechanism in _MODULES and any(name in extra for name in _LOGIN):
-        java["sasl.jaas.config"] = _jaas(extra, mechanism, connection)
+        java["sasl.jaas.config"] = _build_jaas(extra, mechanism, connection)
     elif mechanism == GSSAPI:
-        java["sasl.jaas.config"] = _kerberos_jaas(extra, connection)
+        java["sasl.jaas.config"] = _build_kerberos_jaas(extra, connection)
     for part in ("truststore", "keystore"):
         if any(name.startswith(f"ssl.{part}.") for name in java):
             java[f"ssl.{part}.type"] = Setting("PEM", connection.origin, hidden=True)
@@ -119,23 +119,23 @@ def tune(mapped: MappedSettings, found: ConnectionSettings, role: str) -> None:
             mapped.put(name, value, setting)
 
 
-def _text(value: Any) -> str:
+def _write_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _number(value: Any) -> Any:
+def _read_number(value: Any) -> Any:
     """As the mapping of Java's settings has it: whole numbers and truths are no texts."""
-    text = _text(value).strip()
+    text = _write_text(value).strip()
     return {"true": True, "false": False}.get(text.lower(), int(text) if text.lstrip("-").isdecimal() else text)
 
 
-def _as_java_has_it(name: str, setting: Setting) -> Setting:
+def _translate(name: str, setting: Setting) -> Setting:
     if name == "ssl.endpoint.identification.algorithm" and setting.text.strip().lower() == "none":
         return setting._replace(text="")
     return setting
 
 
-def _content(setting: Setting, problems: list[Problem]) -> Setting:
+def _read_content(setting: Setting, problems: list[Problem]) -> Setting:
     """What stands in the file; one that cannot be read is noted, and nothing more is said of it."""
     try:
         return setting._replace(text=Path(setting.text).read_text("utf-8"))
@@ -145,19 +145,19 @@ def _content(setting: Setting, problems: list[Problem]) -> Setting:
         return setting._replace(unresolved=True)
 
 
-def _jaas(extra: Mapping[str, Any], mechanism: str, connection: Setting) -> Setting:
-    options = {name.removeprefix("sasl."): _text(extra[name]) for name in _LOGIN if name in extra}
+def _build_jaas(extra: Mapping[str, Any], mechanism: str, connection: Setting) -> Setting:
+    options = {name.removeprefix("sasl."): _write_text(extra[name]) for name in _LOGIN if name in extra}
     return Setting(jaas_text(_MODULES[mechanism], options), f"{connection.origin} (extra.sasl.username, extra.sasl.password)", hidden=True)
 
 
-def _kerberos_jaas(extra: Mapping[str, Any], connection: Setting) -> Setting:
+def _build_kerberos_jaas(extra: Mapping[str, Any], connection: Setting) -> Setting:
     """By the keytab if there is one, else by the ticket of the process."""
-    by_keytab = {"useKeyTab": "true", "keyTab": _text(extra.get(KEYTAB)), "principal": _text(extra.get(PRINCIPAL, ""))}
+    by_keytab = {"useKeyTab": "true", "keyTab": _write_text(extra.get(KEYTAB)), "principal": _write_text(extra.get(PRINCIPAL, ""))}
     options = by_keytab if extra.get(KEYTAB) else {"useTicketCache": "true"}
     return Setting(jaas_text(_KERBEROS_MODULE, options), f"{connection.origin} (extra.{PRINCIPAL}, extra.{KEYTAB})", hidden=True)
 
 
-def _complaint(name: str, text: str) -> str:
+def _explain(name: str, text: str) -> str:
     if name in (*_LOGIN, *_KERBEROS) or name in _OURS or (name == _METHOD and text.strip().lower() == "oidc"):
         return ""
     if name == _METHOD:

@@ -31,7 +31,7 @@ class LoginModule:
 
 def parse_jaas(text: str) -> LoginModule:
     """The one login module of the text. Raises ValueError that says what is wrong and never quotes the text: it holds a password."""
-    tokens = list(_tokens(text))
+    tokens = list(_split(text))
     ends = [index for index, (kind, value) in enumerate(tokens) if (kind, value) == ("mark", ";")]
     if not ends or ends[-1] != len(tokens) - 1:
         raise ValueError("has to end with a semicolon")
@@ -53,15 +53,15 @@ def parse_jaas(text: str) -> LoginModule:
 
 def jaas_text(module: str, options: Mapping[str, str]) -> str:
     """The text that `parse_jaas` reads as this login module with these options."""
-    written = "".join(f' {name}="{_quoted(value)}"' for name, value in options.items())
+    written = "".join(f' {name}="{_quote(value)}"' for name, value in options.items())
     return f"{module} required{written};"
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     return "".join(_NAMES.get(character, character) for character in value)
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str]]:
+def _split(text: str) -> Iterator[tuple[str, str]]:
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)

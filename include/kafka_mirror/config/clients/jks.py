@@ -36,15 +36,15 @@ class ProtectedKey:
 
     def open(self, password: str) -> bytes:
         """The key in DER (PKCS #8). Raises WrongPassword."""
-        data = _encrypted_data(self.protected)
+        data = _find_encrypted_data(self.protected)
         salt, covered, check = data[:_DIGEST], data[_DIGEST:-_DIGEST], data[-_DIGEST:]
         secret = password.encode("utf-16-be")
         stream, digest = b"", salt
         while len(stream) < len(covered):
-            digest = _sha1(secret + digest)
+            digest = _hash(secret + digest)
             stream += digest
         key = bytes(one ^ other for one, other in zip(covered, stream, strict=False))
-        if _sha1(secret + key) != check:
+        if _hash(secret + key) != check:
             raise WrongPassword
         return key
 
@@ -77,7 +77,7 @@ def read_jks(content: bytes, password: str | None) -> JavaKeyStore:
         else:
             raise DamagedKeyStore
     covered = content[: reader.position]
-    if password is not None and reader.take(_DIGEST) != _sha1(password.encode("utf-16-be") + _WHITENER + covered):
+    if password is not None and reader.take(_DIGEST) != _hash(password.encode("utf-16-be") + _WHITENER + covered):
         raise WrongPassword
     return JavaKeyStore(tuple(keys), tuple(certificates))
 
@@ -110,17 +110,17 @@ class _Reader:
         return self.block()
 
 
-def _encrypted_data(info: bytes) -> bytes:
+def _find_encrypted_data(info: bytes) -> bytes:
     """The octets of an EncryptedPrivateKeyInfo: SEQUENCE { algorithm, OCTET STRING }."""
-    outer = _der(info, 0)
-    algorithm = _der(info, outer[0])
-    start, end = _der(info, algorithm[1])
+    outer = _read_der(info, 0)
+    algorithm = _read_der(info, outer[0])
+    start, end = _read_der(info, algorithm[1])
     if end - start <= 2 * _DIGEST:
         raise DamagedKeyStore
     return info[start:end]
 
 
-def _der(data: bytes, position: int) -> tuple[int, int]:
+def _read_der(data: bytes, position: int) -> tuple[int, int]:
     """Where the content of the DER value at a position begins and ends."""
     try:
         length, start = data[position + 1], position + 2
@@ -134,5 +134,5 @@ def _der(data: bytes, position: int) -> tuple[int, int]:
     return start, start + length
 
 
-def _sha1(data: bytes) -> bytes:
+def _hash(data: bytes) -> bytes:
     return hashlib.sha1(data, usedforsecurity=False).digest()

@@ -37,7 +37,7 @@ def kerberos_settings(mapped: MappedSettings, settings: Mapping[str, Setting], a
     jaas = settings.get("sasl.jaas.config")
     if module is None or jaas is None or jaas.unresolved:
         return
-    _service(mapped, settings, alias, jaas, module)
+    _set_service(mapped, settings, alias, jaas, module)
     options = module.options
     principal, keytab = options.get("principal", ""), options.get("keyTab", "")
     if _is_true(options, "useKeyTab"):
@@ -56,7 +56,7 @@ def kerberos_settings(mapped: MappedSettings, settings: Mapping[str, Setting], a
         )
 
 
-def _service(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str, jaas: Setting, module: LoginModule) -> None:
+def _set_service(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str, jaas: Setting, module: LoginModule) -> None:
     named, setting = module.options.get("serviceName", ""), settings.get(SERVICE)
     if setting is not None and setting.unresolved:
         return

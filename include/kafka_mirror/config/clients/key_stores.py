@@ -28,15 +28,15 @@ class Identity:
 def trusted_certificates(content: bytes, kind: str, password: str | None) -> str:
     """The certificates of a trust store as PEM. Raises WrongPassword, Damaged, and ValueError with a reason."""
     if kind == "PEM":
-        certificates = _from_pem(content)
+        certificates = _read_pem(content)
     elif content.startswith(MAGIC):
-        certificates = [_certificate(each) for each in read_jks(content, password).certificates]
+        certificates = [_load_certificate(each) for each in read_jks(content, password).certificates]
     else:
-        store = _pkcs12(content, password)
+        store = _load_pkcs12(content, password)
         certificates = [cert.certificate for cert in (*store.additional_certs, *([store.cert] if store.cert else []))]
     if not certificates:
         raise ValueError("holds no trusted certificate")
-    return _pem(certificates)
+    return _write_pem(certificates)
 
 
 def identity(content: bytes, kind: str, password: str | None, key_password: str | None) -> Identity:
@@ -48,11 +48,11 @@ def identity(content: bytes, kind: str, password: str | None, key_password: str 
         if len(keys) > 1:
             raise ValueError(f"holds {len(keys)} private keys; it has to be one")
         # Without a password of its own, the key has the store's.
-        der = [_opened(each, key_password if key_password is not None else password or "") for each in keys]
-        return _identity(der[0] if der else None, [_certificate(each) for key in keys for each in key.chain])
-    store = _pkcs12(content, password)
+        der = [_open(each, key_password if key_password is not None else password or "") for each in keys]
+        return _build_identity(der[0] if der else None, [_load_certificate(each) for key in keys for each in key.chain])
+    store = _load_pkcs12(content, password)
     chain = [cert.certificate for cert in ([store.cert] if store.cert else []) + list(store.additional_certs)]
-    return _identity(store.key, chain)
+    return _build_identity(store.key, chain)
 
 
 def identity_of_pem(chain: bytes, key: bytes, key_password: str | None) -> Identity:
@@ -71,10 +71,10 @@ def identity_of_pem(chain: bytes, key: bytes, key_password: str | None) -> Ident
         if encrypted:
             raise WrongKeyPassword from None
         raise ValueError("holds a private key that cannot be read") from None
-    return _identity(opened, _from_pem(chain))
+    return _build_identity(opened, _read_pem(chain))
 
 
-def _identity(key: Any, chain: list[Any]) -> Identity:
+def _build_identity(key: Any, chain: list[Any]) -> Identity:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
     if key is None:
@@ -89,10 +89,10 @@ def _identity(key: Any, chain: list[Any]) -> Identity:
     if public(chain[0]) != public(key):
         raise ValueError("holds a certificate that does not belong to its private key; the key's own has to be the first")
     pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return Identity(_pem(chain), pem.decode("ascii"))
+    return Identity(_write_pem(chain), pem.decode("ascii"))
 
 
-def _opened(protected: Any, password: str) -> Any:
+def _open(protected: Any, password: str) -> Any:
     from cryptography.hazmat.primitives.serialization import load_der_private_key
 
     try:
@@ -101,7 +101,7 @@ def _opened(protected: Any, password: str) -> Any:
         raise WrongKeyPassword from None
 
 
-def _from_pem(content: bytes) -> list[Any]:
+def _read_pem(content: bytes) -> list[Any]:
     from cryptography import x509
 
     blocks = [match.group() for match in _BLOCK.finditer(content) if match.group(1) in (b"CERTIFICATE", b"TRUSTED CERTIFICATE")]
@@ -113,7 +113,7 @@ def _from_pem(content: bytes) -> list[Any]:
         raise ValueError("holds a certificate that cannot be read") from None
 
 
-def _certificate(der: bytes) -> Any:
+def _load_certificate(der: bytes) -> Any:
     from cryptography import x509
 
     try:
@@ -122,7 +122,7 @@ def _certificate(der: bytes) -> Any:
         raise DamagedKeyStore from None
 
 
-def _pkcs12(content: bytes, password: str | None) -> Any:
+def _load_pkcs12(content: bytes, password: str | None) -> Any:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
 
@@ -139,7 +139,7 @@ def _pkcs12(content: bytes, password: str | None) -> Any:
         raise WrongPassword from None
 
 
-def _pem(certificates: Iterable[Any]) -> str:
+def _write_pem(certificates: Iterable[Any]) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding
 
     return "".join(certificate.public_bytes(Encoding.PEM).decode("ascii") for certificate in certificates)

@@ -36,27 +36,27 @@ def oauth_settings(mapped: MappedSettings, settings: Settings, alias: str, modul
         return
     named = handler.text.strip() if handler else ""
     if handler and named not in ("", *OAUTH_HANDLERS):
-        _by_class(mapped, settings, TOKEN_CLASSES.get(named, named), handler, module)
+        _log_in_by_class(mapped, settings, TOKEN_CLASSES.get(named, named), handler, module)
         return
     way = (retriever.text.strip() if retriever else "") or _DEFAULT
     if retriever and way not in OAUTH_RETRIEVERS:
         mapped.refuse(retriever, f"a Java class cannot be loaded here; known are {', '.join(OAUTH_RETRIEVERS)}")
     elif way == _FILE or (way == _DEFAULT and _URL in settings and settings[_URL].text.strip().lower().startswith("file:")):
-        _by_class(mapped, settings, "kafka_mirror.logins.token_file.TokenFile", settings["sasl.mechanism"], module)
+        _log_in_by_class(mapped, settings, "kafka_mirror.logins.token_file.TokenFile", settings["sasl.mechanism"], module)
     elif way == _JWT_BEARER:
-        _by_class(mapped, settings, "kafka_mirror.logins.oauth_endpoint.JwtBearer", settings["sasl.mechanism"], module)
+        _log_in_by_class(mapped, settings, "kafka_mirror.logins.oauth_endpoint.JwtBearer", settings["sasl.mechanism"], module)
     elif _ASSERTION + "file" in settings or _ASSERTION + "claim.iss" in settings:
-        _by_class(mapped, settings, "kafka_mirror.logins.oauth_endpoint.ClientAssertion", settings["sasl.mechanism"], module)
+        _log_in_by_class(mapped, settings, "kafka_mirror.logins.oauth_endpoint.ClientAssertion", settings["sasl.mechanism"], module)
     else:
-        _by_secret(mapped, settings, alias, module)
+        _log_in_by_secret(mapped, settings, alias, module)
 
 
 def msk_iam_settings(mapped: MappedSettings, settings: Settings, module: LoginModule | None) -> None:
     """Map AWS_MSK_IAM: the same brokers take the same signature as a token, at the same port."""
-    _by_class(mapped, settings, "kafka_mirror.logins.aws_msk.MskIamTokens", settings["sasl.mechanism"], module)
+    _log_in_by_class(mapped, settings, "kafka_mirror.logins.aws_msk.MskIamTokens", settings["sasl.mechanism"], module)
 
 
-def _by_class(mapped: MappedSettings, settings: Settings, kind: str, said: Setting, module: LoginModule | None) -> None:
+def _log_in_by_class(mapped: MappedSettings, settings: Settings, kind: str, said: Setting, module: LoginModule | None) -> None:
     """Tokens of a class. It is made once to see whether it can be: `said` is the setting that asks for it."""
     given = {name: each for name, each in settings.items() if name == "bootstrap.servers" or name.startswith("sasl.oauthbearer.")}
     jaas = settings.get("sasl.jaas.config")
@@ -75,7 +75,7 @@ def _by_class(mapped: MappedSettings, settings: Settings, kind: str, said: Setti
     mapped.put(PROPERTIES, json.dumps(properties, sort_keys=True), jaas, *given.values())
 
 
-def _by_secret(mapped: MappedSettings, settings: Settings, alias: str, module: LoginModule | None) -> None:
+def _log_in_by_secret(mapped: MappedSettings, settings: Settings, alias: str, module: LoginModule | None) -> None:
     """Client credentials (KIP-768)."""
     options = module.options if module else {}
     jaas = settings.get("sasl.jaas.config")

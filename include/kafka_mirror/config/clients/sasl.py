@@ -35,10 +35,10 @@ def sasl_settings(mapped: MappedSettings, settings: Mapping[str, Setting], alias
     if setting is not None and (impossible or mechanism not in _MODULES):
         mapped.refuse(setting, impossible or f"this mechanism is not possible here; {_KNOWN}")
         if "sasl.jaas.config" in settings:
-            _parsed(mapped, settings["sasl.jaas.config"])
+            _parse_module(mapped, settings["sasl.jaas.config"])
         return
     _refuse_java_classes(mapped, settings, mechanism)
-    module = _login_module(mapped, settings, alias, mechanism)
+    module = _find_login_module(mapped, settings, alias, mechanism)
     mapped.put("sasl.mechanism", "OAUTHBEARER" if mechanism in _TOKENS else mechanism, setting)
     if mechanism == "OAUTHBEARER":
         oauth_settings(mapped, settings, alias, module)
@@ -47,7 +47,7 @@ def sasl_settings(mapped: MappedSettings, settings: Mapping[str, Setting], alias
     elif mechanism == GSSAPI:
         kerberos_settings(mapped, settings, alias, module)
     elif module is not None:
-        _password(mapped, settings["sasl.jaas.config"], module)
+        _set_password(mapped, settings["sasl.jaas.config"], module)
 
 
 def _refuse_java_classes(mapped: MappedSettings, settings: Mapping[str, Setting], mechanism: str) -> None:
@@ -62,26 +62,27 @@ def _refuse_java_classes(mapped: MappedSettings, settings: Mapping[str, Setting]
             mapped.refuse(setting, NO_JAVA)
 
 
-def _login_module(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str, mechanism: str) -> LoginModule | None:
+def _find_login_module(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str, mechanism: str) -> LoginModule | None:
     setting = settings.get("sasl.jaas.config")
     if setting is None:
         if mechanism not in _TOKENS:
             mapped.refuse(
-                f"{alias}.sasl.jaas.config", f"is missing; for {mechanism} it has to name the {_MODULES[mechanism]}, {_wanted(mechanism)}"
+                f"{alias}.sasl.jaas.config",
+                f"is missing; for {mechanism} it has to name the {_MODULES[mechanism]}, {_choose_mechanism(mechanism)}",
             )
         return None
-    module = _parsed(mapped, setting)
+    module = _parse_module(mapped, setting)
     if module is not None and module.simple_name != _MODULES[mechanism]:
         mapped.refuse(setting, f"names the {module.simple_name}, but {mechanism} needs the {_MODULES[mechanism]}")
         return None
     return module
 
 
-def _wanted(mechanism: str) -> str:
+def _choose_mechanism(mechanism: str) -> str:
     return "with keytab and principal, or a ticket cache" if mechanism == GSSAPI else "username and password"
 
 
-def _parsed(mapped: MappedSettings, setting: Setting) -> LoginModule | None:
+def _parse_module(mapped: MappedSettings, setting: Setting) -> LoginModule | None:
     try:
         return parse_jaas(setting.text)
     except ValueError as error:
@@ -90,7 +91,7 @@ def _parsed(mapped: MappedSettings, setting: Setting) -> LoginModule | None:
         return None
 
 
-def _password(mapped: MappedSettings, setting: Setting, module: LoginModule) -> None:
+def _set_password(mapped: MappedSettings, setting: Setting, module: LoginModule) -> None:
     if module.options.get("tokenauth", "").lower() == "true":
         mapped.refuse(setting, "delegation tokens (tokenauth) are not possible with librdkafka; use a user of its own")
     for option in ("username", "password"):

@@ -41,16 +41,16 @@ _MAPPED = {
 NO_JAVA = "a Java class cannot be loaded here; remove it"
 
 
-def _refused(name: str, allowed: tuple[str, ...] = ()) -> ClientProperty:
+def _refuse(name: str, allowed: tuple[str, ...] = ()) -> ClientProperty:
     check = Valid(" or ".join(allowed), lambda text: None if text.strip() in ("", *allowed) else NO_JAVA)
     return ClientProperty(name, ALL, refuse=check)
 
 
 _REFUSED = (
-    _refused("ssl.engine.factory.class"),
-    _refused("sasl.client.callback.handler.class", CLIENT_HANDLERS),
-    _refused("sasl.login.class"),
-    _refused("sasl.oauthbearer.jwt.retriever.class", OAUTH_RETRIEVERS),
+    _refuse("ssl.engine.factory.class"),
+    _refuse("sasl.client.callback.handler.class", CLIENT_HANDLERS),
+    _refuse("sasl.login.class"),
+    _refuse("sasl.oauthbearer.jwt.retriever.class", OAUTH_RETRIEVERS),
 )
 
 _JAVAS_OWN = "it is a setting of Java's TLS or SASL library, and librdkafka has its own"

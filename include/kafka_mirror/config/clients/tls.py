@@ -21,9 +21,9 @@ def tls_settings(mapped: MappedSettings, settings: Settings, alias: str) -> None
     if engine and engine.text.strip():
         mapped.refuse(engine, "a Java class cannot be loaded here; remove it")
     if "ssl.endpoint.identification.algorithm" in settings:
-        mapped.take("ssl.endpoint.identification.algorithm", settings["ssl.endpoint.identification.algorithm"], _identification)
-    _trust(mapped, settings)
-    found = _key(mapped, settings, alias)
+        mapped.take("ssl.endpoint.identification.algorithm", settings["ssl.endpoint.identification.algorithm"], _map_identification)
+    _map_trust(mapped, settings)
+    found = _map_key(mapped, settings, alias)
     if found:
         mapped.put(
             "ssl.certificate.pem", found.chain, *(settings.get(f"ssl.keystore.{part}") for part in ("certificate.chain", "location"))
@@ -31,36 +31,36 @@ def tls_settings(mapped: MappedSettings, settings: Settings, alias: str) -> None
         mapped.put("ssl.key.pem", found.key, *(settings.get(f"ssl.{part}") for part in ("keystore.key", "keystore.location")))
 
 
-def _identification(text: str) -> str:
+def _map_identification(text: str) -> str:
     word = text.strip().lower()
     if word not in ("", "https"):
         raise ValueError("has to be https, or empty to accept any host name")
     return word or "none"
 
 
-def _trust(mapped: MappedSettings, settings: Settings) -> None:
+def _map_trust(mapped: MappedSettings, settings: Settings) -> None:
     inline, location = settings.get("ssl.truststore.certificates"), settings.get("ssl.truststore.location")
-    kind = _type(mapped, settings.get("ssl.truststore.type"))
+    kind = _check_type(mapped, settings.get("ssl.truststore.type"))
     where = inline or location
     if where is None or not kind:
         return
     if inline and kind != "PEM":
         mapped.refuse(settings.get("ssl.truststore.type", inline), _NEEDS_PEM)
         return
-    content = _content(mapped, where, is_file=not inline)
+    content = _read_content(mapped, where, is_file=not inline)
     if content is None:
         return
     password = settings.get("ssl.truststore.password")
     if password and password.unresolved:
         return
-    with _noting_what_is_wrong(mapped, where, password):
+    with _note_errors(mapped, where, password):
         mapped.put("ssl.ca.pem", trusted_certificates(content, kind, password.text if password else None), where)
 
 
-def _key(mapped: MappedSettings, settings: Settings, alias: str) -> Identity | None:
+def _map_key(mapped: MappedSettings, settings: Settings, alias: str) -> Identity | None:
     chain, key = settings.get("ssl.keystore.certificate.chain"), settings.get("ssl.keystore.key")
     location = settings.get("ssl.keystore.location")
-    kind = _type(mapped, settings.get("ssl.keystore.type"))
+    kind = _check_type(mapped, settings.get("ssl.keystore.type"))
     if not kind:
         return None
     if chain or key:
@@ -71,20 +71,20 @@ def _key(mapped: MappedSettings, settings: Settings, alias: str) -> Identity | N
                 f"{alias}.ssl.keystore.{'key' if chain else 'certificate.chain'}", "is missing; certificate chain and key belong together"
             )
         else:
-            return _opened(mapped, settings, kind, chain, key)
+            return _open(mapped, settings, kind, chain, key)
         return None
-    return _opened(mapped, settings, kind, location) if location else None
+    return _open(mapped, settings, kind, location) if location else None
 
 
-def _opened(mapped: MappedSettings, settings: Settings, kind: str, where: Setting, key: Setting | None = None) -> Identity | None:
+def _open(mapped: MappedSettings, settings: Settings, kind: str, where: Setting, key: Setting | None = None) -> Identity | None:
     """The identity in a store, or in the two texts of the configuration; notes what is wrong with it."""
     password, key_password = settings.get("ssl.keystore.password"), settings.get("ssl.key.password")
-    content = _content(mapped, where, is_file=key is None)
-    key_content = _content(mapped, key, is_file=False) if key else content
+    content = _read_content(mapped, where, is_file=key is None)
+    key_content = _read_content(mapped, key, is_file=False) if key else content
     if content is None or key_content is None or any(each and each.unresolved for each in (password, key_password)):
         return None
     found = None
-    with _noting_what_is_wrong(mapped, where, password, key_password):
+    with _note_errors(mapped, where, password, key_password):
         opening = key_password.text if key_password else None
         if key:
             found = identity_of_pem(content, key_content, opening)
@@ -94,9 +94,7 @@ def _opened(mapped: MappedSettings, settings: Settings, kind: str, where: Settin
 
 
 @contextmanager
-def _noting_what_is_wrong(
-    mapped: MappedSettings, where: Setting, password: Setting | None, key_password: Setting | None = None
-) -> Iterator[None]:
+def _note_errors(mapped: MappedSettings, where: Setting, password: Setting | None, key_password: Setting | None = None) -> Iterator[None]:
     """Opens a store whose faults are problems of the configuration, each of the property to look at."""
     try:
         yield
@@ -106,21 +104,21 @@ def _noting_what_is_wrong(
         else:
             mapped.refuse(where, "holds a private key with a password of its own, and ssl.key.password is missing")
     except WrongPassword:
-        _wrong_password(mapped, where, password)
+        _note_wrong_password(mapped, where, password)
     except DamagedKeyStore:
         mapped.refuse(where, "is neither a JKS nor a PKCS12 store")
     except ValueError as error:
         mapped.refuse(where, str(error))
 
 
-def _wrong_password(mapped: MappedSettings, where: Setting, password: Setting | None) -> None:
+def _note_wrong_password(mapped: MappedSettings, where: Setting, password: Setting | None) -> None:
     if password:
         mapped.refuse(password, f"is not the password of the store in {where.origin}, or that file is damaged")
     else:
         mapped.refuse(where, "this store has a password, and the setting for it is missing")
 
 
-def _type(mapped: MappedSettings, setting: Setting | None) -> str:
+def _check_type(mapped: MappedSettings, setting: Setting | None) -> str:
     """PEM, PKCS12 or JKS (Java's default); '' if it cannot be used or is not known yet. Java reads PKCS12 as JKS too, and so do we."""
     if setting is None:
         return "JKS"
@@ -133,7 +131,7 @@ def _type(mapped: MappedSettings, setting: Setting | None) -> str:
     return kind
 
 
-def _content(mapped: MappedSettings, where: Setting, is_file: bool) -> bytes | None:
+def _read_content(mapped: MappedSettings, where: Setting, is_file: bool) -> bytes | None:
     """What stands in the file, or in the configuration itself. While the configuration is loaded no file is opened and nothing parsed."""
     if where.unresolved:
         return None
