@@ -22,11 +22,11 @@ def custom_class(name: str, named: str, base: type) -> type:
     try:
         loaded: Any = getattr(importlib.import_module(module_name), class_name)
     except (ModuleNotFoundError, AttributeError, ValueError) as error:
-        raise _refused(name, named, f"{_missing(error, module_name, class_name)}. {_how_to(base)}") from error
+        raise _refuse(name, named, f"{_explain_missing(error, module_name, class_name)}. {_say_how_to(base)}") from error
     except Exception as error:
-        raise _refused(name, named, f"the Python module '{module_name}' cannot be imported: {type(error).__name__}: {error}") from error
+        raise _refuse(name, named, f"the Python module '{module_name}' cannot be imported: {type(error).__name__}: {error}") from error
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
-        raise _refused(name, named, f"is no class that derives from {_public_name(base)}")
+        raise _refuse(name, named, f"is no class that derives from {_name_publicly(base)}")
     return loaded
 
 
@@ -37,10 +37,10 @@ def construct(name: str, named: str, kind: type, properties: dict[str, str]) -> 
     except ConfigurationError:
         raise
     except Exception as error:
-        raise _refused(name, named, f"cannot be constructed: {type(error).__name__}: {error}") from error
+        raise _refuse(name, named, f"cannot be constructed: {type(error).__name__}: {error}") from error
 
 
-def _missing(error: Exception, module_name: str, class_name: str) -> str:
+def _explain_missing(error: Exception, module_name: str, class_name: str) -> str:
     if isinstance(error, AttributeError):
         return f"the Python module '{module_name}' has no class '{class_name}'"
     if not module_name:
@@ -51,17 +51,17 @@ def _missing(error: Exception, module_name: str, class_name: str) -> str:
     return f"there is no Python module '{module_name}', and Java classes cannot be loaded here"
 
 
-def _how_to(base: type) -> str:
+def _say_how_to(base: type) -> str:
     return (
-        f"Write it as a Python class that derives from {_public_name(base)} and takes a dict of properties in its constructor, "
+        f"Write it as a Python class that derives from {_name_publicly(base)} and takes a dict of properties in its constructor, "
         "put its module on the PYTHONPATH of scheduler and workers, and name it package.module.Class"
     )
 
 
-def _public_name(base: type) -> str:
+def _name_publicly(base: type) -> str:
     """As users import it: from the package."""
     return ".".join((*base.__module__.split(".")[:2], base.__name__))
 
 
-def _refused(name: str, named: str, message: str) -> ConfigurationError:
+def _refuse(name: str, named: str, message: str) -> ConfigurationError:
     return ConfigurationError([Problem(name, message, named)])

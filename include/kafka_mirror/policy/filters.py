@@ -72,7 +72,7 @@ class DefaultTopicFilter(_NameFilter, TopicFilter):
     """By `topics` and `topics.exclude`."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
-        super().__init__(*_patterns(("topics", include), ("topics.exclude", exclude)))
+        super().__init__(*_compile_patterns(("topics", include), ("topics.exclude", exclude)))
         self._members = tuple(include)
         self._literal_names = tuple(member for member in include if _TOPIC_NAME.fullmatch(member))
 
@@ -91,7 +91,7 @@ class DefaultGroupFilter(_NameFilter, GroupFilter):
     """By `groups` and `groups.exclude`."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
-        super().__init__(*_patterns(("groups", include), ("groups.exclude", exclude)))
+        super().__init__(*_compile_patterns(("groups", include), ("groups.exclude", exclude)))
         self._members = tuple(include)
 
     @property
@@ -104,7 +104,7 @@ class DefaultConfigPropertyFilter(ConfigPropertyFilter):
     """By `config.properties.exclude` and `use.defaults.from`."""
 
     def __init__(self, exclude: Sequence[str], use_defaults_from: str = "target") -> None:
-        (self._exclude,) = _patterns(("config.properties.exclude", exclude))
+        (self._exclude,) = _compile_patterns(("config.properties.exclude", exclude))
         self._use_defaults_from_source = use_defaults_from == "source"
 
     def should_replicate(self, name: str) -> bool:
@@ -117,7 +117,7 @@ class DefaultConfigPropertyFilter(ConfigPropertyFilter):
         return self._use_defaults_from_source
 
 
-def _patterns(*lists: tuple[str, Sequence[str]]) -> tuple[JavaPattern | None, ...]:
+def _compile_patterns(*lists: tuple[str, Sequence[str]]) -> tuple[JavaPattern | None, ...]:
     """Each list as one pattern, None for an empty one. Raises ConfigurationError with all that cannot be compiled."""
     patterns: list[JavaPattern | None] = []
     problems: list[Problem] = []
@@ -125,13 +125,13 @@ def _patterns(*lists: tuple[str, Sequence[str]]) -> tuple[JavaPattern | None, ..
         try:
             patterns.append(compile_java("|".join(members)) if members else None)
         except ValueError as error:
-            problems.append(Problem(name, f"is no Java regular expression: {error}", _culprit(members)))
+            problems.append(Problem(name, f"is no Java regular expression: {error}", _name_culprit(members)))
     if problems:
         raise ConfigurationError(problems)
     return tuple(patterns)
 
 
-def _culprit(members: Sequence[str]) -> str:
+def _name_culprit(members: Sequence[str]) -> str:
     """The first member that cannot be compiled by itself; all of them if only their joint is wrong."""
     for member in members:
         try:

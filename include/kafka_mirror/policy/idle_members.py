@@ -53,22 +53,22 @@ def idle_members(
 ) -> IdleMembers | None:
     """The members for which no name is found that they match and the whole flow `takes`; None if there is one for each. Without members
     (a filter of one's own) any name will do."""
-    patterns = _alone(members)
-    idle = tuple(pattern for pattern in patterns if not _takes_one(pattern, names, takes))
+    patterns = _find_unshared(members)
+    idle = tuple(pattern for pattern in patterns if not _has_match(pattern, names, takes))
     is_whole_list = len(idle) == len(patterns) if patterns else not any(map(takes, names))
     if not idle and not is_whole_list:
         return None
     return IdleMembers(property_name, kind, cluster, idle, is_whole_list, is_whole_list and takes("any-name.0"))
 
 
-def _takes_one(pattern: str, names: Collection[str], takes: Callable[[str], bool]) -> bool:
+def _has_match(pattern: str, names: Collection[str], takes: Callable[[str], bool]) -> bool:
     if pattern in names and takes(pattern):
         return True
     matches = compile_java(pattern).matches
     return any(matches(name) and takes(name) for name in names)
 
 
-def _alone(members: Sequence[str]) -> Sequence[str]:
+def _find_unshared(members: Sequence[str]) -> Sequence[str]:
     """The members, if each means alone what it means beside the others; else all of them as the one pattern that they are."""
     try:
         for member in members:

@@ -73,13 +73,13 @@ _ADVICE = (
 
 def tokens(pattern: str) -> Iterator[Token]:
     """The tokens in their order. Raises ValueError, with the construct and what to write instead, where there is none."""
-    text, at, last = _QUOTE.sub(_unquoted, pattern), 0, ""
+    text, at, last = _QUOTE.sub(_unquote, pattern), 0, ""
     ignores_case = [False]
     """Of each open group, the pattern itself first."""
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or (match.lastgroup == "count" and last not in ("one", "anchor", "close")):
-            raise _unsupported(text[at:])
+            raise _refuse(text[at:])
         at, last, token = match.end(), str(match.lastgroup), match[0]
         if last == "open":
             ignores_case.append(ignores_case[-1])
@@ -90,47 +90,49 @@ def tokens(pattern: str) -> Iterator[Token]:
         if last in ("open", "flag") and "i" in token:
             ignores_case[-1] = "-" not in token
         if last != "flag":
-            yield Token(cast(Kind, last), token, _one_of(token, ignores_case[-1]) if last == "one" else [])
+            yield Token(cast(Kind, last), token, _read_one_of(token, ignores_case[-1]) if last == "one" else [])
     if len(ignores_case) > 1:
         raise ValueError("a group is not closed by ')'")
 
 
-def _one_of(token: str, ignores_case: bool) -> Ranges:
+def _read_one_of(token: str, ignores_case: bool) -> Ranges:
     """The characters that a token stands for."""
     negated = token.startswith("[^")
-    ranges = _members(token[1 + negated : -1], token) if token[0] == "[" else _ranges(token)
+    ranges = _read_members(token[1 + negated : -1], token) if token[0] == "[" else _find_ranges(token)
     if ignores_case:
         within = [(max(low, first), min(high, last)) for low, high in ranges for first, last in (_UPPER, _LOWER)]
         ranges = ranges + [(low ^ 0x20, high ^ 0x20) for low, high in within if low <= high]
-    return _complement(ranges) if negated else ranges
+    return _invert(ranges) if negated else ranges
 
 
-def _members(inside: str, token: str) -> Ranges:
+def _read_members(inside: str, token: str) -> Ranges:
     """The characters that stand in a class."""
     ranges: Ranges = []
     for member in _MEMBER.finditer(inside):
         if member["wrong"]:
-            raise _unsupported(token)
-        ranges += _ranges(member["set"]) if member["set"] else [(_code(member["first"]), _code(member["last"] or member["first"]))]
+            raise _refuse(token)
+        ranges += (
+            _find_ranges(member["set"]) if member["set"] else [(_read_code(member["first"]), _read_code(member["last"] or member["first"]))]
+        )
     if any(last < first for first, last in ranges):
         raise ValueError(f"'{token}': a range in a character class ends before it begins")
     return ranges
 
 
-def _unquoted(match: "regex.Match[str]") -> str:
+def _unquote(match: "regex.Match[str]") -> str:
     return str(match[0]) if match["quoted"] is None else "".join(f"\\x{{{ord(character):x}}}" for character in match["quoted"])
 
 
-def _ranges(text: str) -> Ranges:
+def _find_ranges(text: str) -> Ranges:
     """The characters of one that stands outside of classes, or of an escape for a set."""
     if text == ".":
-        return _complement(LINE_ENDS)
+        return _invert(LINE_ENDS)
     if text not in _RANGES and text.lower() in _RANGES:
-        return _complement(_RANGES[text.lower()])
-    return _RANGES.get(text) or [(_code(text), _code(text))]
+        return _invert(_RANGES[text.lower()])
+    return _RANGES.get(text) or [(_read_code(text), _read_code(text))]
 
 
-def _complement(ranges: Ranges) -> Ranges:
+def _invert(ranges: Ranges) -> Ranges:
     """All other characters."""
     gaps, start = [], 0
     for low, high in sorted(ranges):
@@ -140,7 +142,7 @@ def _complement(ranges: Ranges) -> Ranges:
     return [*gaps, (start, 0x10FFFF)] if start <= 0x10FFFF else gaps
 
 
-def _code(token: str) -> int:
+def _read_code(token: str) -> int:
     """The code point of one character or of its escape."""
     if len(token) > 2:
         code = int(token[2:].strip("{}"), 16)
@@ -151,7 +153,7 @@ def _code(token: str) -> int:
     return code
 
 
-def _unsupported(rest: str) -> ValueError:
+def _refuse(rest: str) -> ValueError:
     """The complaint about the construct with which the rest of the pattern begins."""
     advice = next((advice for construct, advice in _ADVICE if regex.match(construct, rest)), "")
     return ValueError(f"at '{rest[:12]}': {advice}")

@@ -102,7 +102,7 @@ class _Translation:
         self._piece(f"[{inside}]" if inside else "(?!)", consumes=True)
 
     def _anchor(self, token: Token) -> None:
-        self._not_behind()
+        self._refuse_lookbehind()
         self._piece(_ANCHORS[token.text], consumes=False)
 
     def _piece(self, written: str, consumes: bool) -> None:
@@ -112,20 +112,20 @@ class _Translation:
         self._written.append(written)
 
     def _count(self, token: Token) -> None:
-        self._not_behind()
+        self._refuse_lookbehind()
         if not self._last.consumes and token.text[0] != "?":
             raise ValueError(f"'{token.text}' repeats what may be empty, such as (a*)*; write a character into each of its alternatives")
         if token.often[0] == 0:
             self._groups[-1].consumes = self._last.consumed_before
         self._written.append(token.text)
 
-    def _not_behind(self) -> None:
+    def _refuse_lookbehind(self) -> None:
         if self._groups[-1].behind:
             raise ValueError(_BEHIND)
 
     def _open(self, token: Token) -> None:
         if token.looks:
-            self._not_behind()
+            self._refuse_lookbehind()
         self._groups.append(_OpenGroup(token.looks, self._groups[-1].behind or "<" in token.text))
         self._written.append(token.text if token.looks else "(?:")
 

@@ -52,11 +52,11 @@ def impossible(pattern: str, letters: Ranges, longest: float = inf) -> str:
             group.culprits_before_last = len(group.culprits)
         match token:
             case Token("one"):
-                _one(token, group, letters)
+                _take_one(token, group, letters)
             case Token("anchor"):
-                _anchor(token, group)
+                _take_anchor(token, group)
             case Token("count"):
-                _count(token, group)
+                _take_count(token, group)
             case Token("or"):
                 group.end_alternative()
             case Token("open"):
@@ -73,14 +73,14 @@ def impossible(pattern: str, letters: Ranges, longest: float = inf) -> str:
     return f"it takes {whole.shortest:g} characters at least, and a name has at most {longest}" if whole.shortest > longest else ""
 
 
-def _one(token: Token, group: _GroupLength, letters: Ranges) -> None:
-    allowed = _common(letters, LINE_ENDS) if group.ended or group.ended_here else letters
-    possible = bool(_common(token.ranges, allowed))
+def _take_one(token: Token, group: _GroupLength, letters: Ranges) -> None:
+    allowed = _intersect(letters, LINE_ENDS) if group.ended or group.ended_here else letters
+    possible = bool(_intersect(token.ranges, allowed))
     group.culprits += [] if possible else [token.text]
     group.add(1 if possible else inf)
 
 
-def _anchor(token: Token, group: _GroupLength) -> None:
+def _take_anchor(token: Token, group: _GroupLength) -> None:
     if token.text == "$":
         group.ended_here = True
     dead = token.text == "^" and (group.begun or group.length > 0)
@@ -88,14 +88,14 @@ def _anchor(token: Token, group: _GroupLength) -> None:
     group.add(inf if dead else 0)
 
 
-def _count(token: Token, group: _GroupLength) -> None:
+def _take_count(token: Token, group: _GroupLength) -> None:
     least, last = token.often[0], group.length - group.before_last if group.length < inf else inf
     if least == 0:
         del group.culprits[group.culprits_before_last :]
     group.length = group.before_last + (least * last if least else 0)
 
 
-def _common(one: Ranges, other: Ranges) -> Ranges:
+def _intersect(one: Ranges, other: Ranges) -> Ranges:
     return [(max(low, first), min(high, last)) for low, high in one for first, last in other if max(low, first) <= min(high, last)]
 
 

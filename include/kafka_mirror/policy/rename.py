@@ -35,7 +35,7 @@ class RenamingPolicy(ReplicationPolicy):
     def format_remote_topic(self, alias: str, topic: str) -> str:
         """The policy's, of the new name. Raises RenameRefused."""
         renames = self._renames.get(alias)
-        if renames is None or self._keeps_its_name(topic):
+        if renames is None or self._is_kept_as_it_is(topic):
             return self._policy.format_remote_topic(alias, topic)
         if (alias, topic) not in self._remotes:
             name = renames.renamed(topic)
@@ -57,7 +57,7 @@ class RenamingPolicy(ReplicationPolicy):
         """The old name, where the rules give the new one."""
         upstream, source = self._policy.upstream_topic(topic), self._policy.topic_source(topic)
         renames = self._renames.get(source) if source is not None else None
-        if upstream is None or renames is None or self._keeps_its_name(upstream):
+        if upstream is None or renames is None or self._is_kept_as_it_is(upstream):
             return upstream
         return renames.original(upstream) or upstream
 
@@ -97,7 +97,7 @@ class RenamingPolicy(ReplicationPolicy):
         """The policy's."""
         return self._policy.is_internal_topic(topic)
 
-    def _keeps_its_name(self, topic: str) -> bool:
+    def _is_kept_as_it_is(self, topic: str) -> bool:
         policy = self._policy
         return policy.is_heartbeats_topic(topic) or policy.is_internal_topic(topic) or is_ledger_or_control_topic(topic)
 
@@ -109,10 +109,10 @@ class RenamingPolicy(ReplicationPolicy):
             raise RenameRefused(remote, f"cannot be told back: by mirror.rename nobody knows that '{name}' was '{topic}'")
         if original != topic:
             raise RenameRefused(remote, f"is by mirror.rename that of '{original}', whether there is such a topic or not")
-        if name != topic and self._keeps_its_name(name):
+        if name != topic and self._is_kept_as_it_is(name):
             raise RenameRefused(remote, f"would be one of the mirror's own: '{name}' by mirror.rename")
-        if self._through(name) != self._through(topic):
+        if self._trace(name) != self._trace(topic):
             raise RenameRefused(remote, "would not tell any more which clusters the topic came through, and it might come back to them")
 
-    def _through(self, topic: str) -> tuple[str, ...]:
+    def _trace(self, topic: str) -> tuple[str, ...]:
         return tuple(alias for alias in sources(self._policy, topic) if alias in self._aliases)

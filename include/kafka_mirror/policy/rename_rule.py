@@ -42,8 +42,8 @@ class RenameRule:
         before, arrow, after = text.partition(_ARROW)
         if not arrow:
             raise ValueError(f"'{text.strip()}' is no rule; it has to be pattern -> replacement, such as shop[.](.+) -> store.$1")
-        pattern, groups = _pattern(before.strip())
-        replacement = _replacement(after.strip())
+        pattern, groups = _parse_pattern(before.strip())
+        replacement = _parse_replacement(after.strip())
         numbers = sorted(part for part in replacement if isinstance(part, int))
         if numbers != list(range(1, len(groups) + 1)):
             raise ValueError(
@@ -64,11 +64,11 @@ class RenameRule:
 
     @cached_property
     def _there(self) -> "regex.Pattern[str]":
-        return _expression(self.pattern, self.groups)
+        return _build_expression(self.pattern, self.groups)
 
     @cached_property
     def _back(self) -> "regex.Pattern[str]":
-        return _expression(self.replacement, self.groups)
+        return _build_expression(self.replacement, self.groups)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Renames:
         return next((topic for topic in candidates if topic is not None and self.renamed(topic) == name), None)
 
 
-def _expression(parts: tuple[Part, ...], groups: tuple[str, ...]) -> "regex.Pattern[str]":
+def _build_expression(parts: tuple[Part, ...], groups: tuple[str, ...]) -> "regex.Pattern[str]":
     """What names of these parts match, each group by its number."""
     written = (f"(?P<g{part}>{translated(groups[part - 1])})" if isinstance(part, int) else re.escape(part) for part in parts)
     return regex.compile("".join(written))
@@ -104,10 +104,10 @@ def _read(name: str, expression: "regex.Pattern[str]", parts: tuple[Part, ...]) 
     return None if match is None else "".join(match[f"g{part}"] if isinstance(part, int) else part for part in parts)
 
 
-def _pattern(text: str) -> tuple[tuple[Part, ...], tuple[str, ...]]:
+def _parse_pattern(text: str) -> tuple[tuple[Part, ...], tuple[str, ...]]:
     parts: list[Part] = []
     groups: list[str] = []
-    for piece in _pieces(text):
+    for piece in _split_pieces(text):
         if piece.startswith("("):
             inside = piece[1:-1]
             if inside.startswith("?"):
@@ -119,15 +119,15 @@ def _pattern(text: str) -> tuple[tuple[Part, ...], tuple[str, ...]]:
             parts.append(len(groups))
         else:
             parts.append(piece)
-    return _joined(parts), tuple(groups)
+    return _join(parts), tuple(groups)
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _split_pieces(text: str) -> Iterator[str]:
     """Groups with what stands in them, and characters of plain text."""
     at = 0
     while at < len(text):
         if text[at] == "(":
-            end = _end_of_group(text, at)
+            end = _find_end_of_group(text, at)
             yield text[at:end]
             at = end
             continue
@@ -138,7 +138,7 @@ def _pieces(text: str) -> Iterator[str]:
         at = plain.end()
 
 
-def _end_of_group(text: str, start: int) -> int:
+def _find_end_of_group(text: str, start: int) -> int:
     depth, at, in_class = 0, start, False
     while at < len(text):
         character = text[at]
@@ -156,7 +156,7 @@ def _end_of_group(text: str, start: int) -> int:
     raise ValueError(f"'{text}': a group is not closed")
 
 
-def _replacement(text: str) -> tuple[Part, ...]:
+def _parse_replacement(text: str) -> tuple[Part, ...]:
     parts: list[Part] = []
     at = 0
     while at < len(text):
@@ -166,10 +166,10 @@ def _replacement(text: str) -> tuple[Part, ...]:
             raise ValueError(f"'{text}': a replacement holds letters, digits, '.', '_', '-' and groups ($1) only, not '{text[at]}'")
         parts.append(int(group[1]) if group else match[0].removeprefix("\\"))
         at = match.end()
-    return _joined(parts)
+    return _join(parts)
 
 
-def _joined(parts: list[Part]) -> tuple[Part, ...]:
+def _join(parts: list[Part]) -> tuple[Part, ...]:
     """The same with plain text in one piece."""
     joined: list[Part] = []
     for part in parts:

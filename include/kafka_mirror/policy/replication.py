@@ -47,19 +47,19 @@ class ReplicationPolicy(ABC):
 
     def offset_syncs_topic(self, alias: str) -> str:
         """The topic of the offset syncs; `alias` is the cluster at the other end of the flow."""
-        return self._internal("mm2-offset-syncs", alias)
+        return self._name_internal("mm2-offset-syncs", alias)
 
     def checkpoints_topic(self, alias: str) -> str:
         """The topic of the checkpoints of groups of the cluster `alias`."""
-        return f"{alias}{self._checkpoints_ending()}"
+        return f"{alias}{self._find_checkpoints_ending()}"
 
     def ledger_topic(self, alias: str) -> str:
         """Our own: the topic that says what was copied from the cluster `alias`."""
-        return self._internal("mm2-ledger", alias)
+        return self._name_internal("mm2-ledger", alias)
 
     def control_topic(self, alias: str) -> str:
         """Our own: the topic of people's decisions about the copy from the cluster `alias`."""
-        return self._internal("mm2-control", alias)
+        return self._name_internal("mm2-control", alias)
 
     def is_heartbeats_topic(self, topic: str) -> bool:
         """Whether it holds heartbeats, of whatever cluster."""
@@ -67,7 +67,7 @@ class ReplicationPolicy(ABC):
 
     def is_checkpoints_topic(self, topic: str) -> bool:
         """Whether it holds checkpoints."""
-        return topic.endswith(self._checkpoints_ending())
+        return topic.endswith(self._find_checkpoints_ending())
 
     def is_mm2_internal_topic(self, topic: str) -> bool:
         """Whether MirrorMaker 2, or this mirror, keeps it for itself."""
@@ -77,10 +77,10 @@ class ReplicationPolicy(ABC):
         """Whether it is internal to MirrorMaker 2 or to the cluster, and therefore never mirrored."""
         return self.is_mm2_internal_topic(topic) or topic.startswith(("__", "."))
 
-    def _internal(self, kind: str, alias: str) -> str:
+    def _name_internal(self, kind: str, alias: str) -> str:
         return f"{kind}{self.internal_separator}{alias}{self.internal_separator}internal"
 
-    def _checkpoints_ending(self) -> str:
+    def _find_checkpoints_ending(self) -> str:
         return f"{self.internal_separator}checkpoints{self.internal_separator}internal"
 
 

@@ -40,20 +40,20 @@ class TopicSelection:
 
     def should_replicate(self, topic: str) -> bool:
         """Whether the flow mirrors this topic of its source: it is meant, and it can have a remote topic."""
-        return self._judged(topic) is True
+        return self._judge(topic) is True
 
     def refusal(self, topic: str) -> RemoteNameUnusable | TopicGoesRound | None:
         """Why a topic that is meant cannot be mirrored; None if it can, and for every topic that is not meant."""
-        judged = self._judged(topic)
+        judged = self._judge(topic)
         return None if isinstance(judged, bool) else judged
 
     def takes(self, topic: str) -> bool:
         """Whether the topic is meant, whatever its remote name is (MM2's `shouldReplicateTopic`)."""
-        return self._judged(topic) is not False
+        return self._judge(topic) is not False
 
     def remote(self, topic: str) -> str:
         """The name of a source topic on the target. Raises RemoteNameUnusable where it has none that Kafka takes."""
-        named = self._named(topic)
+        named = self._name(topic)
         if isinstance(named, RemoteNameUnusable):
             raise named
         return named
@@ -65,7 +65,7 @@ class TopicSelection:
         for topic in sorted(topics):
             named.setdefault(self.remote(topic), []).append(topic)
         return {
-            topic: RemoteNameUnusable(topic, remote, f"is the remote name of {_others(topic, sharing)} too")
+            topic: RemoteNameUnusable(topic, remote, f"is the remote name of {_list_others(topic, sharing)} too")
             for remote, sharing in named.items()
             if len(sharing) > 1
             for topic in sharing
@@ -74,7 +74,7 @@ class TopicSelection:
 
     def display_name(self, topic: str) -> str:
         """The name on the target as people are told: also one that Kafka would not take. Empty where the policy fails."""
-        named = self._named(topic)
+        named = self._name(topic)
         return named.remote if isinstance(named, RemoteNameUnusable) else named
 
     def upstream(self, remote: str) -> str | None:
@@ -82,7 +82,7 @@ class TopicSelection:
 
         Where a policy keeps the name, nothing on the target says that a topic came from the source.
         """
-        upstream = self._from(self.source, remote)
+        upstream = self._find_source(self.source, remote)
         if upstream is None or is_ledger_or_control_topic(remote) or self.policy.is_internal_topic(remote):
             return None
         return upstream if self.should_replicate(upstream) and self.remote(upstream) == remote else None
@@ -98,23 +98,23 @@ class TopicSelection:
 
     def from_target(self, topic: str) -> str | None:
         """The name on the target of a topic that the source has from there (KIP-1098); None for every other topic."""
-        return self._from(self.target, topic)
+        return self._find_source(self.target, topic)
 
-    def _judged(self, topic: str) -> bool | RemoteNameUnusable | TopicGoesRound:
+    def _judge(self, topic: str) -> bool | RemoteNameUnusable | TopicGoesRound:
         """Whether the topic is mirrored; the error of one that is meant and cannot be."""
         try:
-            meant = self._meant(topic)
+            meant = self._is_meant(topic)
         except Exception as failure:  # noqa: BLE001 — a class of the user's, which may fail at names that it did not expect
-            return _failed(topic, failure) if self._filter_may_take(topic) else False
-        named = self._named(topic) if meant else ""
+            return _report_failure(topic, failure) if self._is_possible_for_filter(topic) else False
+        named = self._name(topic) if meant else ""
         if self.is_one_cluster and named == topic:
             return RemoteNameUnusable(topic, topic, "is that of the topic itself: source and target are one cluster")
         if isinstance(named, RemoteNameUnusable):
             return named
-        way = self._way_round(named) if meant and self.leading_back else ()
+        way = self._find_way_round(named) if meant and self.leading_back else ()
         return TopicGoesRound(topic, way) if way else meant
 
-    def _way_round(self, remote: str) -> tuple[str, ...]:
+    def _find_way_round(self, remote: str) -> tuple[str, ...]:
         """The clusters of the shortest way by which the copy of a topic is brought back to the source; empty if there is none."""
         waiting: deque[tuple[tuple[str, ...], str]] = deque([((self.source, self.target), remote)])
         places = {(self.target, remote)}
@@ -131,8 +131,8 @@ class TopicSelection:
                     waiting.append(((*way, flow.target), place[1]))
         return ()
 
-    def _meant(self, topic: str) -> bool:
-        if self.policy.is_internal_topic(topic) or is_ledger_or_control_topic(topic) or self._came_from_target(topic):
+    def _is_meant(self, topic: str) -> bool:
+        if self.policy.is_internal_topic(topic) or is_ledger_or_control_topic(topic) or self._is_from_target(topic):
             return False
         if topic in self.moved or (self.is_one_cluster and self._is_own_remote(topic)):
             return False
@@ -145,26 +145,26 @@ class TopicSelection:
 
     def _is_own_remote(self, topic: str) -> bool:
         """Whether the flow makes this topic, as the remote topic of another one that is wanted."""
-        upstream = self._from(self.source, topic)
-        return upstream is not None and upstream != topic and self._is_wanted(upstream) and self._named(upstream) == topic
+        upstream = self._find_source(self.source, topic)
+        return upstream is not None and upstream != topic and self._is_wanted(upstream) and self._name(upstream) == topic
 
-    def _filter_may_take(self, topic: str) -> bool:
+    def _is_possible_for_filter(self, topic: str) -> bool:
         try:
             return self.topic_filter.should_replicate(topic)
         except Exception:  # noqa: BLE001 — likewise; it does not say no
             return True
 
-    def _named(self, topic: str) -> str | RemoteNameUnusable:
+    def _name(self, topic: str) -> str | RemoteNameUnusable:
         try:
             name = self.policy.format_remote_topic(self.source, topic)
             complaint = unusable(name)
         except RenameRefused as refused:
             return RemoteNameUnusable(topic, refused.remote, str(refused))
         except Exception as failure:  # noqa: BLE001 — likewise
-            return _failed(topic, failure)
+            return _report_failure(topic, failure)
         return RemoteNameUnusable(topic, name, complaint) if complaint else name
 
-    def _from(self, alias: str, topic: str) -> str | None:
+    def _find_source(self, alias: str, topic: str) -> str | None:
         """The upstream name of a topic that came from the cluster `alias` directly. One at which the policy fails did not, nor one whose
         upstream could not exist."""
         try:
@@ -173,7 +173,7 @@ class TopicSelection:
             return None
         return None if upstream is None or unusable(upstream) else upstream
 
-    def _came_from_target(self, topic: str) -> bool:
+    def _is_from_target(self, topic: str) -> bool:
         """Whether the target is one of the clusters that the topic came through: mirroring it would close a circle."""
         names: set[str] = set()
         current: str | None = topic
@@ -188,10 +188,10 @@ class TopicSelection:
         return False
 
 
-def _others(topic: str, sharing: Iterable[str]) -> str:
+def _list_others(topic: str, sharing: Iterable[str]) -> str:
     others = [f"'{other}'" for other in sharing if other != topic]
     return first_few(others, most=_SHOWN)
 
 
-def _failed(topic: str, failure: Exception) -> RemoteNameUnusable:
+def _report_failure(topic: str, failure: Exception) -> RemoteNameUnusable:
     return RemoteNameUnusable(topic, "", f"cannot be told: the policy or filter failed at it ({type(failure).__name__}: {failure})")
