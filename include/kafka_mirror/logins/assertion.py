@@ -29,19 +29,19 @@ class Assertion:
             raise ValueError(f"{PREFIX}private.key.file is missing, and {PREFIX}file too; one of them has to give the assertion")
         if self._algorithm not in _ALGORITHMS:
             raise ValueError(f"{PREFIX}algorithm has to be {' or '.join(_ALGORITHMS)}")
-        self._seconds = {name: self._number(f"claim.{name}.seconds", default) for name, default in (("exp", 300), ("nbf", 60))}
+        self._seconds = {name: self._read_number(f"claim.{name}.seconds", default) for name, default in (("exp", 300), ("nbf", 60))}
 
     def text(self) -> str:
         """The assertion, new. Raises OSError for a file that cannot be read, ValueError for what is wrong with one."""
         if "file" in self._said:
             return Path(self._said["file"]).read_text("utf-8").strip()
-        header, claims = self._template()
-        signed = f"{_encoded(json.dumps(header).encode())}.{_encoded(json.dumps(claims).encode())}"
-        return f"{signed}.{_encoded(self._signature(signed.encode()))}"
+        header, claims = self._read_template()
+        signed = f"{_encode(json.dumps(header).encode())}.{_encode(json.dumps(claims).encode())}"
+        return f"{signed}.{_encode(self._sign(signed.encode()))}"
 
-    def _template(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _read_template(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Header and claims. As with Java's clients the file overrides the settings, and what is of this moment overrides both."""
-        written = self._json(self._said["template.file"]) if "template.file" in self._said else {}
+        written = self._read_json(self._said["template.file"]) if "template.file" in self._said else {}
         now = int(time.time())
         claims: dict[str, Any] = {name: self._said[f"claim.{name}"] for name in ("aud", "iss", "sub") if f"claim.{name}" in self._said}
         claims |= written.get("payload", {})
@@ -50,7 +50,7 @@ class Assertion:
             claims["jti"] = str(uuid.uuid4())
         return {**written.get("header", {}), "alg": self._algorithm, "typ": "JWT"}, claims
 
-    def _signature(self, content: bytes) -> bytes:
+    def _sign(self, content: bytes) -> bytes:
         passphrase = self._said.get("private.key.passphrase")
         try:
             key = load_pem_private_key(Path(self._said["private.key.file"]).read_bytes(), passphrase.encode() if passphrase else None)
@@ -62,7 +62,7 @@ class Assertion:
             return b"".join(part.to_bytes(_COORDINATE_BYTES) for part in decode_dss_signature(key.sign(content, ec.ECDSA(hashes.SHA256()))))
         raise ValueError(f"{PREFIX}private.key.file holds another kind of key than {self._algorithm} needs")
 
-    def _json(self, path: str) -> dict[str, Any]:
+    def _read_json(self, path: str) -> dict[str, Any]:
         try:
             template = json.loads(Path(path).read_text("utf-8"))
         except ValueError:
@@ -71,12 +71,12 @@ class Assertion:
             raise ValueError(f"{PREFIX}template.file is no JSON object with header and payload")
         return template
 
-    def _number(self, name: str, default: int) -> int:
+    def _read_number(self, name: str, default: int) -> int:
         try:
             return int(self._said.get(name, default))
         except ValueError:
             raise ValueError(f"{PREFIX}{name} has to be a whole number") from None
 
 
-def _encoded(content: bytes) -> str:
+def _encode(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).decode().rstrip("=")

@@ -34,7 +34,7 @@ class MskIamTokens(TokenProvider):
         from aws_msk_iam_sasl_signer.MSKAuthTokenProvider import generate_auth_token_from_credentials_provider
         from botocore.credentials import CredentialProvider
 
-        credentials = self._credentials()
+        credentials = self._find_credentials()
 
         class Found(CredentialProvider):  # type: ignore[misc]
             """The signer asks an object of botocore's."""
@@ -58,12 +58,12 @@ class MskIamTokens(TokenProvider):
             raise ValueError(_NO_REGION)
         return str(region_name)
 
-    def _credentials(self) -> Any:
+    def _find_credentials(self) -> Any:
         """Those of the first way that has some: the profile, the role, and AWS's default chain unless the options say no."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         reasons = []
-        for what, get in self._ways():
+        for what, get in self._list_ways():
             try:
                 credentials = get()
             except (BotoCoreError, ClientError) as failure:
@@ -76,18 +76,18 @@ class MskIamTokens(TokenProvider):
             reasons.append(f"{what} has none")
         raise ValueError(f"there are no AWS credentials: {'; '.join(reasons)}")
 
-    def _ways(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+    def _list_ways(self) -> Iterator[tuple[str, Callable[[], Any]]]:
         import botocore.session
 
         options = self.properties
         if profile := options.get("awsProfileName"):
             yield f"the profile {profile}", lambda: botocore.session.Session(profile=profile).get_credentials()
         if role := options.get("awsRoleArn"):
-            yield f"the role {role}", lambda: self._assumed(role)
+            yield f"the role {role}", lambda: self._assume_role(role)
         if options.get("awsAddDefaultProviders", "true").lower() == "true":
             yield "AWS's default chain", lambda: botocore.session.Session().get_credentials()
 
-    def _assumed(self, role: str) -> Any:
+    def _assume_role(self, role: str) -> Any:
         import botocore.session
         from botocore.config import Config
         from botocore.credentials import Credentials

@@ -18,7 +18,7 @@ class EntraTokens(TokenProvider):
     def __init__(self, properties: Mapping[str, str]) -> None:
         super().__init__(properties)
         needs("azure.identity", "azure")
-        self._scope = properties.get("sasl.oauthbearer.scope", properties.get("scope", "")).strip() or _namespace(properties)
+        self._scope = properties.get("sasl.oauthbearer.scope", properties.get("scope", "")).strip() or _find_namespace(properties)
         self._credential: Any = None
 
     def token(self) -> LoginToken:
@@ -32,7 +32,7 @@ class EntraTokens(TokenProvider):
         return LoginToken(access.token, float(access.expires_on), extensions(self.properties))
 
 
-def _namespace(properties: Mapping[str, str]) -> str:
+def _find_namespace(properties: Mapping[str, str]) -> str:
     host = properties.get("bootstrap.servers", "").split(",")[0].strip().rpartition(":")[0]
     if _EVENT_HUBS not in host:
         raise ValueError(

@@ -50,15 +50,15 @@ class _Endpoint(TokenProvider):
 
     def token(self) -> LoginToken:
         """What the endpoint gives. Raises OSError if it does not answer, ValueError if it gives no token."""
-        form = self._form() | ({"scope": self._scope} if self._scope else {})
-        headers = {"Accept": "application/json", "Cache-Control": "no-cache"} | self._headers()
+        form = self._build_form() | ({"scope": self._scope} if self._scope else {})
+        headers = {"Accept": "application/json", "Cache-Control": "no-cache"} | self._build_headers()
         request = urllib.request.Request(self._url, urllib.parse.urlencode(form).encode(), headers)  # noqa: S310 — the user's own setting
         try:
             with self._opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
                 document = json.loads(_read(answer))
             value = str(document["access_token"])
         except urllib.error.HTTPError as refusal:
-            raise ValueError(f"{self._url} answered {refusal.code} {refusal.reason}{_error(refusal)}") from None
+            raise ValueError(f"{self._url} answered {refusal.code} {refusal.reason}{_read_error(refusal)}") from None
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{self._url} answered with something that is no token") from None
         now = time.time()
@@ -67,10 +67,10 @@ class _Endpoint(TokenProvider):
         return LoginToken(value, expires, extensions(self.properties))
 
     @abstractmethod
-    def _form(self) -> dict[str, str]:
+    def _build_form(self) -> dict[str, str]:
         """What the request says of the grant."""
 
-    def _headers(self) -> dict[str, str]:
+    def _build_headers(self) -> dict[str, str]:
         return {}
 
 
@@ -81,10 +81,10 @@ class ClientSecret(_Endpoint):
         super().__init__(properties)
         self._secret = properties.get(CLIENT_SECRET, properties.get("clientSecret", ""))
 
-    def _form(self) -> dict[str, str]:
+    def _build_form(self) -> dict[str, str]:
         return {"grant_type": "client_credentials"}
 
-    def _headers(self) -> dict[str, str]:
+    def _build_headers(self) -> dict[str, str]:
         login = f"{self._client}:{self._secret}".encode()
         return {"Authorization": f"Basic {base64.b64encode(login).decode()}"}
 
@@ -96,7 +96,7 @@ class ClientAssertion(_Endpoint):
         super().__init__(properties)
         self._assertion = Assertion(properties)
 
-    def _form(self) -> dict[str, str]:
+    def _build_form(self) -> dict[str, str]:
         form = {"grant_type": "client_credentials", "client_assertion_type": _ASSERTION_TYPE, "client_assertion": self._assertion.text()}
         return form | ({"client_id": self._client} if self._client else {})
 
@@ -108,7 +108,7 @@ class JwtBearer(_Endpoint):
         super().__init__(properties)
         self._assertion = Assertion(properties)
 
-    def _form(self) -> dict[str, str]:
+    def _build_form(self) -> dict[str, str]:
         return {"grant_type": _JWT_BEARER, "assertion": self._assertion.text()}
 
 
@@ -120,7 +120,7 @@ def _read(answer: Any) -> bytes:
     return body
 
 
-def _error(refusal: urllib.error.HTTPError) -> str:
+def _read_error(refusal: urllib.error.HTTPError) -> str:
     """The name of the error by RFC 6749, which every endpoint has to give; whatever else it says stays unread."""
     try:
         name = json.loads(_read(refusal))["error"]

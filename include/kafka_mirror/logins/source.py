@@ -49,7 +49,7 @@ class TokenSource:
                     self._take(self._fetch(), now)
                 except Exception as failure:
                     if self._token is None or self._token.expires <= now:
-                        raise NoToken(_reason(failure)) from failure
+                        raise NoToken(_explain(failure)) from failure
                     log.warning("No new token could be had; the old one is valid for %.0f s more.", self._token.expires - now)
             assert self._token is not None
             return self._token
@@ -94,7 +94,7 @@ def shared_source(named: str, properties: Mapping[str, str]) -> TokenSource:
         return _sources[key]
 
 
-def _reason(failure: Exception) -> str:
+def _explain(failure: Exception) -> str:
     text = " ".join(str(failure).split()).rstrip(".")
     return text if isinstance(failure, ValueError) and text else f"{type(failure).__name__}: {text}"
 
@@ -103,11 +103,11 @@ _lock = threading.Lock()
 _sources: dict[tuple[str, str], TokenSource] = {}
 
 
-def _after_fork() -> None:
+def _forget_in_child() -> None:
     """In a child: another thread of the parent may have held a lock."""
     global _lock
     _lock = threading.Lock()
     _sources.clear()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_forget_in_child)
