@@ -8,7 +8,7 @@ in it, in the same order, so the n-th one there is the copy of the n-th one here
 
 That holds only where nothing else stands in the hole: no record of somebody else's, no older copies from before a restart, none that
 compaction took on one side alone. So nothing is counted that was not compared: a place is given only where all records of both sides are
-equal, one by one. Where retention took the front of a side, the rest is compared backwards from the pair behind (`_from_behind`): always
+equal, one by one. Where retention took the front of a side, the rest is compared backwards from the pair behind (`_count_back`): always
 where the target holds no more than the source, else only where nobody ever decided anything about the partition.
 """
 
@@ -75,7 +75,7 @@ class CountedHole:
         index = bisect_left(self._source.offsets, offset)
         if self._whole:
             return self._target.offsets[index] if index < len(self._target) else self.hole.target_end
-        return self._from_behind(index)
+        return self._count_back(index)
 
     def source_of(self, offset: int) -> int | None:
         """The source offset of the first record at or behind a target offset; None where one side's front is gone."""
@@ -84,7 +84,7 @@ class CountedHole:
         index = bisect_left(self._target.offsets, offset)
         return self._source.offsets[index] if index < len(self._source) else self.hole.source_end
 
-    def _from_behind(self, index: int) -> int | None:
+    def _count_back(self, index: int) -> int | None:
         """The target offset of a record, where only the ends of both sides are known to be the same.
 
         The record in front of the answer has to be among them: so nothing stands between the two that the source has dropped since.

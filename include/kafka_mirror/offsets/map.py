@@ -177,7 +177,7 @@ class OffsetMap:
         """The map of the records with smaller source offsets alone. Through a hole that was thinned the map is thinned behind then."""
         cut = tuple(run._replace(length=min(run.length, source - run.source)) for run in self.runs if run.source < source)
         in_front = cut[-1].source + cut[-1].length if cut else 0
-        return OffsetMap(cut, self._mark_of(len(cut)) and source > in_front)
+        return OffsetMap(cut, self._is_marked(len(cut)) and source > in_front)
 
     def before_target(self, target: int) -> "OffsetMap":
         """The map of the records with smaller target offsets alone. What stands between its last one and the cut may be anything, such as
@@ -202,7 +202,7 @@ class OffsetMap:
             return OffsetMap((), True)
         return OffsetMap((self.runs[0]._replace(thinned=True), *self.runs[1:]), self.thinned_behind)
 
-    def _mark_of(self, index: int) -> bool:
+    def _is_marked(self, index: int) -> bool:
         """Whether records that the map does not know stand in front of a run, or behind the last one."""
         return self.runs[index].thinned if index < len(self.runs) else self.thinned_behind
 

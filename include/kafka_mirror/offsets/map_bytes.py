@@ -136,33 +136,33 @@ def decode_runs(data: bytes) -> tuple[Run, ...]:
 
 def texts(runs: Runs, pairs: Pairs) -> tuple[str, str | None]:
     """Both as text; the second one is None where there are no pairs."""
-    return _text(runs.data), _text(_crc(runs.data, pairs.data) + pairs.data) if pairs.data else None
+    return _write_text(runs.data), _write_text(_compute_crc(runs.data, pairs.data) + pairs.data) if pairs.data else None
 
 
 def read_texts(text: str, pairs: str | None) -> tuple[Runs, Pairs]:
     """Reads runs and pairs from the two texts of a map. Raises ValueError for texts of two maps, and for what `texts` does not write."""
-    data = _bytes(text)
+    data = _read_bytes(text)
     if not _ENCODED.fullmatch(data):
         decode_runs(data)  # says what is wrong
         raise ValueError("the offset map is none")
     if pairs is None:
         return Runs(None, data), NO_PAIRS
-    beside = _bytes(pairs)
-    if len(beside) <= _CRC_BYTES or beside[:_CRC_BYTES] != _crc(data, beside[_CRC_BYTES:]):
+    beside = _read_bytes(pairs)
+    if len(beside) <= _CRC_BYTES or beside[:_CRC_BYTES] != _compute_crc(data, beside[_CRC_BYTES:]):
         raise ValueError("the pairs beside the offset map are not of this map")
     return Runs(None, data), Pairs(None, beside[_CRC_BYTES:])
 
 
-def _text(data: bytes) -> str:
+def _write_text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _bytes(text: str) -> bytes:
+def _read_bytes(text: str) -> bytes:
     data = base64.b64decode(text, validate=True)
-    if _text(data) != text:
+    if _write_text(data) != text:
         raise ValueError("the offset map has bits behind its end")
     return data
 
 
-def _crc(data: bytes, pairs: bytes) -> bytes:
+def _compute_crc(data: bytes, pairs: bytes) -> bytes:
     return zlib.crc32(pairs, zlib.crc32(data)).to_bytes(_CRC_BYTES, "big")

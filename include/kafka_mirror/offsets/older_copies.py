@@ -71,7 +71,7 @@ def older_copies(former_map: OffsetMap, before: OlderCopies | None, restart: Res
             former_map, reached, restarted = before.offset_map, max(reached, before.end), min(start, before.restarted)
     cut = former_map
     if restart.target_end is not None:
-        cut = _remaining_map(former_map, before, restart.target_end)
+        cut = _cut_map(former_map, before, restart.target_end)
         lost = (offset_map.source_of(restart.target_end) for offset_map in (former_map, newest))
         if any(first_lost is not None and first_lost < start for first_lost in lost):
             lacking = max(lacking, start)
@@ -104,7 +104,7 @@ def settle(offset_map: OffsetMap, older: OlderCopies, watermark: int, skipped: I
     return (_join(former_map.before(lacking), offset_map.since(lacking)) if lacking else offset_map), settled
 
 
-def _remaining_map(former_map: OffsetMap, before: OlderCopies | None, target_end: int) -> OffsetMap:
+def _cut_map(former_map: OffsetMap, before: OlderCopies | None, target_end: int) -> OffsetMap:
     """The map of what is left in front of a position of the target. Where newer copies are lost, older ones that no map has any more are
     left of the same records, so it is thinned behind those in front of them."""
     lost = former_map.source_of(target_end)

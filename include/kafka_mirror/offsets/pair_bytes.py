@@ -26,7 +26,7 @@ def encode_pairs(runs: Sequence[Run]) -> bytes:
     out = bytearray()
     last = level = distance = change = 0
     for source, target, length, _ in runs:
-        now = level if source >> level == (last >> level) + 1 else _level(last, source)
+        now = level if source >> level == (last >> level) + 1 else _find_level(last, source)
         ahead = source - (((last >> now) + 1) << now)
         expected = distance + (change >> level - now if now < level else change)
         surprise = target - source - expected
@@ -46,7 +46,7 @@ def decode_pairs(data: bytes) -> tuple[Run, ...]:
     runs: list[Run] = []
     last = level = distance = change = target_end = 0
     for number in decoded:
-        ahead, now, length = _more(decoded, level) if number & 1 else (0, level, 1)
+        ahead, now, length = _read_more(decoded, level) if number & 1 else (0, level, 1)
         source = (((last >> now) + 1) << now) + ahead
         surprise = -((number + 2) >> 2) if number & 2 else number >> 2
         before = distance
@@ -58,7 +58,7 @@ def decode_pairs(data: bytes) -> tuple[Run, ...]:
     return tuple(runs)
 
 
-def _level(last: int, source: int) -> int:
+def _find_level(last: int, source: int) -> int:
     """The lowest level at which an offset is in the cell behind that of the one before it."""
     level = (source - last).bit_length() - 1
     return level if (source >> level) - (last >> level) == 1 else level + 1
@@ -70,17 +70,17 @@ def _append_more(out: bytearray, ahead: int, level_and_length: tuple[int, ...]) 
         append_number(out, number)
 
 
-def _more(decoded: Iterator[int], level: int) -> tuple[int, int, int]:
-    ahead = _next(decoded)
+def _read_more(decoded: Iterator[int], level: int) -> tuple[int, int, int]:
+    ahead = _compute_next(decoded)
     if not ahead & 1:
         return ahead >> 1, level, 1
-    level, length = _next(decoded), _next(decoded)
+    level, length = _compute_next(decoded), _compute_next(decoded)
     if level > _HIGHEST or length < 1:
         raise ValueError("the offset map has a pair that is none")
     return ahead >> 1, level, length
 
 
-def _next(decoded: Iterator[int]) -> int:
+def _compute_next(decoded: Iterator[int]) -> int:
     number = next(decoded, None)
     if number is None:
         raise ValueError("the offset map ends inside a pair")

@@ -35,9 +35,9 @@ _SLACK = 8
 
 def thin(runs: Sequence[Run], most: int) -> tuple[Runs, Pairs]:
     """Returns the runs that a map keeps, in at most `most` bytes if more than the first and the last one are left."""
-    newest = _newest(runs, most // 4)
+    newest = _choose_newest(runs, most // 4)
     while True:
-        long_runs, pairs = _within(most - most // _SLACK, runs[0], runs[1:-newest], runs[-newest:])
+        long_runs, pairs = _choose_within(most - most // _SLACK, runs[0], runs[1:-newest], runs[-newest:])
         if newest == 1 or long_runs.size + pairs.size <= most:
             return long_runs, pairs
         newest //= 2
@@ -54,25 +54,25 @@ def split(runs: Sequence[Run]) -> tuple[Runs, Pairs]:
     return Runs((*long_runs, *runs[1:][-1:])), Pairs(tuple(pairs))
 
 
-def _within(most: int, first: Run, old: Sequence[Run], newest: Sequence[Run]) -> tuple[Runs, Pairs]:
+def _choose_within(most: int, first: Run, old: Sequence[Run], newest: Sequence[Run]) -> tuple[Runs, Pairs]:
     """The first and the newest runs and as much of what lies between as the bytes allow."""
     if old:
         newest = (newest[0]._replace(thinned=True), *newest[1:])
     end = newest[-1].source + newest[-1].length
-    candidates = chosen = _first_of_cells(first, old, end)
+    candidates = chosen = _choose_first_of_cells(first, old, end)
     long_runs, pairs = split((first, *chosen, *newest))
     room = max(most - len(encode_runs((first, *newest))) - PAIRS_BESIDE, 0)
     while chosen and long_runs.size + pairs.size > most:
         taken = long_runs.size + pairs.size - most + room
-        chosen = _most_worth(candidates, first, end, min(len(chosen) - 1, room * len(chosen) // taken))
+        chosen = _choose_most_worth(candidates, first, end, min(len(chosen) - 1, room * len(chosen) // taken))
         long_runs, pairs = split((first, *chosen, *newest))
     return long_runs, pairs
 
 
-def _first_of_cells(first: Run, old: Sequence[Run], end: int) -> list[Run]:
+def _choose_first_of_cells(first: Run, old: Sequence[Run], end: int) -> list[Run]:
     """The first record of each cell, and runs that are long for their lag."""
     first_runs, last = [], first.source + first.length - 1
-    for run in _pieces(old, end):
+    for run in _cut_pieces(old, end):
         until = run.source + run.length - 1
         if CELLS << (last ^ until).bit_length() > end - until:
             first_runs.append(run if run.thinned else run._replace(thinned=True))
@@ -80,7 +80,7 @@ def _first_of_cells(first: Run, old: Sequence[Run], end: int) -> list[Run]:
     return first_runs
 
 
-def _pieces(runs: Sequence[Run], end: int) -> Iterator[Run]:
+def _cut_pieces(runs: Sequence[Run], end: int) -> Iterator[Run]:
     """The runs, those that are short for their lag as single records: the first one, and those at which a cell may begin."""
     for run in runs:
         behind = run.source + run.length
@@ -94,7 +94,7 @@ def _pieces(runs: Sequence[Run], end: int) -> Iterator[Run]:
             yield Run(source, run.target + source - run.source, 1)
 
 
-def _most_worth(runs: Sequence[Run], first: Run, end: int, number: int) -> list[Run]:
+def _choose_most_worth(runs: Sequence[Run], first: Run, end: int, number: int) -> list[Run]:
     """So many of the runs: those without which the cells would be widest in proportion to their lag."""
     worth, last = [], first.source + first.length - 1
     for run in runs:
@@ -105,7 +105,7 @@ def _most_worth(runs: Sequence[Run], first: Run, end: int, number: int) -> list[
     return [run for run, value in zip(runs, worth, strict=True) if value > least]
 
 
-def _newest(runs: Sequence[Run], size: int) -> int:
+def _choose_newest(runs: Sequence[Run], size: int) -> int:
     """How many of the newest runs stay, at least the last one."""
     number = 1
     while number < min(NEWEST, len(runs) - 1):
