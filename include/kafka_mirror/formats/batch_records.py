@@ -87,8 +87,8 @@ class ReadRecord:
         try:
             number, at = read_signed_varint(self._headers, 0)
             for _ in range(number):
-                name, at = _bytes(self._headers, at)
-                content, at = _bytes(self._headers, at)
+                name, at = _read_bytes(self._headers, at)
+                content, at = _read_bytes(self._headers, at)
                 headers.append(((name or b"").decode(), content))
         except IndexError as failure:
             raise ValueError("a header is cut off") from failure
@@ -128,7 +128,7 @@ def records_of(partition: TopicPartition, batch: RecordBatch, data: bytes) -> It
         raise ValueError("a batch has more than the records that it counts")
 
 
-def _bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+def _read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
     length, at = read_signed_varint(data, at)
     if length < 0:
         return None, at

@@ -105,7 +105,7 @@ class NotIntact(ValueError):
 
 def is_small(batch: RecordBatch) -> bool:
     """Whether a batch, by its header, costs the target's broker more than it costs to join it with its neighbours, here."""
-    most, of_record = _small(batch.codec)
+    most, of_record = _count_small(batch.codec)
     return batch.length + batch.record_count * of_record <= most
 
 
@@ -155,7 +155,7 @@ class BatchBuilder:
             return []
         first = self._stretches[0][0]
         times = (self._base_timestamp, self._latest)
-        codec, packed = _packed(self._codec, self._pieces, self.bytes, self._max_bytes - HEADER_BYTES)
+        codec, packed = _pack(self._codec, self._pieces, self.bytes, self._max_bytes - HEADER_BYTES)
         outgoing = OutgoingBatch(unsent_batch(first, self._epoch, times, self._count, packed, codec), tuple(self._stretches))
         self._pieces, self._stretches, self._count, self.bytes = [], [], 0, 0
         return [outgoing]
@@ -166,9 +166,9 @@ class BatchBuilder:
         self, data: bytes, offsets: Stretch, room: int, largest: int, aborted: AbortedTransactions | None, full: list[OutgoingBatch]
     ) -> JoinedStretch:
         at, stop, whole, (position, end) = 0, min(room, len(data) - HEADER_BYTES + 1), len(data), offsets
-        codec, (most, of_record), capacity = CODECS.index(self._codec), _small(self._codec), self._room
+        codec, (most, of_record), capacity = CODECS.index(self._codec), _count_small(self._codec), self._room
         fields, checksum_of, numbers, heads, half = _FIELDS.unpack_from, google_crc32c.value, NUMBERS, HEADS, len(NUMBERS)
-        pieces, count, size, base, latest, first, length, expected = self._taken_up()
+        pieces, count, size, base, latest, first, length, expected = self._take_up()
         epoch, batches, more = -1, 0, 0
         while at < stop:
             offset, inside, leader, checksum, attributes, last, timestamp, producer, number = fields(data, at)
@@ -194,7 +194,7 @@ class BatchBuilder:
                 self._keep(count, size, base, latest, (first, length))
                 if checksum_of(covered) != checksum or not self._add_opened(covered, (offset, number), timestamp, largest, full):
                     return JoinedStretch(at, position, epoch, batches, batches + more, full)
-                pieces, count, size, base, latest, first, length, expected = self._taken_up()
+                pieces, count, size, base, latest, first, length, expected = self._take_up()
                 more += last
             else:
                 if checksum_of(covered) != checksum:
@@ -233,7 +233,7 @@ class BatchBuilder:
         self._keep(count, size, base, latest, (first, length))
         return JoinedStretch(at, position, epoch, batches, batches + more, full)
 
-    def _taken_up(self) -> tuple[list[bytes], int, int, int, int, int, int, int]:
+    def _take_up(self) -> tuple[list[bytes], int, int, int, int, int, int, int]:
         """What waits: its pieces, how many records they are and how large, the first and the latest time, the last stretch, and the offset
         that would go on with it."""
         first, length = self._stretches.pop() if self._stretches else (0, 0)
@@ -248,7 +248,7 @@ class BatchBuilder:
             if self._count and self.bytes + more > self._room:
                 full += self.finish()
             if more > self._room or not self._splice(data, stretch, timestamp):
-                full += self._add(_records_in(data, stretch, stretch[1] - 1, timestamp))
+                full += self._add(_read_records_in(data, stretch, stretch[1] - 1, timestamp))
         except ValueError:
             return False
         return True
@@ -260,7 +260,7 @@ class BatchBuilder:
         spliced = splice_records(self._pieces, data, more, self._count, base_timestamp - base) if is_usual else None
         if spliced is None:
             return False
-        _, count, size, _, latest, first, length, expected = self._taken_up()
+        _, count, size, _, latest, first, length, expected = self._take_up()
         newest = base_timestamp + spliced[1]
         if start == expected:
             start, length = first, length + more
@@ -273,7 +273,7 @@ class BatchBuilder:
 
     def _add(self, records: Iterable[Record]) -> list[OutgoingBatch]:
         full: list[OutgoingBatch] = []
-        pieces, count, size, base, latest, first, length, _ = self._taken_up()
+        pieces, count, size, base, latest, first, length, _ = self._take_up()
         for offset, timestamp, attributes, rest in records:
             while True:
                 delta = timestamp - base if count else 0
@@ -310,12 +310,12 @@ class BatchBuilder:
             self._stretches.append(stretch)
 
 
-def _small(codec: str) -> tuple[int, int]:
+def _count_small(codec: str) -> tuple[int, int]:
     """How long a batch may be that is small, and as how many of its bytes each record counts."""
     return (int(_JOINED_MICROSECONDS / _BYTE[codec]), int(_RECORD / _BYTE[codec])) if has_packer(codec) else (-1, 0)
 
 
-def _packed(codec: str, pieces: Sequence[bytes], size: int, room: int) -> tuple[str, Sequence[bytes]]:
+def _pack(codec: str, pieces: Sequence[bytes], size: int, room: int) -> tuple[str, Sequence[bytes]]:
     """The records packed, where that makes them smaller."""
     if codec == _PLAIN and size > room and has_packer(_FOR_TOO_LARGE):
         codec = _FOR_TOO_LARGE
@@ -355,10 +355,10 @@ def read_records(batch: RecordBatch, records: list[Record], largest: int = LARGE
     if batch.is_packed:
         data = bytes(decompressed(batch.codec, memoryview(data), largest))
     stretch, stamp = (batch.base_offset, batch.record_count), batch.max_timestamp if batch.is_stamped else None
-    records += _records_in(data, stretch, batch.last_offset_delta, batch.base_timestamp, stamp)
+    records += _read_records_in(data, stretch, batch.last_offset_delta, batch.base_timestamp, stamp)
 
 
-def _records_in(data: bytes, stretch: Stretch, last: int, base_timestamp: int, stamp: int | None = None) -> list[Record]:
+def _read_records_in(data: bytes, stretch: Stretch, last: int, base_timestamp: int, stamp: int | None = None) -> list[Record]:
     """The records of a batch that was opened, which are at most `last` offsets away from its first one; `stamp` is their time, if its
     broker gave them one."""
     (base_offset, number), records, at, end, before = stretch, list[Record](), 0, len(data), -1

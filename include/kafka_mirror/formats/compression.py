@@ -61,7 +61,7 @@ def decompressed(codec: str, data: memoryview, limit: int = LARGEST_UNPACKED) ->
         raise UnpacksTooLarge(codec, len(data), limit) from None
 
 
-def _gzip(data: memoryview, limit: int) -> Any:
+def _open_gzip(data: memoryview, limit: int) -> Any:
     """All members, one after the other."""
     unpacked, rest = bytearray(), data
     while len(rest):
@@ -76,7 +76,7 @@ def _gzip(data: memoryview, limit: int) -> Any:
     return unpacked
 
 
-def _lz4(data: memoryview, limit: int) -> Any:
+def _open_lz4(data: memoryview, limit: int) -> Any:
     import cramjam
 
     # Most batches that are opened are one block in the frame of Java's producers, of which the general reader makes four times the work.
@@ -89,16 +89,16 @@ def _lz4(data: memoryview, limit: int) -> Any:
             except cramjam.DecompressionError as broken:
                 raise ValueError(f"the packed records cannot be read: {broken}") from broken
             return memoryview(room)[:written]
-    return _into_room(cramjam.lz4.decompress_into, data, limit)
+    return _open_into_room(cramjam.lz4.decompress_into, data, limit)
 
 
-def _zstd(data: memoryview, limit: int) -> Any:
+def _open_zstd(data: memoryview, limit: int) -> Any:
     import cramjam
 
-    return _into_room(cramjam.zstd.decompress_into, data, limit)
+    return _open_into_room(cramjam.zstd.decompress_into, data, limit)
 
 
-def _into_room(decompress_into: Callable[[Any, Any], int], data: memoryview, limit: int) -> Any:
+def _open_into_room(decompress_into: Callable[[Any, Any], int], data: memoryview, limit: int) -> Any:
     """What comes out, in as much room as it needs. A decoder fails alike where the room is full and where the bytes are spoilt; a mark at
     the end of the room, which only one that filled it has written over, tells which."""
     import cramjam
@@ -121,16 +121,16 @@ def _into_room(decompress_into: Callable[[Any, Any], int], data: memoryview, lim
         size = min(limit, _GROWTH * size)
 
 
-def _snappy(data: memoryview, limit: int) -> Any:
+def _open_snappy(data: memoryview, limit: int) -> Any:
     if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
-        return _snappy_block(data, limit)
+        return _open_snappy_block(data, limit)
     unpacked = bytearray()
-    for block in _xerial_blocks(data):
-        unpacked += _snappy_block(block, limit - len(unpacked))
+    for block in _split_xerial(data):
+        unpacked += _open_snappy_block(block, limit - len(unpacked))
     return unpacked
 
 
-def _snappy_block(data: memoryview, limit: int) -> Any:
+def _open_snappy_block(data: memoryview, limit: int) -> Any:
     """A block says first how long it is unpacked: the decoder takes as much memory before it looks at anything else."""
     import cramjam
 
@@ -142,7 +142,7 @@ def _snappy_block(data: memoryview, limit: int) -> Any:
         raise ValueError(f"the packed records cannot be read: {broken}") from broken
 
 
-def _xerial_blocks(data: memoryview) -> Iterator[memoryview]:
+def _split_xerial(data: memoryview) -> Iterator[memoryview]:
     at = _XERIAL_HEADER
     while at < len(data):
         behind = at + 4 + int.from_bytes(data[at : at + 4], "big")
@@ -152,7 +152,7 @@ def _xerial_blocks(data: memoryview) -> Iterator[memoryview]:
         at = behind
 
 
-_OPENERS = {"gzip": _gzip, "lz4": _lz4, "snappy": _snappy, "zstd": _zstd}
+_OPENERS = {"gzip": _open_gzip, "lz4": _open_lz4, "snappy": _open_snappy, "zstd": _open_zstd}
 
 
 def has_packer(codec: str) -> bool:

@@ -29,7 +29,7 @@ class SourcePartition(NamedTuple):
     @property
     def key(self) -> bytes:
         """The record's key."""
-        return _key(self.connector, f'"cluster":{_quoted(self.cluster)},"partition":{self.partition},"topic":{_quoted(self.topic)}')
+        return _build_key(self.connector, f'"cluster":{_quote(self.cluster)},"partition":{self.partition},"topic":{_quote(self.topic)}')
 
 
 class CheckpointPartition(NamedTuple):
@@ -43,7 +43,7 @@ class CheckpointPartition(NamedTuple):
     @property
     def key(self) -> bytes:
         """The record's key."""
-        return _key(self.connector, f'"partition":{self.partition},"topic":{_quoted(self.topic)},"group":{_quoted(self.group)}')
+        return _build_key(self.connector, f'"partition":{self.partition},"topic":{_quote(self.topic)},"group":{_quote(self.group)}')
 
 
 class HeartbeatPartition(NamedTuple):
@@ -56,8 +56,8 @@ class HeartbeatPartition(NamedTuple):
     @property
     def key(self) -> bytes:
         """The record's key."""
-        members = f'"sourceClusterAlias":{_quoted(self.source)},"targetClusterAlias":{_quoted(self.target)}'
-        return _key(self.connector, members)
+        members = f'"sourceClusterAlias":{_quote(self.source)},"targetClusterAlias":{_quote(self.target)}'
+        return _build_key(self.connector, members)
 
 
 class OtherConnector(ValueError):
@@ -113,30 +113,30 @@ def murmur2(data: bytes) -> int:
     hashed = 0x9747B28C ^ len(data)
     whole = len(data) & ~3
     for at in range(0, whole, 4):
-        word = _times(int.from_bytes(data[at : at + 4], "little"))
-        hashed = _times(hashed) ^ _times(word ^ word >> 24)
+        word = _multiply(int.from_bytes(data[at : at + 4], "little"))
+        hashed = _multiply(hashed) ^ _multiply(word ^ word >> 24)
     if whole < len(data):
-        hashed = _times(hashed ^ int.from_bytes(data[whole:], "little"))
-    hashed = _times(hashed ^ hashed >> 13)
+        hashed = _multiply(hashed ^ int.from_bytes(data[whole:], "little"))
+    hashed = _multiply(hashed ^ hashed >> 13)
     hashed ^= hashed >> 15
     return hashed - 2**32 if hashed >= 2**31 else hashed
 
 
-def _times(word: int) -> int:
+def _multiply(word: int) -> int:
     return word * 0x5BD1E995 & 0xFFFFFFFF
 
 
-def _key(connector: str, members: str) -> bytes:
-    return f"[{_quoted(connector)},{{{members}}}]".encode()
+def _build_key(connector: str, members: str) -> bytes:
+    return f"[{_quote(connector)},{{{members}}}]".encode()
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A JSON string as Jackson writes it to bytes: control characters in capital hexadecimal, characters beyond U+FFFF as two escaped
     surrogates, everything else as it is. Raises UnicodeEncodeError, a ValueError, when a lone surrogate is encoded."""
-    return f'"{"".join(_SHORT.get(character) or _escaped(character) for character in text)}"'
+    return f'"{"".join(_SHORT.get(character) or _escape(character) for character in text)}"'
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     code = ord(character)
     if code < 0x20:
         return f"\\u{code:04X}"

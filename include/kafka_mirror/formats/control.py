@@ -106,11 +106,11 @@ class Decision:
 _Reader = Callable[[Mapping[str, Any], str], Any]
 
 
-def _or_none(reader: _Reader) -> _Reader:
+def _read_optional(reader: _Reader) -> _Reader:
     return lambda fields, name: None if fields[name] is None else reader(fields, name)
 
 
-def _rate(fields: Mapping[str, Any], name: str) -> int:
+def _read_rate(fields: Mapping[str, Any], name: str) -> int:
     if type(fields[name]) is int and fields[name] == UNLIMITED:
         return UNLIMITED
     if not (rate := count(fields, name)):
@@ -118,13 +118,13 @@ def _rate(fields: Mapping[str, Any], name: str) -> int:
     return rate
 
 
-def _document_text(fields: Mapping[str, Any], name: str) -> str:
+def _write_document(fields: Mapping[str, Any], name: str) -> str:
     if not isinstance(fields[name], dict):
         raise TypeError(f"{name} is no object")
-    return _json(fields[name])
+    return _write_json(fields[name])
 
 
-def _json(value: object) -> str:
+def _write_json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -136,37 +136,37 @@ _FACTS: Mapping[str, Mapping[str, _Reader]] = {
         "offset": count,
         "source_topic_id": string,
         "target_topic": string,
-        "target_topic_id": _or_none(string),
-        "target_end": _or_none(count),
+        "target_topic_id": _read_optional(string),
+        "target_end": _read_optional(count),
     },
     ACCEPT_RECORDS: {"target_topic": string, "target_topic_id": string, "target_end": count},
     PAUSE: {},
     RESUME: {},
     ADOPT_CLUSTER: {"alias": string, "cluster_id": string},
     TAKE_OWNERSHIP: {"installation": string, "until": moment},
-    BEGIN_LEDGER: {"ledger_id": string, "found_id": _or_none(string)},
+    BEGIN_LEDGER: {"ledger_id": string, "found_id": _read_optional(string)},
     HANDED_BACK: {},
     TAKEN_OVER: {},
     LEDGER: {"ledger_id": string},
-    THROTTLE: {"bytes_per_second": _or_none(_rate)},
+    THROTTLE: {"bytes_per_second": _read_optional(_read_rate)},
     CLOSED: {},
     REOPENED: {},
     MOVED: {"wave": string},
     RETURNED: {"wave": string},
-    WAVE: {"document": _document_text},
-    WAVE_GROUP: {"document": _document_text},
-    GROUP_OFFSETS: {"document": _document_text},
+    WAVE: {"document": _write_document},
+    WAVE_GROUP: {"document": _write_document},
+    GROUP_OFFSETS: {"document": _write_document},
 }
 
 
 def encode_key(decision: Decision) -> bytes:
     """The key under which the decision stands in the control topic."""
-    return _json(decision.key).encode()
+    return _write_json(decision.key).encode()
 
 
 def encode(decision: Decision) -> bytes:
     """The decision as the value of a record."""
-    return _json(as_document(decision)).encode()
+    return _write_json(as_document(decision)).encode()
 
 
 def decode(value: bytes, where: str) -> Decision:
@@ -185,14 +185,14 @@ def as_document(decision: Decision) -> dict[str, Any]:
         "decision": decision.decision,
         "topic": decision.topic,
         "partition": decision.partition,
-        **{name: _fact(name, fact) for name, fact in facts.items()},
+        **{name: _read_fact(name, fact) for name, fact in facts.items()},
         "who": decision.who,
         "when": moment_text(decision.when),
         "why": decision.why,
     }
 
 
-def _fact(name: str, fact: Any) -> Any:
+def _read_fact(name: str, fact: Any) -> Any:
     if name == "document":
         return json.loads(fact)
     return moment_text(fact) if isinstance(fact, datetime) else fact
@@ -212,7 +212,7 @@ def from_document(fields: Mapping[str, Any]) -> Decision:
         who=string(fields, "who"),
         when=moment(fields, "when"),
         why=string(fields, "why"),
-        topic=(_or_none(string) if partial else string)(fields, "topic"),
-        partition=(_or_none(count) if partial else count)(fields, "partition"),
+        topic=(_read_optional(string) if partial else string)(fields, "topic"),
+        partition=(_read_optional(count) if partial else count)(fields, "partition"),
         **{name: reader(fields, name) for name, reader in _FACTS[word].items()},
     )

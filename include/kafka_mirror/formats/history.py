@@ -88,22 +88,22 @@ def to_document(history_topic: HistoryTopic) -> dict[str, Any]:
 
 def from_documents(documents: Iterable[Mapping[str, Any]]) -> tuple[HistoryTopic, ...]:
     """Reads the entries that `to_document` gave. Raises ValueError, TypeError or KeyError for any other document."""
-    return tuple(_topic(dict(document)) for document in documents)
+    return tuple(_read_topic(dict(document)) for document in documents)
 
 
-def _topic(fields: dict[str, Any]) -> HistoryTopic:
+def _read_topic(fields: dict[str, Any]) -> HistoryTopic:
     topic = string(fields, "topic")
     return HistoryTopic(
         topic=topic,
         topic_id=string(fields, "topic_id"),
         target_next=count(fields, "target_next"),
         intervals=tuple((whole(start, "start"), whole(end, "end")) for start, end in fields["intervals"]),
-        places=tuple(_place(topic, *field) for field in fields["places"]),
+        places=tuple(_read_place(topic, *field) for field in fields["places"]),
         records=count(fields, "records"),
         bytes=count(fields, "bytes"),
     )
 
 
-def _place(topic: str, start: Any, end: Any, target_start: Any, target_end: Any) -> History:
+def _read_place(topic: str, start: Any, end: Any, target_start: Any, target_end: Any) -> History:
     numbers = (whole(start, "start"), whole(end, "end"), whole(target_start, "target_start"), whole(target_end, "target_end"))
     return History(*numbers[:2], topic, *numbers[2:])

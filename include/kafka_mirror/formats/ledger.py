@@ -178,8 +178,8 @@ def history_text(record: LedgerRecord, start: int = 0, end: int | None = None) -
     history.east.orders`; empty if there is none. By default all that lies below the copy's start."""
     last = record.live_start if end is None else end
     parts = sorted((within(history_topic.intervals, start, last), history_topic.topic) for history_topic in record.history_topics)
-    return ", ".join(f"{_listed(intervals)} in {topic}" for intervals, topic in parts if intervals)
+    return ", ".join(f"{_list(intervals)} in {topic}" for intervals, topic in parts if intervals)
 
 
-def _listed(intervals: tuple[Interval, ...]) -> str:
+def _list(intervals: tuple[Interval, ...]) -> str:
     return first_few((f"[{start}, {end})" for start, end in intervals), most=_SHOWN, separator=" ")

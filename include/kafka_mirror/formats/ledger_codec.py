@@ -68,17 +68,17 @@ def encode(record: LedgerRecord) -> bytes:
             "run": record.writer.run,
             "time": moment_text(record.writer.time),
         },
-        "blocked": _blocked_document(record.blocked) if record.blocked else None,
-        **_optional(record, pairs),
+        "blocked": _write_blocked(record.blocked) if record.blocked else None,
+        **_write_optional(record, pairs),
     }
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _optional(record: LedgerRecord, pairs: str | None) -> dict[str, Any]:
+def _write_optional(record: LedgerRecord, pairs: str | None) -> dict[str, Any]:
     """The fields that stand only where they say something, so that records without them have the bytes that they always had."""
     value: dict[str, Any] = {}
     if acted := record.decided:
-        value["decided"] = _decided_document(acted)
+        value["decided"] = _write_decided(acted)
     if last := record.last:
         value["last"] = {"timestamp": last.timestamp, "read": last.read, "acknowledged": last.acknowledged}
     if record.start is not None:
@@ -90,17 +90,17 @@ def _optional(record: LedgerRecord, pairs: str | None) -> dict[str, Any]:
     if pairs:
         value["offset_map_pairs"] = pairs
     if record.older is not None:
-        value["older"] = _older_document(record.older)
-    value |= _closed(record)
+        value["older"] = _write_older(record.older)
+    value |= _read_closed(record)
     if record.earlier != (0, 0):
         value["earlier"] = {"records": record.earlier[0], "bytes": record.earlier[1]}
-    return value | _source_end_document(record)
+    return value | _write_source_end(record)
 
 
-def _closed(record: LedgerRecord) -> dict[str, Any]:
+def _read_closed(record: LedgerRecord) -> dict[str, Any]:
     """Since when nothing more of the partition is copied."""
     marks = {"moved": record.moved, "handed_back": record.handed_back or record.moved}
-    return {name: _decided_document(mark) for name, mark in marks.items() if mark is not None}
+    return {name: _write_decided(mark) for name, mark in marks.items() if mark is not None}
 
 
 def decode(value: bytes, where: str) -> LedgerRecord:
@@ -113,16 +113,16 @@ def decode(value: bytes, where: str) -> LedgerRecord:
     if type(version) is int and version > VERSION:
         raise LedgerTooNew(where, version, VERSION)
     try:
-        return _record(fields)
+        return _read_record(fields)
     except (ValueError, TypeError, KeyError, AttributeError) as failure:
         raise LedgerDamaged(where, f"{type(failure).__name__}: {failure}") from failure
 
 
-def _record(fields: dict[str, Any]) -> LedgerRecord:
+def _read_record(fields: dict[str, Any]) -> LedgerRecord:
     if count(fields, "v") != VERSION:
         raise ValueError(f"version {fields['v']!r} does not exist")
     writer, blocked, last = fields["writer"], fields["blocked"], fields.get("last")
-    decided = None if fields.get("decided") is None else _decided(fields["decided"])
+    decided = None if fields.get("decided") is None else _read_decided(fields["decided"])
     epoch = fields["leader_epoch"]
     return LedgerRecord(
         watermark=count(fields, "watermark"),
@@ -134,30 +134,30 @@ def _record(fields: dict[str, Any]) -> LedgerRecord:
         source_cluster_id=string(fields, "source_cluster_id"),
         target_cluster_id=string(fields, "target_cluster_id"),
         lanes=count(fields, "lanes"),
-        offset_map=_offset_map(fields, decided),
+        offset_map=_read_offset_map(fields, decided),
         writer=Writer(string(writer, "installation"), string(writer, "host"), string(writer, "run"), moment(writer, "time")),
-        covered=_intervals(fields["covered"]),
-        skipped=tuple(skipped_from_document(*field) for field in _list(fields["skipped"])),
-        history=_intervals(fields["history"]),
+        covered=_read_intervals(fields["covered"]),
+        skipped=tuple(skipped_from_document(*field) for field in _read_list(fields["skipped"])),
+        history=_read_intervals(fields["history"]),
         records=count(fields, "records"),
         bytes=count(fields, "bytes"),
-        blocked=None if blocked is None else _blocked(blocked),
+        blocked=None if blocked is None else _read_blocked(blocked),
         decided=decided,
         last=None if last is None else LastRecord(*(whole(last[name], name) for name in ("timestamp", "read", "acknowledged"))),
         start=count(fields, "start") if "start" in fields else None,
-        history_topics=from_documents(_list(fields.get("history_topics", []))),
-        older=_older(fields["older"]) if "older" in fields else None,
-        handed_back=_handed_back(fields, decided),
+        history_topics=from_documents(_read_list(fields.get("history_topics", []))),
+        older=_read_older(fields["older"]) if "older" in fields else None,
+        handed_back=_read_handed_back(fields, decided),
         earlier=(count(fields["earlier"], "records"), count(fields["earlier"], "bytes")) if "earlier" in fields else (0, 0),
-        moved=_decided(fields["moved"]) if "moved" in fields else None,
-        source_end=_source_end(fields["source_end"]) if "source_end" in fields else None,
+        moved=_read_decided(fields["moved"]) if "moved" in fields else None,
+        source_end=_read_source_end(fields["source_end"]) if "source_end" in fields else None,
     )
 
 
-def _offset_map(fields: dict[str, Any], decided: Decided | None) -> OffsetMap:
+def _read_offset_map(fields: dict[str, Any], decided: Decided | None) -> OffsetMap:
     """The map, and whether it is thinned behind its end. Of records by mirrors that did not note that it is known only where the newest
     decision is that MirrorMaker 2's flow was taken over, and nothing was copied since."""
-    offset_map = _map_in(fields)
+    offset_map = _read_map(fields)
     if offset_map.thinned_behind:
         return offset_map
     if decided is None or decided.decision != TAKEN_OVER or count(fields, "records"):
@@ -165,37 +165,37 @@ def _offset_map(fields: dict[str, Any], decided: Decided | None) -> OffsetMap:
     return offset_map.with_mark(count(fields, "target_next") > offset_map.target_end)
 
 
-def _map_in(fields: dict[str, Any]) -> OffsetMap:
+def _read_map(fields: dict[str, Any]) -> OffsetMap:
     """The map of a document, with what stands beside it. Older mirrors write no pairs and read none: theirs is coarser, and never late."""
     pairs = string(fields, "offset_map_pairs") if "offset_map_pairs" in fields else None
-    return decoded(string(fields, "offset_map"), pairs, "thinned_behind" in fields and _true(fields, "thinned_behind"))
+    return decoded(string(fields, "offset_map"), pairs, "thinned_behind" in fields and _read_true(fields, "thinned_behind"))
 
 
-def _source_end_document(record: LedgerRecord) -> dict[str, Any]:
+def _write_source_end(record: LedgerRecord) -> dict[str, Any]:
     end = record.source_end
     return {} if end is None else {"source_end": {"offset": end.offset, "time": moment_text(end.time)}}
 
 
-def _source_end(fields: dict[str, Any]) -> SourceEnd:
+def _read_source_end(fields: dict[str, Any]) -> SourceEnd:
     return SourceEnd(count(fields, "offset"), moment(fields, "time"))
 
 
-def _handed_back(fields: dict[str, Any], decided: Decided | None) -> Decided | None:
+def _read_handed_back(fields: dict[str, Any], decided: Decided | None) -> Decided | None:
     """Mirrors that did not note it apart told it by the newest decision. A partition that was moved says so here as well: mirrors that do
     not know `moved` leave it alone as one that was handed back."""
     if "handed_back" in fields:
-        closed = _decided(fields["handed_back"])
+        closed = _read_decided(fields["handed_back"])
         return None if closed.decision == MOVED and "moved" in fields else closed
     return decided if decided is not None and decided.decision == HANDED_BACK else None
 
 
-def _older(fields: dict[str, Any]) -> OlderCopies:
-    offset_map = _map_in(fields) if "offset_map" in fields else None
+def _read_older(fields: dict[str, Any]) -> OlderCopies:
+    offset_map = _read_map(fields) if "offset_map" in fields else None
     start, end, restarted, lacking = (count(fields, name) for name in _OLDER)
     return OlderCopies(start, end, restarted, lacking, offset_map)
 
 
-def _older_document(older: OlderCopies) -> dict[str, Any]:
+def _write_older(older: OlderCopies) -> dict[str, Any]:
     document: dict[str, Any] = {name: getattr(older, name) for name in _OLDER}
     if older.offset_map is not None:
         document["offset_map"], pairs = older.offset_map.encoded()
@@ -206,14 +206,14 @@ def _older_document(older: OlderCopies) -> dict[str, Any]:
     return document
 
 
-def _true(fields: dict[str, Any], name: str) -> bool:
+def _read_true(fields: dict[str, Any], name: str) -> bool:
     """A mark that is there or not."""
     if fields[name] is not True:
         raise ValueError(f"{name} is {fields[name]!r}")
     return True
 
 
-def _blocked_document(stuck: Blocked) -> dict[str, Any]:
+def _write_blocked(stuck: Blocked) -> dict[str, Any]:
     document: dict[str, Any] = {
         "offset": stuck.offset,
         "error": f"{stuck.code}{_ERROR_SEPARATOR}{stuck.message}",
@@ -229,11 +229,11 @@ def _blocked_document(stuck: Blocked) -> dict[str, Any]:
     return document
 
 
-def _decided_document(decided: Decided) -> dict[str, Any]:
+def _write_decided(decided: Decided) -> dict[str, Any]:
     return {"decision": decided.decision, "who": decided.who, "when": moment_text(decided.when), "why": decided.why}
 
 
-def _blocked(fields: dict[str, Any]) -> Blocked:
+def _read_blocked(fields: dict[str, Any]) -> Blocked:
     code, separator, message = string(fields, "error").partition(_ERROR_SEPARATOR)
     if not separator:
         raise ValueError(f"error is {fields['error']!r}, and has no code")
@@ -249,15 +249,15 @@ def _blocked(fields: dict[str, Any]) -> Blocked:
     )
 
 
-def _decided(fields: dict[str, Any]) -> Decided:
+def _read_decided(fields: dict[str, Any]) -> Decided:
     return Decided(string(fields, "decision"), string(fields, "who"), moment(fields, "when"), string(fields, "why"))
 
 
-def _intervals(pairs: Any) -> tuple[Interval, ...]:
-    return tuple((whole(start, "start"), whole(end, "end")) for start, end in _list(pairs))
+def _read_intervals(pairs: Any) -> tuple[Interval, ...]:
+    return tuple((whole(start, "start"), whole(end, "end")) for start, end in _read_list(pairs))
 
 
-def _list(value: Any) -> list[Any]:
+def _read_list(value: Any) -> list[Any]:
     if type(value) is not list:
         raise ValueError(f"{value!r} is not a list")
     return value

@@ -112,7 +112,7 @@ class RecordBatch(NamedTuple):
     @property
     def is_intact(self) -> bool:
         """Whether its bytes are those of which the checksum was made."""
-        return _checksum(self.data[_CRC_FROM:]) == self.crc
+        return _read_checksum(self.data[_CRC_FROM:]) == self.crc
 
     def intact_records(self) -> bytes | None:
         """The bytes behind the header; None if they are not those of which the checksum was made."""
@@ -167,14 +167,14 @@ class RecordBatch(NamedTuple):
         attributes = self.attributes | _TRANSACTIONAL if transactional else self.attributes & ~_TRANSACTIONAL
         covered = _COVERED.pack(attributes, *times, producer_id, epoch, sequence, self.record_count)
         records = self.data[_HEADER.size :]
-        return _UNCOVERED.pack(0, self.length, -1, MAGIC, _checksum(records, _checksum(covered))) + covered, records
+        return _UNCOVERED.pack(0, self.length, -1, MAGIC, _read_checksum(records, _read_checksum(covered))) + covered, records
 
 
 _new = tuple.__new__
 """Makes a batch of its fields: half of what it costs through the class."""
 
 
-def _checksum(data: bytes | memoryview, of_bytes_before: int = 0) -> int:
+def _read_checksum(data: bytes | memoryview, of_bytes_before: int = 0) -> int:
     """The CRC-32C of the bytes, continued from that of the bytes before them. The library takes bytes alone, so a view is copied."""
     checksum: int = google_crc32c.extend(of_bytes_before, bytes(data))
     return checksum
@@ -250,7 +250,7 @@ def unsent_batch(
 
 def sealed(batch: RecordBatch) -> RecordBatch:
     """The batch under the checksum of its bytes."""
-    checksum = _checksum(batch.data[_CRC_FROM:])
+    checksum = _read_checksum(batch.data[_CRC_FROM:])
     data = bytes(batch.data[: _MAGIC_AT + 1]) + checksum.to_bytes(_CRC_FROM - _MAGIC_AT - 1, "big") + bytes(batch.data[_CRC_FROM:])
     return batch._replace(data=memoryview(data), crc=checksum)
 

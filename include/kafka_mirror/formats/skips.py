@@ -50,10 +50,10 @@ def merge_skips(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
             result[-1] = result[-1].joined_with(skip)
         else:
             result.append(skip)
-    return tuple(_fewer(_fewer(result, same_reason=True), same_reason=False))
+    return tuple(_drop_oldest(_drop_oldest(result, same_reason=True), same_reason=False))
 
 
-def _fewer(skipped: list[Skipped], same_reason: bool) -> list[Skipped]:
+def _drop_oldest(skipped: list[Skipped], same_reason: bool) -> list[Skipped]:
     excess, result = len(skipped) - MAX_INTERVALS, skipped[:1]
     for skip in skipped[1:]:
         if excess > 0 and (result[-1].reason == skip.reason or not same_reason):
