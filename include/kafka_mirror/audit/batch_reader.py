@@ -59,9 +59,9 @@ class BatchFetcher:
             questions = {tp: wanted[tp] for tp in sorted(partitions, key=lambda tp: wanted[tp].bytes) if wanted[tp].bytes < share // 2}
             if questions and not connection.in_flight:
                 limits = self._limits._replace(partition_bytes=min(self._limits.partition_bytes, share))
-                self.pool.guarded("fetching", partial(ask_for, connection, questions, limits, partial(self._answered, questions)))
+                self.pool.guarded("fetching", partial(ask_for, connection, questions, limits, partial(self._take_answers, questions)))
 
-    def _answered(self, questions: Mapping[TopicPartition, FetchedPartition], answer: FetchResponse) -> None:
+    def _take_answers(self, questions: Mapping[TopicPartition, FetchedPartition], answer: FetchResponse) -> None:
         if answer.error_code:
             raise self.pool.refused(answer.error_code, "fetching")
         if answer.throttle_time_ms:
@@ -149,11 +149,11 @@ class PairedReading:
         pools = (self._source.pool, self._target.pool)
         if any(connection.in_flight for pool in pools for connection in pool.connections):
             receive(pools, _POLL_SECONDS)
-        self._open = [pairing for pairing in self._open if self._goes_on(pairing)]
+        self._open = [pairing for pairing in self._open if self._is_going_on(pairing)]
         if self._open and time.monotonic() > self._heard_at + self._seconds:
             raise DeadlineExceeded(f"nothing came for {self._seconds:g} s.")
 
-    def _goes_on(self, pairing: BatchComparison) -> bool:
+    def _is_going_on(self, pairing: BatchComparison) -> bool:
         """Pairs what is there of a range; whether more of it is needed."""
         before, stretch = pairing.offsets, pairing.stretch
         try:

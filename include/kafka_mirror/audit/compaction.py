@@ -58,7 +58,7 @@ class NewestByKey:
             key = key_of(record)
             if key is None or int.from_bytes(key[:8]) % self.divisor != self._residue:
                 continue
-            self.keys[key] = Newest(record.offset, _content(record, self._timed), record.value is None)
+            self.keys[key] = Newest(record.offset, _digest_content(record, self._timed), record.value is None)
             if self._most is not None and len(self.keys) > self._most:
                 self.divide(self.divisor * 2)
 
@@ -73,7 +73,7 @@ def key_of(record: Record) -> bytes | None:
     return None if record.key is None else hashlib.blake2b(record.key, digest_size=16).digest()
 
 
-def _content(record: Record, timed: bool) -> bytes:
+def _digest_content(record: Record, timed: bool) -> bytes:
     timestamp, key, value, headers = record.carries(timed)
     return hashlib.blake2b(comparable_bytes(timestamp, key, value, headers), digest_size=16).digest()
 
@@ -104,13 +104,13 @@ class _OneSide:
 
     def newer(self, wanted: set[bytes]) -> set[bytes]:
         """Which of these keys have a record elsewhere on this side."""
-        return self._keys_in((*self.part.excluded, (self.part.end, self.end())), wanted) if wanted else set()
+        return self._find_keys((*self.part.excluded, (self.part.end, self.end())), wanted) if wanted else set()
 
     def copied_newer(self, wanted: set[bytes]) -> set[bytes]:
         """Which of these keys have a record behind the stretch that stands on both sides, or did."""
-        return self._keys_in(((self.part.end, self.copied_end),), wanted)
+        return self._find_keys(((self.part.end, self.copied_end),), wanted)
 
-    def _keys_in(self, intervals: Sequence[Interval], wanted: set[bytes]) -> set[bytes]:
+    def _find_keys(self, intervals: Sequence[Interval], wanted: set[bytes]) -> set[bytes]:
         keys: set[bytes] = set()
         for start, end in intervals if wanted else ():
             with closing(self.side.records(self.tp, Part(start, end))) as records:
@@ -148,13 +148,13 @@ class CompactedComparison:
             if difference is None:
                 return None
             again = self._search()
-            if again is None or _offsets(again) == _offsets(difference):
+            if again is None or _list_offsets(again) == _list_offsets(difference):
                 return again
             difference = again
         return difference
 
     def _search(self) -> FoundDifference | None:
-        tied = self._tied()
+        tied = self._tie()
         if tied is not None or self._stretch.lenient:
             return tied
         self.unpaired, self._untold = 0, False
@@ -169,9 +169,9 @@ class CompactedComparison:
             divisor = max(source.divisor, target.divisor)
             source.divide(divisor)
             target.divide(divisor)
-            differences += self._differences(source.keys, target.keys)
+            differences += self._find_differences(source.keys, target.keys)
             residue += 1
-        return min(differences, key=_offsets, default=None)
+        return min(differences, key=_list_offsets, default=None)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ class CompactedComparison:
 
     # ------------------------------------------------------------ records that the map ties together
 
-    def _tied(self) -> FoundDifference | None:
+    def _tie(self) -> FoundDifference | None:
         timed = self._stretch.timed
         with closing(self._source.records()) as sources, closing(self._target.records()) as targets:
             expected = next(sources, None)
@@ -199,20 +199,20 @@ class CompactedComparison:
 
     # ------------------------------------------------------------ the newest of each key
 
-    def _differences(self, source: dict[bytes, Newest], target: dict[bytes, Newest]) -> list[FoundDifference]:
+    def _find_differences(self, source: dict[bytes, Newest], target: dict[bytes, Newest]) -> list[FoundDifference]:
         stretch = self._stretch
         gone_from_target = {key for key, newest in source.items() if key not in target and not newest.is_tombstone}
         gone_from_source = {key for key, newest in target.items() if key not in source and not newest.is_tombstone}
-        missing = set() if stretch.source_ahead else self._unexcused(gone_from_target, self._target, self._source)
-        foreign = set() if stretch.target_ahead else self._unexcused(gone_from_source, self._source, self._target)
+        missing = set() if stretch.source_ahead else self._find_unexcused(gone_from_target, self._target, self._source)
+        foreign = set() if stretch.target_ahead else self._find_unexcused(gone_from_source, self._source, self._target)
         if foreign and stretch.watermark < self._source.end():
             # A tombstone that is not copied yet may have taken the key away, and itself have expired since.
             self._untold, foreign = True, set()
         self.unpaired += len(source.keys() ^ target.keys()) - len(missing) - len(foreign)
-        differences = [FoundDifference(MISSING, self._source.at(source[key].offset), None) for key in _first(missing, source)]
-        differences += [FoundDifference(FOREIGN, None, self._target.at(target[key].offset)) for key in _first(foreign, target)]
+        differences = [FoundDifference(MISSING, self._source.at(source[key].offset), None) for key in _find_first(missing, source)]
+        differences += [FoundDifference(FOREIGN, None, self._target.at(target[key].offset)) for key in _find_first(foreign, target)]
         changed = {key for key in source.keys() & target.keys() if source[key].content != target[key].content}
-        for key in _first(changed, source):
+        for key in _find_first(changed, source):
             expected, actual = self._source.at(source[key].offset), self._target.at(target[key].offset)
             if expected is not None and actual is not None:
                 kind = change(expected, actual, stretch.timed)
@@ -220,17 +220,17 @@ class CompactedComparison:
                 differences.append(FoundDifference(MISSING if kind == CHANGED else kind, expected, actual))
         return differences
 
-    def _unexcused(self, gone: set[bytes], there: _OneSide, other: _OneSide) -> set[bytes]:
+    def _find_unexcused(self, gone: set[bytes], there: _OneSide, other: _OneSide) -> set[bytes]:
         """The keys that a side has no reason not to have: neither there nor on the other side a newer record of theirs was copied."""
         unexplained = gone - there.newer(gone)
         return unexplained - other.copied_newer(unexplained)
 
 
-def _first(keys: set[bytes], newest: dict[bytes, Newest]) -> Sequence[bytes]:
+def _find_first(keys: set[bytes], newest: dict[bytes, Newest]) -> Sequence[bytes]:
     """The key whose newest record stands first."""
     return sorted(keys, key=lambda key: newest[key].offset)[:1]
 
 
-def _offsets(difference: FoundDifference) -> tuple[int, int]:
+def _list_offsets(difference: FoundDifference) -> tuple[int, int]:
     source = difference.source.offset if difference.source else 1 << 62
     return source, difference.target.offset if difference.target else 1 << 62

@@ -89,7 +89,7 @@ class Comparison:
                 source.drop()
                 target.drop()
             elif not self._let_pass(expected, actual):
-                return self._named(expected, actual)
+                return self._name(expected, actual)
 
     def _let_pass(self, expected: Record | None, actual: Record | None) -> bool:
         rules = self._rules
@@ -116,35 +116,35 @@ class Comparison:
 
     # ------------------------------------------------------------ naming
 
-    def _named(self, expected: Record | None, actual: Record | None) -> FoundDifference:
+    def _name(self, expected: Record | None, actual: Record | None) -> FoundDifference:
         if actual is None:
             return FoundDifference(TRUNCATED, expected, None)
         if expected is None:
-            return self._surplus(actual, None)
+            return self._find_surplus(actual, None)
         copied_from = self._rules.source_of(actual.offset) if self._rules.may_add is not None else None
         if copied_from is not None and copied_from > expected.offset:
             return FoundDifference(MISSING, expected, actual)  # among others' records, only the map tells how far the copies have come
         ahead, behind = self._source.peek(), self._target.peek()
-        of_found = self._place(ahead, actual)
-        of_expected = self._place(behind, expected)
-        explanations = [(self._agreement(ahead[1:], behind[1:]), 0, CHANGED), (self._remembered.again(behind, ahead), -1, DOUBLED)]
+        of_found = self._find_place(ahead, actual)
+        of_expected = self._find_place(behind, expected)
+        explanations = [(self._count_agreement(ahead[1:], behind[1:]), 0, CHANGED), (self._remembered.again(behind, ahead), -1, DOUBLED)]
         if of_expected is not None:
-            explanations.append((self._agreement(ahead, behind[of_expected:]), 1, FOREIGN))
+            explanations.append((self._count_agreement(ahead, behind[of_expected:]), 1, FOREIGN))
         if of_found is not None:
-            explanations.append((self._agreement(ahead[of_found:], behind), 2, MISSING))
+            explanations.append((self._count_agreement(ahead[of_found:], behind), 2, MISSING))
         if of_found is not None and of_expected is not None:
             size = max(of_found, of_expected) + 1
-            if self._reordered(ahead[:size], behind[:size]):
-                explanations.append((self._agreement(ahead[size:], behind[size:]), 3, SWAPPED))
+            if self._is_reordered(ahead[:size], behind[:size]):
+                explanations.append((self._count_agreement(ahead[size:], behind[size:]), 3, SWAPPED))
         kind = max(explanations)[2]
         if kind in (FOREIGN, DOUBLED):
-            return self._surplus(actual, expected)
+            return self._find_surplus(actual, expected)
         return FoundDifference(change(expected, actual, self._rules.timed) if kind == CHANGED else kind, expected, actual)
 
-    def _place(self, records: list[Record], wanted: Record) -> int | None:
+    def _find_place(self, records: list[Record], wanted: Record) -> int | None:
         return next((number for number, record in enumerate(records) if self._rules.same(record, wanted)), None)
 
-    def _agreement(self, source: list[Record], target: list[Record]) -> int:
+    def _count_agreement(self, source: list[Record], target: list[Record]) -> int:
         """How many records are equal from here on. That both sides end together counts for more than any number."""
         for number, (expected, actual) in enumerate(zip(source, target, strict=False)):
             if not self._rules.same(expected, actual):
@@ -152,11 +152,11 @@ class Comparison:
         ended = self._source.ended and self._target.ended and len(source) == len(target)
         return 2 * WINDOW if ended else min(len(source), len(target))
 
-    def _reordered(self, source: list[Record], target: list[Record]) -> bool:
+    def _is_reordered(self, source: list[Record], target: list[Record]) -> bool:
         timed = self._rules.timed
         return Counter(record.carries(timed) for record in source) == Counter(record.carries(timed) for record in target)
 
-    def _surplus(self, actual: Record, expected: Record | None) -> FoundDifference:
+    def _find_surplus(self, actual: Record, expected: Record | None) -> FoundDifference:
         """A target record too many: doubled, if it was there before."""
         for source, target in reversed(self._recent):
             if self._rules.same(target, actual):

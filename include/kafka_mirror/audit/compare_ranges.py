@@ -26,7 +26,7 @@ def compare_audit_ranges(context: AuditContext, stretches: Sequence[AuditRange],
     `on_read` is told how many more offsets of either side were read.
     """
     outcomes: list[Outcome] = []
-    for group in _rounds(stretches):
+    for group in _plan_rounds(stretches):
         equal = equal_ranges(context, group, on_read)
         outcomes += equal.values()
         rest = [stretch for stretch in group if stretch not in equal]
@@ -51,7 +51,7 @@ def equal_ranges(
 
 def outcome_of_digests(context: AuditContext, stretch: AuditRange, source: Digest, target: Digest) -> Outcome:
     """Returns the outcome of a range by its two digests. Raises no MirrorError."""
-    return _outcome(Locator(*sides_of(context), context.show_payload), stretch, source, target)
+    return _judge(Locator(*sides_of(context), context.show_payload), stretch, source, target)
 
 
 def sides_of(context: AuditContext, on_read: ReadListener = no_listener) -> tuple[Side, Side]:
@@ -63,7 +63,7 @@ def sides_of(context: AuditContext, on_read: ReadListener = no_listener) -> tupl
     )
 
 
-def _rounds(stretches: Sequence[AuditRange]) -> Iterator[list[AuditRange]]:
+def _plan_rounds(stretches: Sequence[AuditRange]) -> Iterator[list[AuditRange]]:
     """In a round each partition of either side is read at one place only."""
     waiting = list(stretches)
     while waiting:
@@ -89,11 +89,11 @@ class _Round:
         """Both sides of all stretches at once, then one by one those that differ."""
         self._source_errors: Errors = {}
         self._target_errors: Errors = {}
-        skips = self._skips([stretch for stretch in self._stretches if stretch.is_head])
+        skips = self._find_skips([stretch for stretch in self._stretches if stretch.is_head])
         parts = {
             audit_range: parts_of(audit_range, *skips.get(audit_range, (0, 0)))
             for audit_range in self._stretches
-            if self._error(audit_range) is None
+            if self._find_error(audit_range) is None
         }
         with ThreadPoolExecutor(2) as threads:
             sources = threads.submit(
@@ -105,18 +105,18 @@ class _Round:
             digests_of_sides = sources.result(), targets.result()
         outcomes = []
         for stretch in self._stretches:
-            error = self._error(stretch)
+            error = self._find_error(stretch)
             if error is None:
                 digests = digests_of_sides[0][stretch.source], digests_of_sides[1][stretch.remote]
-                outcomes.append(_outcome(self._locator, stretch, *digests, skips.get(stretch, (0, 0))[0]))
+                outcomes.append(_judge(self._locator, stretch, *digests, skips.get(stretch, (0, 0))[0]))
             else:
                 outcomes.append(Outcome(stretch, error=error.report()))
         return outcomes
 
-    def _error(self, stretch: AuditRange) -> MirrorError | None:
+    def _find_error(self, stretch: AuditRange) -> MirrorError | None:
         return self._source_errors.get(stretch.source) or self._target_errors.get(stretch.remote)
 
-    def _skips(self, heads: Sequence[AuditRange]) -> Mapping[AuditRange, tuple[int, int]]:
+    def _find_skips(self, heads: Sequence[AuditRange]) -> Mapping[AuditRange, tuple[int, int]]:
         """How many records in front of what both sides have each side has."""
         parts = {audit_range: parts_of(audit_range) for audit_range in heads}
         with ThreadPoolExecutor(2) as threads:
@@ -129,13 +129,13 @@ class _Round:
             source, target = sources.result(), targets.result()
         skips: dict[AuditRange, tuple[int, int]] = {}
         for head in heads:
-            if self._error(head) is None:
+            if self._find_error(head) is None:
                 more = source[head.source] - target[head.remote]
                 skips[head] = (max(more, 0) if head.source_ahead else 0, max(-more, 0) if head.target_ahead else 0)
         return skips
 
 
-def _outcome(locator: Locator, stretch: AuditRange, source: Digest, target: Digest, source_skip: int = 0) -> Outcome:
+def _judge(locator: Locator, stretch: AuditRange, source: Digest, target: Digest, source_skip: int = 0) -> Outcome:
     outcome = Outcome.of(stretch, source, target)
     if source_skip:
         first = source.blocks[0].first if source.blocks else stretch.end

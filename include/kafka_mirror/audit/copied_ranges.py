@@ -40,7 +40,7 @@ class OffsetPair(NamedTuple):
     target: int
 
 
-def _vouched_by(record: LedgerRecord) -> str:
+def _find_vouched(record: LedgerRecord) -> str:
     """Who brought what stands in front of the ledger's own copies: the opposite flow where a cutover turned it, or MirrorMaker 2."""
     is_way_back = record.decided is not None and record.decided.decision == RETURNED
     return BEFORE_RETURN if is_way_back else BEFORE_LEDGER
@@ -106,22 +106,22 @@ class _Live:
         """Cuts step by step: to the ledger's intervals, to the source's log, to the target's."""
         covered = within(self._record.covered, *self._wanted)
         self._note_uncovered()
-        covered = self._within_source(covered)
+        covered = self._cut_to_source(covered)
         if not covered:
             return [], self._left_out
-        first, end = covered[0][0], self._end(covered[-1][1])
-        begin = pair_at(self._runs, first) or self._widened(first)
+        first, end = covered[0][0], self._find_end(covered[-1][1])
+        begin = pair_at(self._runs, first) or self._widen(first)
         stretches: list[AuditRange] = []
         if begin is None:
             before_pair, ahead = pair_before(self._runs, first), pair_at_or_after(self._runs, first)
             begin = ahead or end
             target = max(before_pair.target if before_pair else 0, self._held.target_start)
             cut_off = target > (before_pair.target if before_pair else 0)
-            stretches += self._head(OffsetPair(first, target), begin, source_ahead=cut_off, target_ahead=True)
+            stretches += self._find_head(OffsetPair(first, target), begin, source_ahead=cut_off, target_ahead=True)
         if begin.target < self._held.target_start:
-            begin, stretches = self._behind_target_start(first, begin, end)
+            begin, stretches = self._cut_to_target(first, begin, end)
         if begin.source < end.source:
-            stretches.append(self._stretch(begin, end))
+            stretches.append(self._build_stretch(begin, end))
         return stretches, self._left_out
 
     # ------------------------------------------------------------ the steps
@@ -135,7 +135,7 @@ class _Live:
             self._leave_out(max(start, record.watermark), end, NOT_COPIED.format(record.watermark))
         first = record.covered[0][0] if record.covered else record.watermark
         mapped = min(self._runs[0].source, first) if self._runs else first
-        before, reason = (record.live_start, FORGOTTEN) if len(record.covered) >= MAX_INTERVALS else (mapped, _vouched_by(record))
+        before, reason = (record.live_start, FORGOTTEN) if len(record.covered) >= MAX_INTERVALS else (mapped, _find_vouched(record))
         self._left_out += [LeftOut(*part, reason) for part in within([(before, first)], start, end)]
         if self._explicit:
             noted = [*record.covered, *((skip.start, skip.end) for skip in record.skipped), (before, first), *record.history]
@@ -144,7 +144,7 @@ class _Live:
                 LeftOut(*interval, NEVER_COPIED) for interval in subtract_intervals([(start, min(end, record.watermark))], noted)
             ]
 
-    def _within_source(self, covered: tuple[Interval, ...]) -> tuple[Interval, ...]:
+    def _cut_to_source(self, covered: tuple[Interval, ...]) -> tuple[Interval, ...]:
         held = self._held
         for start, end in within(covered, 0, held.source_start):
             self._left_out.append(LeftOut(start, end, SOURCE_GONE.format(held.source_start)))
@@ -152,7 +152,7 @@ class _Live:
             self._left_out.append(LeftOut(start, end, SOURCE_LOST.format(held.source_end)))
         return within(covered, held.source_start, held.source_end)
 
-    def _end(self, end: int) -> OffsetPair:
+    def _find_end(self, end: int) -> OffsetPair:
         """The pair behind the last offset. A source that was cut off ends in front of it, at a known pair."""
         record = self._record
         if self._held.source_end < record.watermark:
@@ -162,18 +162,18 @@ class _Live:
         last = OffsetPair(record.watermark, record.target_next)
         return last if end == record.watermark else pair_at_or_after(self._runs, end) or last
 
-    def _widened(self, first: int) -> OffsetPair | None:
+    def _widen(self, first: int) -> OffsetPair | None:
         """A known pair in front of the first offset that was asked for, if it may be read from there."""
         before = pair_before(self._runs, first)
         covered = next((start for start, end in self._record.covered if start <= first < end), first)
         return before if before is not None and before.source >= max(covered, self._held.source_start) else None
 
-    def _head(self, begin: OffsetPair, end: OffsetPair, *, source_ahead: bool, target_ahead: bool) -> list[AuditRange]:
+    def _find_head(self, begin: OffsetPair, end: OffsetPair, *, source_ahead: bool, target_ahead: bool) -> list[AuditRange]:
         if begin.source >= end.source:
             return []
-        return [replace(self._stretch(begin, end), source_ahead=source_ahead, target_ahead=target_ahead)]
+        return [replace(self._build_stretch(begin, end), source_ahead=source_ahead, target_ahead=target_ahead)]
 
-    def _behind_target_start(self, requested: int, begin: OffsetPair, end: OffsetPair) -> tuple[OffsetPair, list[AuditRange]]:
+    def _cut_to_target(self, requested: int, begin: OffsetPair, end: OffsetPair) -> tuple[OffsetPair, list[AuditRange]]:
         """The first pair that the target still has, and the head in front of it."""
         first = self._held.target_start
         gone = TARGET_GONE.format(self._remote, first)
@@ -189,13 +189,13 @@ class _Live:
         source = max(begin.source, before_pair.target if before_pair else 0)
         self._leave_out(requested, source, gone)
         following = min(OffsetPair(ahead.target, ahead.source) if ahead is not None else end, end)
-        return following, self._head(OffsetPair(source, first), following, source_ahead=True, target_ahead=False)
+        return following, self._find_head(OffsetPair(source, first), following, source_ahead=True, target_ahead=False)
 
     def _leave_out(self, start: int, end: int, reason: str) -> None:
         if start < end:
             self._left_out.append(LeftOut(start, end, reason))
 
-    def _stretch(self, begin: OffsetPair, end: OffsetPair) -> AuditRange:
+    def _build_stretch(self, begin: OffsetPair, end: OffsetPair) -> AuditRange:
         record = self._record
         history = [(place.target_start, place.target_end) for place in record.places_of_history if place.topic == record.target_topic]
         stretch = AuditRange(

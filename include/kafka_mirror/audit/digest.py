@@ -111,7 +111,7 @@ class Digester:
         while done < len(messages) and not self.is_done:
             before = messages[done - 1].offset() if done else self._last
             part = messages[done : done + self._most - self._records]
-            data, taken, is_end = self._up_to_an_end(part)
+            data, taken, is_end = self._find_block_end(part)
             last = part[taken - 1].offset()
             if taken > 1:
                 before = part[taken - 2].offset()
@@ -142,7 +142,7 @@ class Digester:
         elif is_end:
             self._in_front = False
 
-    def _up_to_an_end(self, messages: Sequence[Message]) -> tuple[bytes, int, bool]:
+    def _find_block_end(self, messages: Sequence[Message]) -> tuple[bytes, int, bool]:
         """The bytes of the records up to the first one that ends a block, how many these are, and whether there is one."""
         # This runs for every single record of both sides, so it is kept short.
         parts: list[bytes] = []

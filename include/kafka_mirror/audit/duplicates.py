@@ -29,7 +29,7 @@ class DuplicateWindow:
 
     def add(self, record: Record) -> None:
         """Adds the one behind those that were added before."""
-        key = self._key(record)
+        key = self._build_key(record)
         self._places[key] = _Place(self._count, record.offset, record.timestamp_type, record.timestamp)
         self._order.append(key)
         self._count += 1
@@ -40,26 +40,26 @@ class DuplicateWindow:
 
     def again(self, target: Sequence[Record], ahead: Sequence[Record]) -> int:
         """How many of these records of the target are, one behind the other, what was added from some place on, and then `ahead`."""
-        first = self._places.get(self._key(target[0]))
+        first = self._places.get(self._build_key(target[0]))
         if first is None:
             return 0
         for count, record in enumerate(target):
             number = first.number + count
-            key = self._key(record)
+            key = self._build_key(record)
             if number < self._count:
                 place = self._places.get(key)
                 if place is None or place.number != number:
                     return count
-            elif number - self._count >= len(ahead) or self._key(ahead[number - self._count]) != key:
+            elif number - self._count >= len(ahead) or self._build_key(ahead[number - self._count]) != key:
                 return count
         return len(target)
 
     def source_of(self, record: Record) -> Record | None:
         """The source record of which this record of the target is one more copy, if it is remembered."""
-        place = self._places.get(self._key(record))
+        place = self._places.get(self._build_key(record))
         if place is None:
             return None
         return record._replace(offset=place.offset, timestamp_type=place.timestamp_type, timestamp=place.timestamp)
 
-    def _key(self, record: Record) -> int:
+    def _build_key(self, record: Record) -> int:
         return hash(record.carries(self._timed))

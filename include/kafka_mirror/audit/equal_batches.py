@@ -37,7 +37,7 @@ def equal_by_batches(
         return {}
     pairings = reading.run()
     paired = [pairing for pairing in pairings if pairing.equal_records or opens_all]
-    outcomes = _opened(sides, paired)
+    outcomes = _compare_opened(sides, paired)
     on_read(-sum(pairing.offsets for pairing in pairings if pairing.stretch not in outcomes))
     closed = sum(pairing.equal_records for pairing in paired if pairing.stretch in outcomes)
     records = sum(outcome.source_records for outcome in outcomes.values())
@@ -53,12 +53,12 @@ def may_be_compared(stretch: AuditRange) -> bool:
     return not stretch.is_head and not stretch.compacted and stretch.offsets > 0
 
 
-def _opened(sides: tuple[Side, Side], pairings: Sequence[BatchComparison]) -> dict[AuditRange, Outcome]:
+def _compare_opened(sides: tuple[Side, Side], pairings: Sequence[BatchComparison]) -> dict[AuditRange, Outcome]:
     """The ranges of which everything is equal that had to be opened."""
     records = {pairing.stretch: pairing.equal_records for pairing in pairings}
     waiting = {pairing.stretch: pairing.segments for pairing in pairings}
     while segments := {stretch: segments_ahead.pop() for stretch, segments_ahead in waiting.items() if segments_ahead}:
-        equal = _equal_records(sides, list(segments.values()))
+        equal = _count_equal_records(sides, list(segments.values()))
         for stretch, segment in segments.items():
             if segment in equal:
                 records[stretch] += equal[segment]
@@ -67,7 +67,7 @@ def _opened(sides: tuple[Side, Side], pairings: Sequence[BatchComparison]) -> di
     return {stretch: Outcome(stretch, source_records=number, target_records=number) for stretch, number in records.items()}
 
 
-def _equal_records(sides: tuple[Side, Side], segments: Sequence[AuditRange]) -> dict[AuditRange, int]:
+def _count_equal_records(sides: tuple[Side, Side], segments: Sequence[AuditRange]) -> dict[AuditRange, int]:
     """How many records each segment has on both sides, of those that are equal."""
     parts = {segment: parts_of(segment) for segment in segments}
     source_errors: dict[TopicPartition, MirrorError] = {}

@@ -33,18 +33,18 @@ class Locator:
         """The outcome with the first difference, from the first `block` on that is not the same; without one where what differs may."""
         stretch = outcome.stretch
         if stretch.compacted:
-            return self._compacted(outcome)
+            return self._compare_compacted(outcome)
         # From a little earlier on, so that what stands in front of the difference is known: there both sides are equal.
         block = source.back_from(block, REMEMBERED)
-        return self._located(outcome, (_place(source, block, stretch.end), _place(target, block, stretch.target_end)))
+        return self._locate_exactly(outcome, (_find_place(source, block, stretch.end), _find_place(target, block, stretch.target_end)))
 
     # ------------------------------------------------------------ inside
 
-    def _located(self, outcome: Outcome, places: tuple[int, int]) -> Outcome:
+    def _locate_exactly(self, outcome: Outcome, places: tuple[int, int]) -> Outcome:
         stretch = outcome.stretch
-        rules = _rules(stretch)
+        rules = _choose_rules(stretch)
         comparison, difference_found = self._compare(stretch, places, rules)
-        if difference_found is not None and rules.timed and _stamped(difference_found):
+        if difference_found is not None and rules.timed and _is_stamped(difference_found):
             outcome = replace(outcome, notes=(*outcome.notes, STAMPED), stretch=replace(stretch, timed=False))
             comparison, difference_found = self._compare(stretch, places, replace(rules, timed=False))
         notes = list(outcome.notes)
@@ -54,7 +54,7 @@ class Locator:
             difference_found = difference_found._replace(kind=MISSING)
         if difference_found is None:  # what is not the same may differ, so digests prove nothing
             outcome = replace(outcome, source_digest="", target_digest="")
-        difference = self._difference(stretch, difference_found) if difference_found is not None else None
+        difference = self._describe(stretch, difference_found) if difference_found is not None else None
         return replace(outcome, difference=difference, tolerated=comparison.tolerated, unpaired=comparison.missed, notes=tuple(notes))
 
     def _compare(self, stretch: AuditRange, places: tuple[int, int], rules: Rules) -> tuple[Comparison, FoundDifference | None]:
@@ -62,14 +62,14 @@ class Locator:
             compared = self._compare_head(stretch, rules)
             if compared is not None:
                 return compared
-        with self._records(stretch, *places) as (ours, theirs):
+        with self._read_records(stretch, *places) as (ours, theirs):
             comparison = Comparison(ours, theirs, rules)
             return comparison, comparison.first_difference()
 
     def _compare_head(self, stretch: AuditRange, rules: Rules) -> tuple[Comparison, FoundDifference | None] | None:
         """A missing record moves all in front of it if they are counted from behind. So the beginning of one side is looked for in the
         other; None if it is not found."""
-        with self._records(stretch, stretch.start, stretch.target_start) as (ours, theirs):
+        with self._read_records(stretch, stretch.start, stretch.target_start) as (ours, theirs):
             later, earlier = (ours, theirs) if stretch.target_ahead else (theirs, ours)
             first = list(islice(later, _FIRST_RECORDS))
             aligned = found_first(earlier, first, rules) if first else None
@@ -81,7 +81,7 @@ class Locator:
             return comparison, comparison.first_difference()
 
     @contextmanager
-    def _records(self, stretch: AuditRange, start: int, target_start: int) -> Iterator[tuple[Iterator[Record], Iterator[Record]]]:
+    def _read_records(self, stretch: AuditRange, start: int, target_start: int) -> Iterator[tuple[Iterator[Record], Iterator[Record]]]:
         source, target = parts_of(stretch)
         with (
             closing(self._source.records(stretch.source, source._replace(start=start))) as ours,
@@ -89,19 +89,19 @@ class Locator:
         ):
             yield ours, theirs
 
-    def _compacted(self, outcome: Outcome) -> Outcome:
+    def _compare_compacted(self, outcome: Outcome) -> Outcome:
         stretch, notes = outcome.stretch, outcome.notes
         compared = CompactedComparison(stretch, self._source, self._target)
         difference_found = compared.first_difference()
-        if difference_found is not None and stretch.timed and _stamped(difference_found):
+        if difference_found is not None and stretch.timed and _is_stamped(difference_found):
             notes = (*notes, STAMPED)
             compared = CompactedComparison(replace(stretch, timed=False), self._source, self._target)
             difference_found = compared.first_difference()
-        difference = self._difference(stretch, difference_found) if difference_found is not None else None
+        difference = self._describe(stretch, difference_found) if difference_found is not None else None
         notes = (*notes, *compared.notes)
         return replace(outcome, source_digest="", target_digest="", difference=difference, unpaired=compared.unpaired, notes=notes)
 
-    def _difference(self, stretch: AuditRange, difference_found: FoundDifference) -> Difference:
+    def _describe(self, stretch: AuditRange, difference_found: FoundDifference) -> Difference:
         payload = self._show_payload
         return Difference(
             difference_found.kind,
@@ -122,11 +122,11 @@ def parts_of(stretch: AuditRange, source_skip: int = 0, target_skip: int = 0) ->
     )
 
 
-def _place(digest: Digest, block: int, end: int) -> int:
+def _find_place(digest: Digest, block: int, end: int) -> int:
     return digest.blocks[block].first if block < len(digest.blocks) else end
 
 
-def _rules(stretch: AuditRange) -> Rules:
+def _choose_rules(stretch: AuditRange) -> Rules:
     def unsure(record: Record) -> bool:
         return any(start <= record.offset < end for start, end in stretch.unsure)
 
@@ -139,7 +139,7 @@ def _rules(stretch: AuditRange) -> Rules:
     )
 
 
-def _stamped(difference: FoundDifference) -> bool:
+def _is_stamped(difference: FoundDifference) -> bool:
     """Whether the timestamps differ because the target's topic puts its own: nothing is told by them then, whatever else differs."""
     source, target = difference.source, difference.target
     return bool(source and target and target.timestamp_type == LOG_APPEND_TIME and source.timestamp != target.timestamp)

@@ -36,10 +36,10 @@ class LogBoundsReader:
         self._refused_there: dict[str, MirrorError] = {}
         self._sources = source.topics({tp.topic for tp in records}, self.refused)
         self.partitions = {name: len(topic.partitions) for name, topic in self._sources.items()}
-        self._targets = target.topics({name for record in records.values() for name in _topics_of(record)}, self._refused_there)
+        self._targets = target.topics({name for record in records.values() for name in _list_topics(record)}, self._refused_there)
         self._compacted = _compacted(source, self._sources), _compacted(target, self._targets)
         ours = [tp for tp in records if _has(self._sources, tp)]
-        remotes = [TopicPartition(name, tp.partition) for tp, record in records.items() for name in _topics_of(record)]
+        remotes = [TopicPartition(name, tp.partition) for tp, record in records.items() for name in _list_topics(record)]
         theirs = [remote for remote in remotes if _has(self._targets, remote)]
         with ThreadPoolExecutor(2) as threads:
             starts = threads.submit(target.offsets, theirs, "earliest", False, self._refused_there)
@@ -113,19 +113,19 @@ class LogBoundsReader:
 
     def _await_markers(self) -> None:
         """A commit is decided before its markers are written, and the ledger's may be there first."""
-        until(self._shows_all, _MARKER_SECONDS, every=0.1)
+        until(self._is_all_shown, _MARKER_SECONDS, every=0.1)
 
-    def _shows_all(self) -> bool:
+    def _is_all_shown(self) -> bool:
         """Whether nothing is hidden, once what was is asked for again."""
-        if hidden := self._hidden():
+        if hidden := self._find_hidden():
             self._stable |= self._target.offsets(hidden, "latest", committed=True)
-        return not self._hidden()
+        return not self._find_hidden()
 
-    def _hidden(self) -> list[TopicPartition]:
+    def _find_hidden(self) -> list[TopicPartition]:
         return [TopicPartition(record.target_topic, tp.partition) for tp, record in self._records.items() if self._is_hidden(tp, record)]
 
 
-def _topics_of(record: LedgerRecord) -> set[str]:
+def _list_topics(record: LedgerRecord) -> set[str]:
     """The topics of the target that hold something of a partition."""
     return {record.target_topic, *(topic.topic for topic in record.history_topics)}
 

@@ -49,22 +49,22 @@ class RecordText:
 
 def text_of_record(record: Record, payload: bool) -> RecordText:
     """Returns a record as a report shows it; its value and headers only with `payload`."""
-    headers = ", ".join(f"{name}={_text(value)}" for name, value in record.headers)
+    headers = ", ".join(f"{name}={_write_text(value)}" for name, value in record.headers)
     return RecordText(
         offset=record.offset,
         timestamp=record.timestamp,
         timestamp_type=TIMESTAMP_TYPES.get(record.timestamp_type, str(record.timestamp_type)),
-        key=_text(record.key),
+        key=_write_text(record.key),
         key_bytes=None if record.key is None else len(record.key),
         value_bytes=None if record.value is None else len(record.value),
         headers=len(record.headers),
         headers_bytes=sum(len(name.encode()) + len(value or b"") for name, value in record.headers),
-        value=_text(record.value) if payload else None,
+        value=_write_text(record.value) if payload else None,
         header_text=_cut(headers) if payload else None,
     )
 
 
-def _text(data: bytes | None) -> str | None:
+def _write_text(data: bytes | None) -> str | None:
     """Bytes as text where they are text, else in hexadecimal; cut where they are long."""
     if data is None:
         return None

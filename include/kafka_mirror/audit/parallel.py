@@ -101,7 +101,7 @@ def compare_on_spark(context: AuditContext, stretches: Sequence[AuditRange], lea
 def tasks_of(stretches: Sequence[AuditRange], cores: int, least: int) -> list[Task]:
     """The tasks of a first round for so many cores. A stretch is cut where it has more than a core's share of all, and no part has fewer
     than `least` offsets unless the stretch has."""
-    share = _share(stretches, cores, least)
+    share = _compute_share(stretches, cores, least)
     cut = {
         number: audit_range
         for number, audit_range in enumerate(stretches)
@@ -113,9 +113,11 @@ def tasks_of(stretches: Sequence[AuditRange], cores: int, least: int) -> list[Ta
 
 def piece_tasks(stretches: Sequence[AuditRange], cores: int, least: int) -> list[Task]:
     """The tasks of a second round for so many cores: pieces of each stretch, none of fewer than `least` offsets unless the stretch has."""
-    share = _share(stretches, cores, least)
+    share = _compute_share(stretches, cores, least)
     return [
-        piece for number, audit_range in enumerate(stretches) for piece in _pieces(number, audit_range, -(-audit_range.offsets // share))
+        piece
+        for number, audit_range in enumerate(stretches)
+        for piece in _cut_pieces(number, audit_range, -(-audit_range.offsets // share))
     ]
 
 
@@ -137,7 +139,7 @@ def work_on(context: AuditContext, task: Task) -> list[Answer]:
     if isinstance(task, DigestedRange):
         return [outcome_of_digests(context, task.stretch, task.source, task.target)]
     if isinstance(task, PieceTask):
-        return [_digest_of(sides_of(context)[0 if task.of_source else 1], task)]
+        return [_read_digest(sides_of(context)[0 if task.of_source else 1], task)]
     return list(compare_audit_ranges(context, task))
 
 
@@ -147,7 +149,7 @@ def work_on_all(tasks: Iterable[tuple[AuditContext, Task]]) -> Iterator[Answer]:
         began = time.monotonic()
         answers = work_on(context, task)
         failed = sum(answer.error is not None for answer in answers)
-        log.info("%s: %s in %.1f s%s.", context.flow, _said(task), time.monotonic() - began, f", {failed} with an error" if failed else "")
+        log.info("%s: %s in %.1f s%s.", context.flow, _say(task), time.monotonic() - began, f", {failed} with an error" if failed else "")
         yield from answers
 
 
@@ -182,7 +184,7 @@ def merge_pieces(stretches: Sequence[AuditRange], answers: Sequence[Answer]) -> 
         if error is not None:
             outcomes.append(Outcome(stretches[number], error=error))
         else:
-            source, target = (_together([piece for piece in pieces if piece.task.of_source == of_source]) for of_source in (True, False))
+            source, target = (_merge([piece for piece in pieces if piece.task.of_source == of_source]) for of_source in (True, False))
             if source.first_different_block(target) is None:
                 outcomes.append(Outcome.of(stretches[number], source, target))
             else:
@@ -202,11 +204,11 @@ def shares(stretches: Sequence[AuditRange], cores: int) -> list[list[AuditRange]
     return result
 
 
-def _share(stretches: Sequence[AuditRange], cores: int, least: int) -> int:
+def _compute_share(stretches: Sequence[AuditRange], cores: int, least: int) -> int:
     return max(least, -(-sum(audit_range.offsets for audit_range in stretches) // max(cores, 1)), 1)
 
 
-def _said(task: Task) -> str:
+def _say(task: Task) -> str:
     if isinstance(task, PartTask):
         return f"{task.part.source} compared from {task.part.start} to {task.part.end} by closed batches"
     if isinstance(task, DigestedRange):
@@ -217,7 +219,7 @@ def _said(task: Task) -> str:
     return f"{offsets:,} offsets of {len({audit_range.source for audit_range in task}):,} partitions compared"
 
 
-def _pieces(number: int, stretch: AuditRange, count: int) -> Iterator[PieceTask]:
+def _cut_pieces(number: int, stretch: AuditRange, count: int) -> Iterator[PieceTask]:
     for of_source, tp, part in zip((True, False), (stretch.source, stretch.remote), parts_of(stretch), strict=True):
         size = max(-(-(part.end - part.start) // count), 1)
         starts = [*range(part.start, part.end, size)] or [part.start]
@@ -226,13 +228,13 @@ def _pieces(number: int, stretch: AuditRange, count: int) -> Iterator[PieceTask]
             yield PieceTask(number, of_source, tp, part._replace(start=start), Piece(start == part.start, end, cuts))
 
 
-def _digest_of(side: Side, task: PieceTask) -> PieceDigest:
+def _read_digest(side: Side, task: PieceTask) -> PieceDigest:
     try:
         return PieceDigest(task, side.piece(task.tp, task.part, task.piece))
     except MirrorError as error:
         return PieceDigest(task, Digest(), error.report())
 
 
-def _together(pieces: Sequence[PieceDigest]) -> Digest:
+def _merge(pieces: Sequence[PieceDigest]) -> Digest:
     in_order = sorted(pieces, key=lambda piece: piece.task.part.start)
     return Digest(tuple(block for piece in in_order for block in piece.digest.blocks))

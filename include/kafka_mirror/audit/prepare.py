@@ -106,20 +106,20 @@ class _LedgerPass:
     def run(self) -> None:
         """Fills what was asked for."""
         wanted = self._scope.select_offsets(self._source, self.records, self._holdings)
-        self.left_on_source += self._left_on_source(wanted)
+        self.left_on_source += self._note_left_on_source(wanted)
         for tp, record in sorted(self.records.items()):
             self.left_out[tp] = []
             error = self._holdings.source_error(tp, record)
             if error is None and wanted is not None and tp not in wanted and self._scope.starts is None:
-                error = _without_leader(tp)
+                error = _report_leaderless(tp)
             if error is not None:
                 self._fail(tp, error)
             else:
-                self.backlog += self._backlog(tp, record, (wanted or {}).get(tp))
-                self._live(tp, record, (wanted or {}).get(tp))
-                self._history(tp, record, (wanted or {}).get(tp))
+                self.backlog += self._note_backlog(tp, record, (wanted or {}).get(tp))
+                self._add_live(tp, record, (wanted or {}).get(tp))
+                self._add_history(tp, record, (wanted or {}).get(tp))
 
-    def _backlog(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> Iterator[Backlog]:
+    def _note_backlog(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> Iterator[Backlog]:
         """What is asked for and not copied yet, of a partition that this flow is to copy."""
         if record.moved is not None or record.is_handed_back:
             return
@@ -128,7 +128,7 @@ class _LedgerPass:
         if offsets > 0:
             yield Backlog(*tp, offsets, record.blocked.code if record.blocked is not None else "")
 
-    def _left_on_source(self, wanted: Mapping[TopicPartition, Interval] | None) -> Iterator[ErrorReport]:
+    def _note_left_on_source(self, wanted: Mapping[TopicPartition, Interval] | None) -> Iterator[ErrorReport]:
         """What was written on the source since topics moved, as far as it is asked for. Nothing of it is copied, so nothing is compared."""
         topics = self._moved & {tp.topic for tp in (self.records if wanted is None else wanted)}
         for error in written_since_moved(self._flow, self._source, self.records, topics):
@@ -138,8 +138,8 @@ class _LedgerPass:
 
     # ------------------------------------------------------------ stretches
 
-    def _live(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> None:
-        lenient, error = self._lenient(tp, record), self._holdings.live_error(tp, record)
+    def _add_live(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> None:
+        lenient, error = self._is_lenient(tp, record), self._holdings.live_error(tp, record)
         if error is not None and record.covered:
             self._fail(tp, error)
             return
@@ -150,16 +150,16 @@ class _LedgerPass:
             stretches = stretches or [empty_range_at_end(tp, record, held)]
         self._add(tp, stretches, left_out, lenient)
 
-    def _history(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> None:
+    def _add_history(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> None:
         noted = [interval for topic in record.history_topics for interval in topic.intervals]
         requested = wanted or (0, max((end for _, end in (*record.history, *noted)), default=0))
         lost = within(subtract_intervals(record.history, noted), *requested)
         self.left_out[tp] += [LeftOut(*part, HISTORY_LOST) for part in lost]
         for topic in record.history_topics:
             if written := within(topic.intervals, *requested):
-                self._history_in(tp, record, topic, written, requested)
+                self._add_history_of(tp, record, topic, written, requested)
 
-    def _history_in(
+    def _add_history_of(
         self, tp: TopicPartition, record: LedgerRecord, topic: HistoryTopic, written: Iterable[Interval], requested: Interval
     ) -> None:
         """What was asked for of the history in one topic, `written`. A topic of its own may be deleted when it has served: that is like
@@ -174,7 +174,7 @@ class _LedgerPass:
         if places and error is not None:
             self._fail(tp, error)
             return
-        lenient = topic.topic == record.target_topic and self._may_hold_others(tp)
+        lenient = topic.topic == record.target_topic and self._is_shared(tp)
         for place in places:
             self._add(tp, *history_range(tp, place, self._holdings.bounds(tp, topic.topic), record), lenient)
 
@@ -193,13 +193,13 @@ class _LedgerPass:
         # What the target refuses bears the name of its topic, and what was not compared is the source's.
         self.errors.append(replace(error.report(), topic=tp.topic))
 
-    def _may_hold_others(self, tp: TopicPartition) -> bool:
+    def _is_shared(self, tp: TopicPartition) -> bool:
         return bool(self._flow.per_topic("mirror.on.unexplained.target", tp.topic) == "append")
 
-    def _lenient(self, tp: TopicPartition, record: LedgerRecord) -> bool:
+    def _is_lenient(self, tp: TopicPartition, record: LedgerRecord) -> bool:
         """Whether records may stand in the remote partition that are no copies, copies that a person had made a second time, or history of
         which the ledger no longer knows the place."""
-        if self._may_hold_others(tp) or any(forgotten(topic) for topic in record.history_topics if topic.topic == record.target_topic):
+        if self._is_shared(tp) or any(forgotten(topic) for topic in record.history_topics if topic.topic == record.target_topic):
             return True
         if record.older is not None:
             return True
@@ -207,6 +207,6 @@ class _LedgerPass:
         return bool(decided & {ACCEPT_RECORDS, RESTART})
 
 
-def _without_leader(tp: TopicPartition) -> SourceUnreadable:
+def _report_leaderless(tp: TopicPartition) -> SourceUnreadable:
     message = f"{tp}: no leader says which of its offsets the times come to. Nothing of it was compared."
     return SourceUnreadable(message, topic=tp.topic, partition=tp.partition, next="Look at the source's brokers, and audit again.")

@@ -46,7 +46,7 @@ def errors_of(result: AuditResult, topics: Collection[str] = (), complete: bool 
     ]
     if unknown := sorted(set(topics) - {partition.topic for partition in result.partitions}):
         errors.append(NothingAudited(unknown))
-    if complete and (why := f"{not_copied(result.totals)}{_unproven(result.totals)}"):
+    if complete and (why := f"{not_copied(result.totals)}{_list_unproven(result.totals)}"):
         errors.append(AuditIncomplete(why.strip()))
     return (*(error.of_flow(result.flow).report() for error in errors), *result.errors)
 
@@ -93,7 +93,7 @@ def not_copied(totals: Mapping[str, Any]) -> str:
     return f" Not copied yet, so not compared: {'; '.join(waiting)}." if waiting else ""
 
 
-def _unproven(totals: Mapping[str, Any]) -> str:
+def _list_unproven(totals: Mapping[str, Any]) -> str:
     return f" Nothing could be compared of partitions: {totals['unproven']:,}." if totals["unproven"] else ""
 
 
@@ -101,12 +101,12 @@ def side_by_side(difference: Difference) -> list[str]:
     """Both records, one line a field; what differs is marked."""
     sides = difference.source, difference.target
     names = [name for name in _FIELDS if any(_has(side, name) for side in sides)]
-    rows = [("", "source", "target"), *((name, *(_field(side, name) for side in sides)) for name in names)]
+    rows = [("", "source", "target"), *((name, *(_write_field(side, name) for side in sides)) for name in names)]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    return [_row(row, widths) for row in rows]
+    return [_write_row(row, widths) for row in rows]
 
 
-def _row(row: Sequence[str], widths: Sequence[int]) -> str:
+def _write_row(row: Sequence[str], widths: Sequence[int]) -> str:
     name, ours, theirs = row
     mark = "≠" if name not in _NEVER_MARKED and ours != theirs else " "
     return f"    {mark} {name.ljust(widths[0])}  {ours.ljust(widths[1])}  {theirs}".rstrip()
@@ -116,7 +116,7 @@ def _has(side: RecordText | None, name: str) -> bool:
     return side is not None and (name not in _PAYLOAD or side.header_text is not None)
 
 
-def _field(side: RecordText | None, name: str) -> str:
+def _write_field(side: RecordText | None, name: str) -> str:
     if side is None:
         return "no record"
     value = getattr(side, _FIELDS[name])
@@ -137,13 +137,13 @@ def partition_audits(prepared: PreparedAudit, outcomes: Iterable[Outcome]) -> tu
             left_out = prepared.left_out.get(tp, ()) if topic == record.target_topic else ()
             if parts or left_out or topic == record.target_topic:
                 nothing_asked = not left_out and tp not in refused and (tp.topic, None) not in refused
-                audits.append(_partition_audit(tp, topic, parts, left_out, EQUAL if nothing_asked and not parts else UNPROVEN))
+                audits.append(_summarize(tp, topic, parts, left_out, EQUAL if nothing_asked and not parts else UNPROVEN))
     return tuple(audits)
 
 
-def _partition_audit(tp: TopicPartition, remote: str, parts: Sequence[Outcome], left_out: Sequence[LeftOut], state: str) -> PartitionAudit:
+def _summarize(tp: TopicPartition, remote: str, parts: Sequence[Outcome], left_out: Sequence[LeftOut], state: str) -> PartitionAudit:
     compared = [outcome for outcome in parts if outcome.error is None]
-    difference = _first(compared)
+    difference = _find_first(compared)
     something = any(outcome.stretch.offsets for outcome in compared)
     if compared and len(compared) == len(parts) and (something or not left_out):
         state = EQUAL
@@ -153,12 +153,12 @@ def _partition_audit(tp: TopicPartition, remote: str, parts: Sequence[Outcome], 
         *tp,
         remote,
         state,
-        _hull([(outcome.stretch.start, outcome.stretch.end) for outcome in compared]),
-        _hull([(outcome.stretch.target_start, outcome.stretch.target_end) for outcome in compared]),
+        _span([(outcome.stretch.start, outcome.stretch.end) for outcome in compared]),
+        _span([(outcome.stretch.target_start, outcome.stretch.target_end) for outcome in compared]),
         source_records=sum(outcome.source_records for outcome in compared),
         target_records=sum(outcome.target_records for outcome in compared),
-        source_digest=_digest([outcome.source_digest for outcome in compared]),
-        target_digest=_digest([outcome.target_digest for outcome in compared]),
+        source_digest=_write_digest([outcome.source_digest for outcome in compared]),
+        target_digest=_write_digest([outcome.target_digest for outcome in compared]),
         tolerated=sum(outcome.tolerated for outcome in compared),
         unpaired=sum(outcome.unpaired for outcome in compared),
         difference=difference,
@@ -167,15 +167,15 @@ def _partition_audit(tp: TopicPartition, remote: str, parts: Sequence[Outcome], 
     )
 
 
-def _first(parts: Iterable[Outcome]) -> Difference | None:
+def _find_first(parts: Iterable[Outcome]) -> Difference | None:
     return next((outcome.difference for outcome in parts if outcome.difference is not None), None)
 
 
-def _hull(intervals: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def _span(intervals: Sequence[tuple[int, int]]) -> tuple[int, int]:
     return (min(start for start, _ in intervals), max(end for _, end in intervals)) if intervals else (0, 0)
 
 
-def _digest(texts: Sequence[str]) -> str:
+def _write_digest(texts: Sequence[str]) -> str:
     """Of several stretches the digest of their digests; '' where one of them has none."""
     if len(texts) < 2 or not all(texts):
         return texts[0] if texts and all(texts) else ""

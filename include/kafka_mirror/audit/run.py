@@ -53,7 +53,7 @@ def audit(
     scope = Scope(tuple(topics), source_offsets, times, starts)
     with named_with(flow.name), clusters(flow) as (source, target):
         context = audit_context(flow, show_payload)
-        result = _compared(flow, source, target, scope, context, compare)
+        result = _compare(flow, source, target, scope, context, compare)
     return replace(result, seconds=time.monotonic() - began)
 
 
@@ -64,16 +64,16 @@ def what_to_compare(flow: Flow, scope: Scope) -> PreparedAudit:
         return prepare(flow, source, target, scope)
 
 
-def _compared(flow: Flow, source: Cluster, target: Cluster, scope: Scope, context: AuditContext, compare: Compare) -> AuditResult:
+def _compare(flow: Flow, source: Cluster, target: Cluster, scope: Scope, context: AuditContext, compare: Compare) -> AuditResult:
     """Compares, and once more what retention deleted meanwhile: it begins later then."""
     prepared = prepare(flow, source, target, scope)
     outcomes = compare(context, prepared.stretches) if prepared.stretches else []
     for _ in range(_ROUNDS - 1):
-        moved = _moved(outcomes)
+        moved = _find_moved(outcomes)
         if not moved:
             break
-        again = prepare(flow, source, target, replace(scope, source_offsets=_offsets(scope, prepared, moved), starts=None))
-        prepared = _with(prepared, again, moved)
+        again = prepare(flow, source, target, replace(scope, source_offsets=_read_offsets(scope, prepared, moved), starts=None))
+        prepared = _add(prepared, again, moved)
         outcomes = [outcome for outcome in outcomes if outcome.stretch.source not in moved] + compare(context, again.stretches)
     outcomes = with_foreign_tails(ledger_of(flow, target), context, prepared, outcomes)
     partitions = partition_audits(prepared, outcomes)
@@ -85,17 +85,17 @@ def _compared(flow: Flow, source: Cluster, target: Cluster, scope: Scope, contex
     return replace(result, backlog=prepared.backlog, not_begun=prepared.not_begun)
 
 
-def _moved(outcomes: Iterable[Outcome]) -> set[TopicPartition]:
+def _find_moved(outcomes: Iterable[Outcome]) -> set[TopicPartition]:
     return {outcome.stretch.source for outcome in outcomes if outcome.error is not None and outcome.error.kind is LogMoved}
 
 
-def _offsets(scope: Scope, prepared: PreparedAudit, moved: Iterable[TopicPartition]) -> dict[TopicPartition, Interval]:
+def _read_offsets(scope: Scope, prepared: PreparedAudit, moved: Iterable[TopicPartition]) -> dict[TopicPartition, Interval]:
     """What was asked for of these partitions; all of it up to where the copy was then."""
     requested = scope.source_offsets or {tp: (start, prepared.records[tp].watermark) for tp, start in (scope.starts or {}).items()}
     return {tp: requested.get(tp, (0, prepared.records[tp].watermark)) for tp in moved}
 
 
-def _with(prepared: PreparedAudit, again: PreparedAudit, moved: Collection[TopicPartition]) -> PreparedAudit:
+def _add(prepared: PreparedAudit, again: PreparedAudit, moved: Collection[TopicPartition]) -> PreparedAudit:
     left_out = {**prepared.left_out, **{tp: again.left_out.get(tp, ()) for tp in moved}}
     stretches = [audit_range for audit_range in prepared.stretches if audit_range.source not in moved]
     errors = dict.fromkeys((*prepared.errors, *again.errors))

@@ -30,8 +30,8 @@ def with_foreign_tails(ledger: Ledger, context: AuditContext, prepared: Prepared
         return list(outcomes)
     reader = BoundedReader(context.target, context.clients.target_consumer)
     tails = {remote: prepared.tails[tp] for remote, tp in behind.items()}
-    visible, refused, late = _visible(reader, tails, context.seconds)
-    now = _newer(ledger, behind, visible)
+    visible, refused, late = _find_visible(reader, tails, context.seconds)
+    now = _read_newer(ledger, behind, visible)
     findings: dict[TopicPartition, Difference | MirrorError | str] = {}
     findings |= {remote: UNREAD for remote in tails if late and remote not in visible}
     findings |= {remote: refused[remote.topic] for remote in tails if remote.topic in refused}
@@ -41,11 +41,11 @@ def with_foreign_tails(ledger: Ledger, context: AuditContext, prepared: Prepared
         if current is None:
             findings[remote] = OPEN
         elif current.target_next <= offset:
-            findings[remote] = Difference(FOREIGN, *tp, remote.topic, None, offset, None, _record_text(message, context.show_payload))
-    return _with_findings(outcomes, findings)
+            findings[remote] = Difference(FOREIGN, *tp, remote.topic, None, offset, None, _describe_record(message, context.show_payload))
+    return _add_findings(outcomes, findings)
 
 
-def _visible(
+def _find_visible(
     reader: BoundedReader, tails: Mapping[TopicPartition, Interval], seconds: float
 ) -> tuple[dict[TopicPartition, Message], dict[str, MirrorError], bool]:
     """The first record of each tail that has one, the topics that may not be read, and whether there was no time for all."""
@@ -63,14 +63,14 @@ def _visible(
     return visible, refused, False
 
 
-def _record_text(message: Message, payload: bool) -> RecordText | None:
+def _describe_record(message: Message, payload: bool) -> RecordText | None:
     try:
         return text_of_record(record_of(message), payload)
     except UnreadableHeaders:
         return None
 
 
-def _newer(
+def _read_newer(
     ledger: Ledger, behind: Mapping[TopicPartition, TopicPartition], visible: Iterable[TopicPartition]
 ) -> dict[TopicPartition, LedgerRecord]:
     """What the ledger says of these partitions after their records were seen; nothing of a lane that is being written."""
@@ -84,7 +84,7 @@ def _newer(
     return records
 
 
-def _with_findings(outcomes: Sequence[Outcome], findings: Mapping[TopicPartition, Difference | MirrorError | str]) -> list[Outcome]:
+def _add_findings(outcomes: Sequence[Outcome], findings: Mapping[TopicPartition, Difference | MirrorError | str]) -> list[Outcome]:
     last = {outcome_of.stretch.remote: number for number, outcome_of in enumerate(outcomes)}
     amended = list(outcomes)
     for remote, what in findings.items():
