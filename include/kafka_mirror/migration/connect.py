@@ -73,7 +73,7 @@ def require_stopped(target: Cluster, maker: MirrorMaker) -> None:
 def fence_tasks(flow: Flow, target: Cluster, maker: MirrorMaker) -> list[str]:
     """Fences the transactional ids of the connector's tasks, as Connect's leader does it, and of the connectors beside it: as many as the
     config topic says that there are (KIP-618). Gives the ids; none without exactly-once support."""
-    counts = _task_counts(flow, target, maker.config_topic)
+    counts = _count_tasks(flow, target, maker.config_topic)
     names = (maker.connector, *(maker.connector.replace(SOURCE_CONNECTOR, other) for other in _OTHER_CONNECTORS))
     ids = [f"{maker.group}-{name}-{task}" for name in dict.fromkeys(names) for task in range(counts.get(name, 0))]
     fence(flow.target, flow.client("target", "producer"), ids, target.timeout)
@@ -85,7 +85,7 @@ def stored_offsets(flow: Flow, target: Cluster, maker: MirrorMaker) -> StoredOff
     offsets: dict[TopicPartition, int | None] = {}
     others: set[str] = set()
     unread: list[str] = []
-    for message in _records(flow, target, maker.offsets_topic):
+    for message in _read_records(flow, target, maker.offsets_topic):
         where = (maker.offsets_topic, message.partition(), message.offset())
         try:
             key = decode_source(message.key())
@@ -110,11 +110,11 @@ def require_offsets(flow: Flow, maker: MirrorMaker, stored: StoredOffsets) -> No
         raise ConnectOffsetsMissing(maker.offsets_topic, maker.connector, flow.source, stored.others)
 
 
-def _task_counts(flow: Flow, target: Cluster, topic: str) -> dict[str, int]:
+def _count_tasks(flow: Flow, target: Cluster, topic: str) -> dict[str, int]:
     """The largest number of tasks that the config topic names, by connector."""
     counts: dict[str, int] = {}
     prefix = b"tasks-fencing-"
-    for message in _records(flow, target, topic):
+    for message in _read_records(flow, target, topic):
         key, value = message.key() or b"", message.value()
         if key.startswith(prefix) and value is not None:
             name = key[len(prefix) :].decode()
@@ -127,7 +127,7 @@ def _task_counts(flow: Flow, target: Cluster, topic: str) -> dict[str, int]:
     return counts
 
 
-def _records(flow: Flow, target: Cluster, topic: str) -> list[Any]:
+def _read_records(flow: Flow, target: Cluster, topic: str) -> list[Any]:
     """Every committed record of a topic of Connect's, partition by partition, in their order. None if there is no such topic.
 
     Raises ConnectOffsetsUnreadable if a transaction stays open in it: what it hides might be the newest offsets.

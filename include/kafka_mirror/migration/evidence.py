@@ -80,7 +80,7 @@ class _EvidenceReader:
     def __init__(self, flow: Flow, partitions: Iterable[Mm2Partition]) -> None:
         self._source = BoundedReader(flow.source, flow.client("source", "consumer"), mm2_reads_committed(flow))
         self._target = BoundedReader(flow.target, flow.client("target", "consumer"))
-        self._open = {partition: _window(partition) for partition in partitions}
+        self._open = {partition: _choose_window(partition) for partition in partitions}
         self._positions: dict[TopicPartition, Position | Ambiguous] = {}
 
     def run(self) -> dict[TopicPartition, Position | Ambiguous]:
@@ -123,7 +123,7 @@ class _EvidenceReader:
             self._open[partition] = replace(window, records=window.records * _GROWTH, from_known_place=False)
 
 
-def _window(partition: Mm2Partition) -> _Window:
+def _choose_window(partition: Mm2Partition) -> _Window:
     records = partition.target_end - _begin(partition, _Window(0))
     return _Window(min(partition.first + 2 * records + _FIRST_RECORDS, max(partition.source_end, partition.first)))
 
@@ -138,14 +138,14 @@ def _read(
 ) -> dict[TopicPartition, list[RecordDigest]]:
     digests: dict[TopicPartition, list[RecordDigest]] = {tp: [] for tp in ranges}
     for message in reader.read(ranges, READ_SECONDS):
-        digests[TopicPartition(message.topic(), message.partition())].append(_digest_of(message, on_target))
+        digests[TopicPartition(message.topic(), message.partition())].append(_digest(message, on_target))
     return digests
 
 
-def _digest_of(message: Any, on_target: bool) -> RecordDigest:
+def _digest(message: Any, on_target: bool) -> RecordDigest:
     """A record as it is compared. A time that the target's broker stamped is not the source's."""
     digest = blake2b(digest_size=16)
-    for part in (message.key(), message.value(), *_headers(message)):
+    for part in (message.key(), message.value(), *_read_headers(message)):
         digest.update(b"-" if part is None else b"%d:" % len(part))
         digest.update(part or b"")
     kind, timestamp = message.timestamp()
@@ -154,7 +154,7 @@ def _digest_of(message: Any, on_target: bool) -> RecordDigest:
     )
 
 
-def _headers(message: Any) -> list[bytes | None]:
+def _read_headers(message: Any) -> list[bytes | None]:
     headers = headers_or_none(message)
     if headers is None:
         return [b"a header whose key the client cannot read"]

@@ -75,12 +75,12 @@ def resume_offsets(flow: Flow, source: Cluster, records: Records) -> ResumeOffse
     ends = source.offsets(same, "latest", errors=refused)
     handed = {tp: record for tp, record in records.items() if tp.topic not in refused}
     anew = handed.keys() - same
-    reset = _reset(flow)
+    reset = _read_reset(flow)
     return ResumeOffsets(
         {tp: FROM_THE_START if tp in anew else max(record.watermark - 1, FROM_THE_START) for tp, record in handed.items()},
         frozenset(anew),
-        (*_of_others({tp: handed[tp] for tp in sorted(anew)}, topics, reset), *_of_lost(handed, ends, reset)),
-        tuple(_told_nothing(error, flow) for error in refused.values()),
+        (*_report_others({tp: handed[tp] for tp in sorted(anew)}, topics, reset), *_report_lost(handed, ends, reset)),
+        tuple(_report_silence(error, flow) for error in refused.values()),
     )
 
 
@@ -89,7 +89,7 @@ def not_acted_on(records: Records, decisions: Decisions) -> tuple[str, ...]:
     return tuple(
         f"{tp}: not done yet, and unknown to MirrorMaker 2: {decision}. To have it done, let the copy run before hand-back; afterwards "
         "take over and decide again."
-        for tp, decision in _waiting(records, decisions)
+        for tp, decision in _report_waiting(records, decisions)
     )
 
 
@@ -97,7 +97,7 @@ def used_up(records: Records, decisions: Decisions) -> tuple[str, ...]:
     """The same, before the flow is taken over: a partition goes on where MirrorMaker 2 stopped, and all that was decided is of before."""
     return tuple(
         f"{tp}: not done, and used up by the take-over: {decision}. Decide again if it is still wanted."
-        for tp, decision in _waiting(records, decisions)
+        for tp, decision in _report_waiting(records, decisions)
     )
 
 
@@ -125,14 +125,14 @@ def require_known_names(flow: Flow, records: Records) -> None:
         raise RenamedTopicsHandedBack(flow.name, tuple(names), tuple(names.values()))
 
 
-def _waiting(records: Records, decisions: Decisions) -> Iterator[tuple[TopicPartition, str]]:
+def _report_waiting(records: Records, decisions: Decisions) -> Iterator[tuple[TopicPartition, str]]:
     for tp, record in sorted(records.items()):
         for decision in decisions.of(tp):
             if decision.decision == RESTART and decision.watermark == record.watermark and not is_applied(record, decision):
                 yield tp, decision.told_as(f"restart at source offset {decision.offset}")
 
 
-def _of_others(anew: Records, topics: Mapping[str, Topic], reset: str) -> Iterator[str]:
+def _report_others(anew: Records, topics: Mapping[str, Topic], reset: str) -> Iterator[str]:
     """A sentence about each topic that is another one, or none, since it was copied."""
     for name, record in {tp.topic: record for tp, record in anew.items()}.items():
         said, what = "is gone from the source", "a new one of that name"
@@ -141,7 +141,7 @@ def _of_others(anew: Records, topics: Mapping[str, Topic], reset: str) -> Iterat
         yield f"{name}: the topic {said}, so no old offset is told. MirrorMaker 2 begins {what} {reset}"
 
 
-def _of_lost(records: Records, ends: Mapping[TopicPartition, int], reset: str) -> Iterator[str]:
+def _report_lost(records: Records, ends: Mapping[TopicPartition, int], reset: str) -> Iterator[str]:
     """A sentence about each partition whose log ends in front of what was copied."""
     for tp in sorted(ends.keys() & records.keys()):
         if ends[tp] < records[tp].watermark:
@@ -150,7 +150,7 @@ def _of_lost(records: Records, ends: Mapping[TopicPartition, int], reset: str) -
             yield f"{lost} {grown}; else MirrorMaker 2 begins {reset}"
 
 
-def _reset(flow: Flow) -> str:
+def _read_reset(flow: Flow) -> str:
     """Where MirrorMaker 2 begins without an offset it can use, in words."""
     setting = flow.java_settings("source", "consumer").get("auto.offset.reset")
     reset = "earliest" if setting is None else flow.references.resolve(setting)
@@ -159,7 +159,7 @@ def _reset(flow: Flow) -> str:
     return f"where auto.offset.reset={reset} says, and leaves out what stands in front of that: earliest would leave out nothing."
 
 
-def _told_nothing(error: MirrorError, flow: Flow) -> ErrorReport:
+def _report_silence(error: MirrorError, flow: Flow) -> ErrorReport:
     error.add_next(
         after="Nothing was said to MirrorMaker 2 about this topic, for it may have been created anew. Once it can be looked at, run "
         "hand-back again before MirrorMaker 2 is started. Else it goes by what Kafka Connect kept."
@@ -222,14 +222,14 @@ class _HandBack:
         if not dry_run:
             plan = plan_without_work(flow, source_id, target_id, ledger_id, decisions)
             when = moment_after(decisions, records.values(), datetime.now(UTC))
-            records, going, emitted = self._handed_back(plan, Decision(HANDED_BACK, self._request.who, when, self._request.why))
+            records, going, emitted = self._find_handed_back(plan, Decision(HANDED_BACK, self._request.who, when, self._request.why))
             notices = (*notices, *emitted)
-        return self._done(records, going, notices, dry_run)
+        return self._report_done(records, going, notices, dry_run)
 
-    def _handed_back(self, plan: Plan, decision: Decision) -> tuple[Records, ResumeOffsets, tuple[str, ...]]:
-        partitions = self._offsets_topic()
+    def _find_handed_back(self, plan: Plan, decision: Decision) -> tuple[Records, ResumeOffsets, tuple[str, ...]]:
+        partitions = self._find_offsets_topic()
         self._control.write_next([decision])  # before anything is told to MirrorMaker 2: from now on nothing is planned
-        records = self._fenced(plan, Decided.of(decision))
+        records = self._fence(plan, Decided.of(decision))
         require_stopped(self._target, self._maker)
         going = resume_offsets(self._flow, self._source, records)
         self._write_offsets(going, partitions)
@@ -253,7 +253,7 @@ class _HandBack:
             tp, stable, end = still[0]
             raise CopyUnderWay(*tp, stable, end)
 
-    def _fenced(self, plan: Plan, decided: Decided) -> Records:
+    def _fence(self, plan: Plan, decided: Decided) -> Records:
         """Fences every lane, notes in its ledger that MirrorMaker 2 goes on, with each of its partitions and with whatever an old plan may
         bring it, and gives what it says then."""
 
@@ -274,17 +274,20 @@ class _HandBack:
         """Where MirrorMaker 2 is to begin from the start there is nothing to say, unless an offset stands there."""
         stored = stored_offsets(self._flow, self._target, self._maker).offsets
         said = {tp: offset for tp, offset in going.offsets.items() if offset != FROM_THE_START or stored.get(tp) is not None}
-        outgoing = [self._offset(tp, offset, partitions) for tp, offset in said.items()]
+        outgoing = [self._build_offset(tp, offset, partitions) for tp, offset in said.items()]
         writer = RecordWriter(self._flow.target, self._flow.client("target", "producer"), self._target.timeout)
         writer.write(outgoing, "Kafka Connect's offsets")
 
-    def _offset(self, tp: TopicPartition, offset: int, partitions: int) -> Outgoing:
+    def _build_offset(self, tp: TopicPartition, offset: int, partitions: int) -> Outgoing:
         key = SourcePartition(self._maker.connector, self._flow.source, *tp).key
         return Outgoing(self._maker.offsets_topic, key, encode_offset(offset), partition=partition_of(key, partitions))
 
-    def _offsets_topic(self) -> int:
+    def _find_offsets_topic(self) -> int:
         """How many partitions the offsets topic has. Creates it as Connect does where it is missing."""
-        partitions, replicas = self._worker("partitions", str(PARTITIONS)), self._worker("replication.factor", _REPLICATION_FACTOR)
+        partitions, replicas = (
+            self._find_worker("partitions", str(PARTITIONS)),
+            self._find_worker("replication.factor", _REPLICATION_FACTOR),
+        )
         new = NewTopic(self._maker.offsets_topic, int(partitions), int(replicas), {"cleanup.policy": "compact"})
         try:
             return len(create_topic(self._target, new).partitions)
@@ -292,11 +295,11 @@ class _HandBack:
             failure.add_next(before=f"Set {self._flow.target}.offset.storage.* as the workers have it, or let a worker create the topic.")
             raise
 
-    def _worker(self, name: str, default: str) -> str:
+    def _find_worker(self, name: str, default: str) -> str:
         setting = self._flow.worker_settings.get(f"offset.storage.{name}")
         return default if setting is None else self._flow.references.resolve(setting)
 
-    def _done(self, records: Records, going: ResumeOffsets, notices: tuple[str, ...], dry_run: bool) -> StepResult:
+    def _report_done(self, records: Records, going: ResumeOffsets, notices: tuple[str, ...], dry_run: bool) -> StepResult:
         rows = sorted(going.offsets)
         result = {
             "topic": [tp.topic for tp in rows],

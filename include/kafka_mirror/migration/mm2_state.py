@@ -128,20 +128,20 @@ class _StateReader:
     def _add(self, wanted: list[TopicPartition], refused: dict[str, MirrorError]) -> None:
         there = [tp for tp in wanted if (topic := self._survey.remotes.get(tp.topic)) and tp.partition < len(topic.partitions)]
         remote = {tp: TopicPartition(self._selection.remote(tp.topic), tp.partition) for tp in wanted}
-        ends = self._remote_ends([remote[tp] for tp in there])
-        compacted = self._compacted({tp.topic for tp in there}, refused)
-        syncs = self._syncs()
+        ends = self._read_remote_ends([remote[tp] for tp in there])
+        compacted = self._find_compacted({tp.topic for tp in there}, refused)
+        syncs = self._read_syncs()
         for tp in wanted:
             if self._is_refused(tp.topic, refused):
                 continue
             stored, remote_ends = self._stored.get(tp), ends.get(remote[tp], _NO_LEADER)
-            if stored is None and (tp not in there or (0 <= remote_ends.start == remote_ends.end and self._ours(tp) is None)):
+            if stored is None and (tp not in there or (0 <= remote_ends.start == remote_ends.end and self._find_ours(tp) is None)):
                 continue  # never mirrored
-            refusal = self._refusal(tp, remote[tp], stored, tp in there, remote_ends, syncs.get(tp, []))
+            refusal = self._find_refusal(tp, remote[tp], stored, tp in there, remote_ends, syncs.get(tp, []))
             if refusal is not None:
                 self._survey.errors.append(refusal.report())
                 continue
-            source, ours = self._survey.sources[tp], self._ours(tp)
+            source, ours = self._survey.sources[tp], self._find_ours(tp)
             self._survey.partitions.append(
                 Mm2Partition(
                     tp=tp,
@@ -157,7 +157,7 @@ class _StateReader:
                 )
             )
 
-    def _remote_ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, _Ends]:
+    def _read_remote_ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, _Ends]:
         """The offsets of the remote partitions, with a moment of patience for transactions whose tasks were fenced just now."""
         starts = self._target.offsets(partitions, "earliest", errors=self._hidden)
         stable, ends = until(
@@ -168,14 +168,14 @@ class _StateReader:
         )
         return {tp: _Ends(starts[tp], stable[tp], ends[tp]) for tp in partitions if tp in starts and tp in stable and tp in ends}
 
-    def _ours(self, tp: TopicPartition) -> LedgerRecord | None:
+    def _find_ours(self, tp: TopicPartition) -> LedgerRecord | None:
         """What our ledger says of a partition that was handed back, if both topics are still the same."""
         record, remote, source = self._ledger.records.get(tp), self._survey.remotes.get(tp.topic), self._survey.sources.get(tp)
         if record is None or remote is None or source is None:
             return None
         return record if (record.source_topic_id, record.target_topic_id) == (source.topic_id, remote.id) else None
 
-    def _refusal(
+    def _find_refusal(
         self, tp: TopicPartition, remote: TopicPartition, stored: int | None, there: bool, ends: _Ends, syncs: list[SyncPair]
     ) -> MirrorError | None:
         start, stable, end = ends
@@ -208,7 +208,7 @@ class _StateReader:
         """Whether a cluster refuses to tell something of a source topic or of its remote one: that is no word about what is there."""
         return topic in refused or self._selection.remote(topic) in self._hidden
 
-    def _compacted(self, topics: set[str], refused: dict[str, MirrorError]) -> set[str]:
+    def _find_compacted(self, topics: set[str], refused: dict[str, MirrorError]) -> set[str]:
         """The source topics of which records may be gone in between, on either side."""
         remote = {self._selection.remote(name): name for name in topics}
         sides = ((self._source, {name: name for name in topics}, refused), (self._target, remote, self._hidden))
@@ -217,7 +217,7 @@ class _StateReader:
             compacted |= {names[name] for name, configs in cluster.configs(names, errors).items() if is_compacted(configs)}
         return compacted
 
-    def _syncs(self) -> dict[TopicPartition, list[SyncPair]]:
+    def _read_syncs(self) -> dict[TopicPartition, list[SyncPair]]:
         side, topic = place(self._flow)
         cluster = self._source if side == "source" else self._target
         try:

@@ -50,7 +50,7 @@ class Readings:
         """Reads the tail to its end. `watermark`: where to go on if it is empty."""
         lost = tail[0].offset if tail else self._evidence.target_end
         for record in tail:
-            following = self._following(record)
+            following = self._find_following(record)
             if not following and self._expected:
                 lost = record.offset
                 if self._seed is None:
@@ -65,26 +65,26 @@ class Readings:
         ((index, begun),) = self._expected.items()
         if index < self._restart:
             return Ambiguous(self._evidence.target_end, "it ends in front of the offset that was kept.")
-        pairs = self._pairs(index, begun)
+        pairs = self._pair(index, begun)
         return Position(max(pairs[-1].upstream + 1 if pairs else watermark, self._restart_offset), pairs)
 
-    def _following(self, record: RecordDigest) -> dict[int, int]:
-        following = {index + 1: begun for index, begun in self._expected.items() if self._like(index, record)}
+    def _find_following(self, record: RecordDigest) -> dict[int, int]:
+        following = {index + 1: begun for index, begun in self._expected.items() if self._is_alike(index, record)}
         number = len(self._offsets)
-        if any(index > self._restart for index in self._expected) and self._like(self._restart, record):
+        if any(index > self._restart for index in self._expected) and self._is_alike(self._restart, record):
             following.setdefault(self._restart + 1, number)
         if self._seed is not None and self._seed.is_like(record):
             following.setdefault(self._restart, number)
         return following
 
-    def _like(self, index: int, record: RecordDigest) -> bool:
+    def _is_alike(self, index: int, record: RecordDigest) -> bool:
         if index < len(self._source):
             return self._source[index].is_like(record)
         if self._evidence.source_read < self._evidence.source_end and len(self._source) < LONGEST:
             raise MoreSource
         return False
 
-    def _pairs(self, index: int, begun: int) -> tuple[SyncPair, ...]:
+    def _pair(self, index: int, begun: int) -> tuple[SyncPair, ...]:
         """The pairs of the reading that ends in front of this source record, back to where it began or a worker started again."""
         offsets = self._offsets[max(begun, 0) :]
         sources = self._source[index - len(offsets) : index]
@@ -98,15 +98,15 @@ def position(evidence: Evidence) -> Position | Ambiguous:
     if not evidence.tail and evidence.tail_start <= evidence.target_start:
         # Nothing that can be read would be copied a second time; nor is what we copied, where Connect was not told of it.
         return Position(max(restart, evidence.copied.upstream if evidence.copied else 0))
-    contradiction = _contradiction(evidence)
+    contradiction = _find_contradiction(evidence)
     if contradiction is not None:
         return contradiction
-    answer = _from_sync(evidence, restart)
+    answer = _place_by_sync(evidence, restart)
     if answer is None or isinstance(answer, Ambiguous):
-        other = _from_stored(evidence, restart)
+        other = _place_by_stored(evidence, restart)
         answer = other if answer is None or isinstance(other, Position) else answer
     if isinstance(answer, Ambiguous) and evidence.compacted:
-        last = _last_record(evidence)
+        last = _find_last_record(evidence)
         return last if isinstance(last, Position) else answer
     return answer
 
@@ -123,7 +123,7 @@ def tail_begin(places: Sequence[int], target_start: int, target_end: int, record
 # ------------------------------------------------------------ from a known place on
 
 
-def _from_sync(evidence: Evidence, restart: int) -> Position | Ambiguous | None:
+def _place_by_sync(evidence: Evidence, restart: int) -> Position | Ambiguous | None:
     """Follows the tail from the last place that syncs or our own ledger tell of. None if there is none in what was read."""
     sync, copied, tail = evidence.sync, evidence.copied, evidence.tail
     if copied is not None and (sync is None or sync.downstream < copied.downstream):
@@ -141,7 +141,7 @@ def _from_sync(evidence: Evidence, restart: int) -> Position | Ambiguous | None:
     return readings.follow(tail[index_of(tail, sync.downstream + 1) :], sync.upstream + 1)
 
 
-def _contradiction(evidence: Evidence) -> Ambiguous | None:
+def _find_contradiction(evidence: Evidence) -> Ambiguous | None:
     """Whether the newest sync pairs two records that are not alike: then no sync is worth anything, and a topic may be another one."""
     sync = evidence.sync
     if sync is None:
@@ -154,12 +154,12 @@ def _contradiction(evidence: Evidence) -> Ambiguous | None:
     )
 
 
-def _from_stored(evidence: Evidence, restart: int) -> Position | Ambiguous:
+def _place_by_stored(evidence: Evidence, restart: int) -> Position | Ambiguous:
     """Follows the tail from where the record stands whose offset Connect kept; from the source's beginning if it kept none."""
     tail = evidence.tail
     if evidence.stored is None:
         if evidence.tail_start > evidence.target_start:
-            return _further(evidence, "too much stands in it, and nothing says where it begins.")
+            return _read_further(evidence, "too much stands in it, and nothing says where it begins.")
         readings = Readings(evidence, restart, None)
         readings.begin(0, ())
         return readings.follow(tail, restart)
@@ -171,18 +171,18 @@ def _from_stored(evidence: Evidence, restart: int) -> Position | Ambiguous:
             return Position(restart)  # the source has nothing behind it, so nothing else can have been mirrored
         return Ambiguous(evidence.tail_start, f"the source does not have the record {evidence.stored} any more.")
     if not any(stored.is_like(record) for record in tail):
-        return _further(evidence, f"the source's record {evidence.stored} is not in it.")
+        return _read_further(evidence, f"the source's record {evidence.stored} is not in it.")
     return Readings(evidence, restart, stored).follow(tail, restart)
 
 
-def _further(evidence: Evidence, otherwise: str) -> Ambiguous:
+def _read_further(evidence: Evidence, otherwise: str) -> Ambiguous:
     """Asks for more of the tail, as long as there is more that may be asked for."""
     if evidence.tail_start > evidence.target_start and len(evidence.tail) < LONGEST:
         raise MoreTail
     return Ambiguous(evidence.tail_start, otherwise)
 
 
-def _last_record(evidence: Evidence) -> Position | Ambiguous:
+def _find_last_record(evidence: Evidence) -> Position | Ambiguous:
     """Where records are dropped in between, the last one alone tells; a log keeps its last record."""
     last, stored = evidence.tail[-1], -1 if evidence.stored is None else evidence.stored
     if evidence.sync is not None and evidence.sync.downstream == last.offset:
@@ -205,10 +205,10 @@ def taken_map(former_map: OffsetMap, syncs: Sequence[SyncPair], pairs: Sequence[
     two syncs is not known, so every run of a sync is marked as one that others were dropped in front of, and the map is thinned behind
     where the end of the remote partition lies behind all that is known.
     """
-    runs = [run._replace(thinned=True) if number == 0 else run for number, run in enumerate(_runs(pairs))]
+    runs = [run._replace(thinned=True) if number == 0 else run for number, run in enumerate(_build_runs(pairs))]
     first = SyncPair(runs[0].source, runs[0].target) if runs else end
     sync_runs: list[Run] = []
-    for sync in reversed([sync for sync in syncs if not former_map.runs or _behind(sync, former_map.runs[-1])]):
+    for sync in reversed([sync for sync in syncs if not former_map.runs or _is_after(sync, former_map.runs[-1])]):
         if sync.upstream < first.upstream and sync.downstream < first.downstream:
             sync_runs.append(Run(sync.upstream, sync.downstream, 1, True))
             first = sync
@@ -216,9 +216,9 @@ def taken_map(former_map: OffsetMap, syncs: Sequence[SyncPair], pairs: Sequence[
     return offset_map.with_mark(end.downstream > offset_map.target_end)
 
 
-def _runs(pairs: Sequence[SyncPair]) -> tuple[Run, ...]:
+def _build_runs(pairs: Sequence[SyncPair]) -> tuple[Run, ...]:
     return runs_of([pair.upstream for pair in pairs], [pair.downstream for pair in pairs])
 
 
-def _behind(sync: SyncPair, last: Run) -> bool:
+def _is_after(sync: SyncPair, last: Run) -> bool:
     return sync.upstream >= last.source + last.length and sync.downstream >= last.target + last.length

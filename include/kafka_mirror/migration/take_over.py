@@ -68,22 +68,22 @@ class TakenLane:
         for tp, partition in self._partitions.items():
             before = records.get(tp)
             if before is not None and not before.is_handed_back:
-                self._moved(tp, "another run took it over meanwhile.")
+                self._find_moved(tp, "another run took it over meanwhile.")
             elif ends.get(partition.remote) != partition.target_end or ids.get(partition.remote.topic) != self._survey.remotes[tp.topic].id:
-                self._moved(
+                self._find_moved(
                     tp,
                     f"somebody wrote to {partition.remote} meanwhile: it ended at {partition.target_end}, and ends at "
                     f"{ends.get(partition.remote)}.",
                 )
             else:
-                changed[tp] = self._record(partition, before, writer)
+                changed[tp] = self._build_record(partition, before, writer)
         return changed
 
-    def _moved(self, tp: TopicPartition, detail: str) -> None:
+    def _find_moved(self, tp: TopicPartition, detail: str) -> None:
         error = TakeOverRefused(*tp, detail, "Find out who writes, and stop it; then run take-over again.")
         self.errors.append(error.report())
 
-    def _record(self, partition: Mm2Partition, before: LedgerRecord | None, writer: Writer) -> LedgerRecord:
+    def _build_record(self, partition: Mm2Partition, before: LedgerRecord | None, writer: Writer) -> LedgerRecord:
         source, remote = self._survey.sources[partition.tp], self._survey.remotes[partition.tp.topic]
         position = self._positions[partition.tp]
         ours = before if before is not None and partition.copied is not None else None
@@ -164,19 +164,19 @@ class _TakeOver:
         survey = survey_partitions(flow, self._source, self._target, stored.offsets, view, self._request.topics)
         survey.notices += [f"An offset that MirrorMaker 2 cannot find either is left out: {unread_tp}." for unread_tp in stored.unread]
         self._errors += survey.errors
-        self._errors += self._unknown(survey)
+        self._errors += self._find_unknown(survey)
         positions = self._positions(survey)
         survey.notices += used_up({tp: view.records[tp] for tp in positions if tp in view.records}, decisions)
         plan = plan_without_work(flow, source_id, target_id, ledger_id, decisions)
         self._marked = {lane for lane, note in view.notes.items() if note.is_handed_back}
         when = moment_after(decisions, view.records.values(), datetime.now(UTC))
         decision = Decision(TAKEN_OVER, self._request.who, when, self._request.why)
-        taken = self._written(plan, survey, positions, Decided.of(decision)) if not self._dry_run else dict.fromkeys(positions)
+        taken = self._find_written(plan, survey, positions, Decided.of(decision)) if not self._dry_run else dict.fromkeys(positions)
         if decisions.handed_back and not self._dry_run:
             self._control.write(decision)
-        return self._done(survey, {tp: position for tp, position in positions.items() if tp in taken}, fenced)
+        return self._report_done(survey, {tp: position for tp, position in positions.items() if tp in taken}, fenced)
 
-    def _unknown(self, survey: TakeOverSurvey) -> list[ErrorReport]:
+    def _find_unknown(self, survey: TakeOverSurvey) -> list[ErrorReport]:
         """The error of topics that were asked for by name, and of which MirrorMaker 2 left nothing."""
         present = {
             *(partition.tp.topic for partition in survey.partitions),
@@ -199,12 +199,12 @@ class _TakeOver:
                 # Where hand-back ended half-way, Connect's offset is of before our own copy.
                 positions[tp] = Position(max(partition.stored + 1, partition.copied.upstream if partition.copied else 0))
             else:
-                self._errors.append(_in_doubt(partition, where).report())
+                self._errors.append(_report_doubt(partition, where).report())
         return positions
 
     # ------------------------------------------------------------ writing
 
-    def _written(self, plan: Plan, survey: TakeOverSurvey, positions: Mapping[TopicPartition, Position], decided: Decided) -> Records:
+    def _find_written(self, plan: Plan, survey: TakeOverSurvey, positions: Mapping[TopicPartition, Position], decided: Decided) -> Records:
         lanes = self._flow.value("mirror.lanes")
         by_lane: dict[int, dict[TopicPartition, Mm2Partition]] = {}
         for partition in survey.partitions:
@@ -229,7 +229,7 @@ class _TakeOver:
 
     # ------------------------------------------------------------ the answer
 
-    def _done(self, survey: TakeOverSurvey, taken: Mapping[TopicPartition, Position], fenced: Iterable[str]) -> StepResult:
+    def _report_done(self, survey: TakeOverSurvey, taken: Mapping[TopicPartition, Position], fenced: Iterable[str]) -> StepResult:
         by_partition = {partition.tp: partition for partition in survey.partitions}
         rows = sorted(taken)
         result = {
@@ -240,7 +240,7 @@ class _TakeOver:
             "target_offset": [by_partition[tp].target_end for tp in rows],
         }
         verb = "would be" if self._dry_run else "were"
-        lines = [_line(by_partition[tp], taken[tp]) for tp in rows]
+        lines = [_write_line(by_partition[tp], taken[tp]) for tp in rows]
         lines.append(f"{len(rows)} partitions {verb} taken over, {len(survey.ours)} are the mirror's already.")
         lines += [f"Fenced: {transactional_id}." for transactional_id in fenced]
         errors = tuple(error.of_flow(self._flow.name) for error in self._errors)
@@ -248,13 +248,13 @@ class _TakeOver:
         return StepResult({**result, "ours": len(survey.ours)}, totals, (*lines, *survey.notices), errors)
 
 
-def _in_doubt(partition: Mm2Partition, doubt: Ambiguous) -> TailInDoubt:
+def _report_doubt(partition: Mm2Partition, doubt: Ambiguous) -> TailInDoubt:
     first = partition.source_start if partition.stored is None else partition.stored + 1
     source, target = (first, partition.source_end), (doubt.target, partition.target_end)
     return TailInDoubt(*partition.tp, partition.remote.topic, source, target, partition.stored, doubt.why)
 
 
-def _line(partition: Mm2Partition, position: Position) -> str:
+def _write_line(partition: Mm2Partition, position: Position) -> str:
     stored_text = "Connect kept no offset" if partition.stored is None else f"Connect kept {partition.stored}"
     return (
         f"{partition.tp}: goes on at source offset {position.watermark} ({stored_text}), behind {partition.remote}@{partition.target_end}."
