@@ -82,16 +82,16 @@ class SchemaPlan:
 
 def plan(source: RegistryContent, target: RegistryContent, contexts: Contexts, takes: Callable[[SubjectName], bool]) -> SchemaPlan:
     """What there is to do. `takes` chooses subjects of the source; what their schemas refer to is taken too."""
-    chosen = _with_references(source, takes)
+    chosen = _find_references(source, takes)
     wanted = {(moved.name, moved.version): moved for moved in (contexts.move(source.versions[key]) for key in chosen)}
     by_id = {(name.context, version.id): version for (name, _), version in target.versions.items()}
     register: list[SchemaVersion] = []
     conflicts: list[Conflict] = []
     present = 0
     refused: set[tuple[SubjectName, int]] = set()
-    for key in _in_order(wanted):
+    for key in _sort(wanted):
         version, there = wanted[key], target.versions.get(key)
-        why = _conflict(version, there, by_id, refused)
+        why = _explain_conflict(version, there, by_id, refused)
         if why:
             conflicts.append(Conflict(version, why))
             refused.add(key)
@@ -107,13 +107,13 @@ def plan(source: RegistryContent, target: RegistryContent, contexts: Contexts, t
         tuple(register),
         present,
         tuple(conflicts),
-        tuple(_settings(source, target, contexts, {name for name, _ in chosen})),
+        tuple(_compare_settings(source, target, contexts, {name for name, _ in chosen})),
         extra=tuple(version for version in others if (version.name, version.version) not in gone),
         deleted=tuple(version for version in others if (version.name, version.version) in gone),
     )
 
 
-def _with_references(source: RegistryContent, takes: Callable[[SubjectName], bool]) -> list[tuple[SubjectName, int]]:
+def _find_references(source: RegistryContent, takes: Callable[[SubjectName], bool]) -> list[tuple[SubjectName, int]]:
     chosen = {key for key in source.versions if takes(key[0])}
     waiting = list(chosen)
     while waiting:
@@ -126,7 +126,7 @@ def _with_references(source: RegistryContent, takes: Callable[[SubjectName], boo
     return sorted(chosen)
 
 
-def _in_order(wanted: Mapping[tuple[SubjectName, int], SchemaVersion]) -> Iterator[tuple[SubjectName, int]]:
+def _sort(wanted: Mapping[tuple[SubjectName, int], SchemaVersion]) -> Iterator[tuple[SubjectName, int]]:
     """What is referred to before what refers to it; else by id and version, as they came to be."""
     given: set[tuple[SubjectName, int]] = set()
     for first in sorted(wanted, key=lambda key: (wanted[key].id, wanted[key].version, key)):
@@ -147,7 +147,7 @@ def _in_order(wanted: Mapping[tuple[SubjectName, int], SchemaVersion]) -> Iterat
                 yield key
 
 
-def _conflict(
+def _explain_conflict(
     version: SchemaVersion,
     there: SchemaVersion | None,
     by_id: Mapping[tuple[str, int], SchemaVersion],
@@ -167,7 +167,9 @@ def _conflict(
     return ""
 
 
-def _settings(source: RegistryContent, target: RegistryContent, contexts: Contexts, names: set[SubjectName]) -> Iterator[SettingsChange]:
+def _compare_settings(
+    source: RegistryContent, target: RegistryContent, contexts: Contexts, names: set[SubjectName]
+) -> Iterator[SettingsChange]:
     """What differs of the chosen subjects. Of one that the target does not have yet nothing is known, so it is asked for afterwards."""
     for name in sorted(names):
         remote = contexts.rename(name)

@@ -70,12 +70,12 @@ class Registry:
 
     def content(self) -> RegistryContent:
         """All subjects of all contexts with their versions; settings come by `settings`."""
-        names = set(self._subjects(deleted=False))
-        listed = set(self._subjects(deleted=True))
-        numbers = self._of_each(names, self._versions)
-        every = self._of_each(listed, lambda name: self._versions(name, deleted=True))
+        names = set(self._list_subjects(deleted=False))
+        listed = set(self._list_subjects(deleted=True))
+        numbers = self._ask_each(names, self._list_versions)
+        every = self._ask_each(listed, lambda name: self._list_versions(name, deleted=True))
         keys = [(name, number) for name, numbers_of_name in numbers.items() for number in numbers_of_name]
-        versions = [version for version in self._threads.map(lambda key: self._version(*key), keys) if version is not None]
+        versions = [version for version in self._threads.map(lambda key: self._read_version(*key), keys) if version is not None]
         live = {(version.name, version.version): version for version in versions}
         return RegistryContent(
             live, {}, frozenset((name, number) for name, numbers_of_name in every.items() for number in numbers_of_name) - live.keys()
@@ -83,27 +83,27 @@ class Registry:
 
     def settings(self, names: Iterable[SubjectName]) -> dict[SubjectName, SubjectSettings]:
         """What counts for each of the subjects, also for those that do not exist yet."""
-        return self._of_each(names, self._settings)
+        return self._ask_each(names, self._read_settings)
 
     def newest(self, names: Iterable[SubjectName]) -> dict[SubjectName, SchemaVersion | None]:
         """The newest version of each of the subjects; None of one that it does not have."""
-        return self._of_each(names, lambda name: self._version(name, "latest"))
+        return self._ask_each(names, lambda name: self._read_version(name, "latest"))
 
-    def _of_each(self, names: Iterable[SubjectName], ask: Callable[[SubjectName], Answer]) -> dict[SubjectName, Answer]:
+    def _ask_each(self, names: Iterable[SubjectName], ask: Callable[[SubjectName], Answer]) -> dict[SubjectName, Answer]:
         wanted = sorted(set(names))
         return dict(zip(wanted, self._threads.map(ask, wanted), strict=True))
 
-    def _subjects(self, *, deleted: bool) -> list[SubjectName]:
+    def _list_subjects(self, *, deleted: bool) -> list[SubjectName]:
         query = {"subjectPrefix": _ALL_CONTEXTS, "deleted": str(deleted).lower()}
         return [SubjectName.parse(name) for name in self._ask("GET", "/subjects", "list its subjects", query=query) or ()]
 
-    def _versions(self, name: SubjectName, *, deleted: bool = False) -> list[int]:
+    def _list_versions(self, name: SubjectName, *, deleted: bool = False) -> list[int]:
         query = {"deleted": str(deleted).lower()}
-        return list(self._ask("GET", f"/subjects/{_path(name)}/versions", f"list the versions of {name}", query=query) or ())
+        return list(self._ask("GET", f"/subjects/{_build_path(name)}/versions", f"list the versions of {name}", query=query) or ())
 
-    def _version(self, name: SubjectName, version: int | str) -> SchemaVersion | None:
+    def _read_version(self, name: SubjectName, version: int | str) -> SchemaVersion | None:
         """A version; None if it is not there, or was deleted a moment ago."""
-        document = self._ask("GET", f"/subjects/{_path(name)}/versions/{version}", f"show {name} version {version}")
+        document = self._ask("GET", f"/subjects/{_build_path(name)}/versions/{version}", f"show {name} version {version}")
         if document is None:
             return None
         references = tuple(Reference(row["name"], row["subject"], int(row["version"])) for row in document.get("references") or ())
@@ -118,11 +118,11 @@ class Registry:
             json.dumps(contract, sort_keys=True) if contract else "",
         )
 
-    def _settings(self, name: SubjectName) -> SubjectSettings:
+    def _read_settings(self, name: SubjectName) -> SubjectSettings:
         whole = {"defaultToGlobal": "true"}
-        compatibility = self._ask("GET", f"/config/{_path(name)}", f"show the compatibility of {name}", query=whole) or {}
-        mode = self._ask("GET", f"/mode/{_path(name)}", f"show the mode of {name}", query=whole) or {}
-        own = self._ask("GET", f"/mode/{_path(name)}", f"show the mode of {name}") or {}
+        compatibility = self._ask("GET", f"/config/{_build_path(name)}", f"show the compatibility of {name}", query=whole) or {}
+        mode = self._ask("GET", f"/mode/{_build_path(name)}", f"show the mode of {name}", query=whole) or {}
+        own = self._ask("GET", f"/mode/{_build_path(name)}", f"show the mode of {name}") or {}
         return SubjectSettings(
             compatibility.get("compatibilityLevel") or compatibility.get("compatibility") or "BACKWARD",
             mode.get("mode") or "READWRITE",
@@ -142,7 +142,7 @@ class Registry:
             ]
         if version.contract:
             body |= json.loads(version.contract)
-        answer = self._ask("POST", f"/subjects/{_path(version.name)}/versions", f"register {version}", body=body)
+        answer = self._ask("POST", f"/subjects/{_build_path(version.name)}/versions", f"register {version}", body=body)
         given = (answer or {}).get("id")
         if given is None:
             raise RegistryRefused(self.side, f"register {version}", _OK, f"its answer has no id: {answer}")
@@ -151,13 +151,15 @@ class Registry:
     def set_mode(self, name: SubjectName, mode: str | None) -> None:
         """Sets a subject's own mode; None takes it away, so that the registry's counts."""
         if mode is None:
-            self._ask("DELETE", f"/mode/{_path(name)}", f"take the mode of {name} away")
+            self._ask("DELETE", f"/mode/{_build_path(name)}", f"take the mode of {name} away")
         else:
-            self._ask("PUT", f"/mode/{_path(name)}", f"set the mode of {name} to {mode}", query={"force": "true"}, body={"mode": mode})
+            self._ask(
+                "PUT", f"/mode/{_build_path(name)}", f"set the mode of {name} to {mode}", query={"force": "true"}, body={"mode": mode}
+            )
 
     def set_compatibility(self, name: SubjectName, compatibility: str) -> None:
         """Sets a subject's own compatibility."""
-        self._ask("PUT", f"/config/{_path(name)}", f"set the compatibility of {name}", body={"compatibility": compatibility})
+        self._ask("PUT", f"/config/{_build_path(name)}", f"set the compatibility of {name}", body={"compatibility": compatibility})
 
     # ------------------------------------------------------------ HTTP
 
@@ -173,20 +175,20 @@ class Registry:
                 detail = str(failure) or type(failure).__name__
                 continue
             if answer.status_code in _BUSY:
-                detail = f"{answer.status_code} {_said(answer)}"
+                detail = f"{answer.status_code} {_quote_answer(answer)}"
                 continue
             if answer.status_code == _NO_CONTENT or (answer.status_code == _NOT_FOUND and method in ("GET", "DELETE")):
                 return None
             if answer.is_error or answer.is_redirect:
-                raise RegistryRefused(self.side, request, answer.status_code, _said(answer))
-            return self._document(answer, request)
+                raise RegistryRefused(self.side, request, answer.status_code, _quote_answer(answer))
+            return self._read_document(answer, request)
         raise RegistryUnreachable(self.side, ", ".join(self._access.urls), detail)
 
-    def _document(self, answer: httpx.Response, request: str) -> Any:
+    def _read_document(self, answer: httpx.Response, request: str) -> Any:
         try:
             return answer.json()
         except ValueError:
-            said = f"an answer that is no JSON, so this is no schema registry: {_said(answer)}"
+            said = f"an answer that is no JSON, so this is no schema registry: {_quote_answer(answer)}"
             raise RegistryRefused(self.side, request, answer.status_code, said) from None
 
     def _client(self) -> httpx.Client:
@@ -221,11 +223,11 @@ def _client(access: RegistryAccess, tls: ssl.SSLContext) -> httpx.Client:
     return httpx.Client(headers=headers, auth=auth, timeout=access.seconds, verify=tls)
 
 
-def _path(name: SubjectName) -> str:
+def _build_path(name: SubjectName) -> str:
     return quote(str(name), safe="")
 
 
-def _said(answer: httpx.Response) -> str:
+def _quote_answer(answer: httpx.Response) -> str:
     """The registry's own words, on one line."""
     try:
         said = answer.json().get("message") or answer.text

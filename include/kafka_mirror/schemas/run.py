@@ -65,16 +65,16 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:
         "conflicts": len(planned.conflicts),
     }
     result = {
-        "registered": columns(versions, map(_row, registered)),
+        "registered": columns(versions, map(_write_row, registered)),
         "present": planned.present,
         "settings": columns(
             ("subject", "what", "old", "new"), ((str(change.name), change.what, change.there, change.wanted) for change in changed)
         ),
-        "extra": columns(versions, map(_row, planned.extra)),
-        "deleted": columns(versions, map(_row, planned.deleted)),
+        "extra": columns(versions, map(_write_row, planned.extra)),
+        "deleted": columns(versions, map(_write_row, planned.deleted)),
         "conflicts": [str(conflict) for conflict in planned.conflicts],
     }
-    return StepResult(result, totals, (*_lines(done, dry_run), *([str(planned.idle)] if planned.idle else [])), done.errors)
+    return StepResult(result, totals, (*_write_lines(done, dry_run), *([str(planned.idle)] if planned.idle else [])), done.errors)
 
 
 def sync_schemas(flow: "Flow", dry_run: bool = False) -> SchemasResult:
@@ -158,7 +158,7 @@ def _register(target: Registry, versions: Sequence[SchemaVersion]) -> tuple[list
     for name, of_subject in groupby(versions, key=lambda version: version.name):
         try:
             if name not in failed:
-                with _import_mode(target, name):
+                with _enter_import_mode(target, name):
                     for version in of_subject:
                         if not failed.isdisjoint(reference.of(name.context) for reference in version.references):
                             failed.add(name)
@@ -177,7 +177,7 @@ def _register(target: Registry, versions: Sequence[SchemaVersion]) -> tuple[list
 
 
 @contextmanager
-def _import_mode(target: Registry, name: SubjectName) -> Iterator[None]:
+def _enter_import_mode(target: Registry, name: SubjectName) -> Iterator[None]:
     """The subject takes ids inside the block. Afterwards it has its own mode again, unless that was IMPORT: then a run was killed."""
     before = target.settings([name])[name].own_mode
     try:
@@ -214,11 +214,11 @@ def _change(target: Registry, changes: Sequence[SettingsChange]) -> tuple[list[S
     return changed, errors
 
 
-def _row(version: SchemaVersion) -> tuple[str, int, int, str]:
+def _write_row(version: SchemaVersion) -> tuple[str, int, int, str]:
     return str(version.name), version.version, version.id, version.type
 
 
-def _lines(done: SchemasResult, dry_run: bool) -> Iterator[str]:
+def _write_lines(done: SchemasResult, dry_run: bool) -> Iterator[str]:
     planned = done.planned
     would = "would be " if dry_run else ""
     for version in planned.register if dry_run else done.registered:
