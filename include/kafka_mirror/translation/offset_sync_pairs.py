@@ -52,9 +52,9 @@ def pairs_to_write(
     if not runs:
         return () if newest in (None, BEGINNING) else (BEGINNING,)
     if newest is None or (newest.upstream < copied_from and agrees(offset_map, newest, may_be_lost=may_be_lost)):
-        return _thinned(list(_rows(runs, newest, lag_max)), MOST)
+        return _thin(list(_lay_rows(runs, newest, lag_max)), MOST)
     back = _step_back(runs[0], newest)
-    return back + _thinned(list(_rows(runs, None, lag_max)), MOST - len(back))
+    return back + _thin(list(_lay_rows(runs, None, lag_max)), MOST - len(back))
 
 
 def agrees(offset_map: OffsetMap, pair: SyncPair, *, may_be_lost: bool = False) -> bool:
@@ -83,7 +83,7 @@ def _step_back(first: Run, newest: SyncPair) -> tuple[SyncPair, ...]:
     return (SyncPair(max(newest.upstream - 1, _SMALLEST), -1 if first.thinned else first.target - 1),)
 
 
-def _rows(runs: Sequence[Run], newest: SyncPair | None, lag_max: int) -> Iterator[_Row]:
+def _lay_rows(runs: Sequence[Run], newest: SyncPair | None, lag_max: int) -> Iterator[_Row]:
     """What PartitionState would emit of the records behind `newest`, and the end."""
     before = synced = None if newest is None or newest.upstream < runs[0].source else newest
     for run in runs:
@@ -96,22 +96,22 @@ def _rows(runs: Sequence[Run], newest: SyncPair | None, lag_max: int) -> Iterato
         before = SyncPair(source + length - 1, target + length - 1)
         if to_next < length:
             row = _Row(SyncPair(source + to_next, target + to_next), lag_max + 1, (length - to_next - 1) // (lag_max + 1) + 1)
-            synced = _at(row, row.number - 1)
+            synced = _build_pair(row, row.number - 1)
             yield row
     if before is not None and before != synced and before != newest:
         yield _Row(before, 1, 1)
 
 
-def _thinned(rows: Sequence[_Row], most: int) -> tuple[SyncPair, ...]:
+def _thin(rows: Sequence[_Row], most: int) -> tuple[SyncPair, ...]:
     ends = list(accumulate(row.number for row in rows))
     pairs = []
-    for place in _chosen_places(ends[-1] if ends else 0, most):
+    for place in _choose_places(ends[-1] if ends else 0, most):
         index = bisect_right(ends, place)
-        pairs.append(_at(rows[index], place - (ends[index - 1] if index else 0)))
+        pairs.append(_build_pair(rows[index], place - (ends[index - 1] if index else 0)))
     return tuple(pairs)
 
 
-def _chosen_places(count: int, most: int) -> Sequence[int]:
+def _choose_places(count: int, most: int) -> Sequence[int]:
     """Which of `count` places are kept, at most `most`: all, or the newest half, and of the older ones the first and some whose distances
     from the end grow evenly, as factors."""
     if count <= most:
@@ -123,5 +123,5 @@ def _chosen_places(count: int, most: int) -> Sequence[int]:
     return sorted(count - 1 - distance for distance in distances)
 
 
-def _at(row: _Row, place: int) -> SyncPair:
+def _build_pair(row: _Row, place: int) -> SyncPair:
     return SyncPair(row.first.upstream + place * row.step, row.first.downstream + place * row.step)

@@ -63,7 +63,7 @@ class OffsetSyncStore:
         pair = next((pair for pair in slots if pair.upstream <= offset), slots[-1])
         if pair.upstream > offset:
             return TOO_OLD
-        return pair.downstream if pair.upstream == offset else _long(pair.downstream + 1)
+        return pair.downstream if pair.upstream == offset else _to_long(pair.downstream + 1)
 
     def pairs(self, topic: str, partition: int) -> tuple[SyncPair, ...]:
         """What the slots of a partition hold, from the newest to the oldest; empty if there is nothing."""
@@ -79,11 +79,11 @@ def _insert(slots: list[SyncPair], new: SyncPair) -> None:
         before = slot - 1
         while True:
             candidate = old[source]
-            far_from_before = _far(before, slots[before], candidate)
+            far_from_before = _is_far(before, slots[before], candidate)
             fits = (
                 far_from_before
-                and _near(before, slots[before], candidate)
-                and (slot == SLOTS - 1 or _far(slot, candidate, slots[slot + 1]))
+                and _is_near(before, slots[before], candidate)
+                and (slot == SLOTS - 1 or _is_far(slot, candidate, slots[slot + 1]))
             )
             repeated = source < SLOTS - 1 and old[source + 1] is candidate
             drop = repeated or not far_from_before
@@ -93,26 +93,26 @@ def _insert(slots: list[SyncPair], new: SyncPair) -> None:
                 source += 1
             if not (source < slot and drop):
                 break
-        if _near(before, slots[before], slots[slot]):
+        if _is_near(before, slots[before], slots[slot]):
             return
         slots[slot] = carried
 
 
-def _near(slot: int, newer: SyncPair, older: SyncPair) -> bool:
+def _is_near(slot: int, newer: SyncPair, older: SyncPair) -> bool:
     """Whether `newer` may sit in a slot when `older` sits in the next one: at most 2^slot source offsets behind it."""
     if newer is older:
         return True
-    bound = _long(older.upstream + (1 << slot))
+    bound = _to_long(older.upstream + (1 << slot))
     return bound < 0 or newer.upstream <= bound
 
 
-def _far(slot: int, newer: SyncPair, older: SyncPair) -> bool:
+def _is_far(slot: int, newer: SyncPair, older: SyncPair) -> bool:
     """Whether `newer`, in a slot, is so far in front of `older` that both are worth keeping: 2^(slot−2) source offsets."""
     if newer is older:
         return True
-    bound = _long(older.upstream + (1 << max(slot - 2, 0)))
+    bound = _to_long(older.upstream + (1 << max(slot - 2, 0)))
     return bound >= 0 and newer.upstream >= bound
 
 
-def _long(number: int) -> int:
+def _to_long(number: int) -> int:
     return number if -_LARGEST <= number <= _LARGEST else (number + (1 << 63)) % _LONG - (1 << 63)

@@ -24,7 +24,7 @@ def opposite_map(record: LedgerRecord, since: int = 0) -> OffsetMap:
     runs: list[Run] = []
     floor = 0 if since else history_end(record)
     before, has_hole = None, floor > 0
-    for part in _parts(record):
+    for part in _list_parts(record):
         has_hole |= part.thinned or (before is not None and _is_hole(record, before.source + before.length, part.source))
         before = part
         if part.target + part.length <= since:
@@ -48,7 +48,7 @@ def history_end(record: LedgerRecord) -> int:
     return written.target_next if written is not None else 0
 
 
-def _parts(record: LedgerRecord) -> Iterator[Run]:
+def _list_parts(record: LedgerRecord) -> Iterator[Run]:
     """The runs, cut where older copies that a restart made once more begin and end."""
     older = record.older
     places = sorted({older.start, older.restarted, older.lacking, older.end}) if older is not None else []

@@ -104,14 +104,14 @@ def translate(
     offset = offset if source is None else source.read_until(offset)
     if source is not None and record is not None and not record.is_of(source.topic_id):
         return no_answer(_ANEW)
-    if reason := _not_of(source, offset, leader_epoch):
+    if reason := _explain_other(source, offset, leader_epoch):
         return no_answer(reason)
     if record is not None and record.target_topic_id != target_topic_id:
         return no_answer("the remote topic was deleted and created anew, and the mirror has not gone on with the new one")
     if record is None:
         synced = sync(offset) if sync else None
         return no_answer("nothing of the partition was mirrored yet") if synced is None or synced < 0 else TranslatedOffset(EARLY, synced)
-    answer = _read_again(offset, _by_ledger(offset, record, sync), record)
+    answer = _read_again(offset, _translate_by_ledger(offset, record, sync), record)
     return replace(answer, ahead=max(offset - record.watermark, 0))
 
 
@@ -133,23 +133,23 @@ def translate_back(
     offset = offset if source is None else source.read_until(offset)
     if source is not None and source.topic_id != record.target_topic_id:
         return no_answer(_ANEW)
-    if reason := _not_of(source, offset, leader_epoch):
+    if reason := _explain_other(source, offset, leader_epoch):
         return no_answer(reason)
     if upstream_topic_id is None or not record.is_of(upstream_topic_id):
         return no_answer("its upstream topic is not the one that was mirrored: it was deleted, or created anew")
     offset_map = record.offset_map
     if not offset_map.runs or offset < offset_map.runs[0].target:
-        return _back_in_front(offset, record)
+        return _answer_in_front_back(offset, record)
     upstream = first_unread(offset, record)
     exact = offset_map.translate(upstream)
     if exact is not None and exact.target == offset:
         # What a restart makes once more may move the answer while it is made: then nothing is noted, and nothing is counted.
-        return _exact_back(upstream, record, place=EXACT_PLACE if record.older is None else "")
+        return _answer_exactly_back(upstream, record, place=EXACT_PLACE if record.older is None else "")
     following = bisect_right(offset_map.runs, offset, key=lambda run: run.target)
     if record.older is None and _is_between_records(offset, following, record):
-        return _exact_back(upstream, record)
+        return _answer_exactly_back(upstream, record)
     in_hole = record.older is None and following < len(offset_map.runs)
-    return TranslatedOffset(EARLY, upstream, hole=_hole(*offset_map.runs[following - 1 : following + 1]) if in_hole else None)
+    return TranslatedOffset(EARLY, upstream, hole=_find_hole(*offset_map.runs[following - 1 : following + 1]) if in_hole else None)
 
 
 def _is_between_records(position: int, following: int, record: LedgerRecord) -> bool:
@@ -163,7 +163,7 @@ def _is_between_records(position: int, following: int, record: LedgerRecord) -> 
     return not record.offset_map.thinned_behind and record.offset_map.target_end == record.target_next
 
 
-def _exact_back(unread: int, record: LedgerRecord, place: str = "") -> TranslatedOffset:
+def _answer_exactly_back(unread: int, record: LedgerRecord, place: str = "") -> TranslatedOffset:
     """The exact answer of a reader of the mirror that has read all in front of a source offset. Behind the last record that was mirrored it
     is the watermark: there a reader of the topic itself stands, behind the markers, where the next record may come."""
     position, offset_map = unread, record.offset_map
@@ -173,7 +173,7 @@ def _exact_back(unread: int, record: LedgerRecord, place: str = "") -> Translate
     return TranslatedOffset(EXACT, position, position, 0, place=place)
 
 
-def _back_in_front(offset: int, record: LedgerRecord) -> TranslatedOffset:
+def _answer_in_front_back(offset: int, record: LedgerRecord) -> TranslatedOffset:
     """Of a reader of the mirror that has read none of the records that the ledger knows: it goes on upstream where the copy began, if
     nothing else that was mirrored can stand in front of them."""
     runs = record.offset_map.runs
@@ -206,7 +206,7 @@ def generation(record: LedgerRecord) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _not_of(source: SourceState | None, offset: int, leader_epoch: int | None) -> str:
+def _explain_other(source: SourceState | None, offset: int, leader_epoch: int | None) -> str:
     """Why the offset is none of the partition that was mirrored; empty if it may be one."""
     if source is None:
         return "the source has no such partition"
@@ -217,29 +217,29 @@ def _not_of(source: SourceState | None, offset: int, leader_epoch: int | None) -
     return ""
 
 
-def _by_ledger(offset: int, record: LedgerRecord, sync: Sync | None) -> TranslatedOffset:
+def _translate_by_ledger(offset: int, record: LedgerRecord, sync: Sync | None) -> TranslatedOffset:
     offset_map, watermark = record.group_map, record.watermark
     runs = offset_map.runs
     begun = min((*(start for start, _ in record.covered[:1]), *(run.source for run in runs[:1]), watermark))
     if runs and runs[0].thinned and offset < runs[0].source:
         # Others wrote in front of the first run that the ledger knows: MirrorMaker 2, from which the flow was taken over.
-        return _filled_in(offset, runs[0].target, sync) or TranslatedOffset(EARLY, 0, runs[0].target, runs[0].target)
-    if not runs and offset_map.thinned_behind and offset < _copied_until(record):
-        return _filled_in(offset, record.target_next, sync) or TranslatedOffset(EARLY, 0, record.target_next, record.target_next)
+        return _translate_filled_in(offset, runs[0].target, sync) or TranslatedOffset(EARLY, 0, runs[0].target, runs[0].target)
+    if not runs and offset_map.thinned_behind and offset < _find_copied_end(record):
+        return _translate_filled_in(offset, record.target_next, sync) or TranslatedOffset(EARLY, 0, record.target_next, record.target_next)
     if offset < begun:
         first = runs[0].target if runs else record.target_next
-        return _filled_in(offset, first, sync) or _in_front(offset, begun, first, record)
+        return _translate_filled_in(offset, first, sync) or _translate_in_front(offset, begun, first, record)
     if not runs:
         return TranslatedOffset(EXACT, record.target_next, record.target_next, 0)
-    return _in_map(offset, offset_map) if offset < offset_map.source_end else _behind(offset, record)
+    return _translate_in_map(offset, offset_map) if offset < offset_map.source_end else _translate_after(offset, record)
 
 
-def _copied_until(record: LedgerRecord) -> int:
+def _find_copied_end(record: LedgerRecord) -> int:
     """The source offset from which on nothing stands on the target."""
     return record.watermark if record.older is None or record.older.offset_map is None else max(record.watermark, record.older.end)
 
 
-def _behind(offset: int, record: LedgerRecord) -> TranslatedOffset:
+def _translate_after(offset: int, record: LedgerRecord) -> TranslatedOffset:
     """Behind the last record that the map knows: the end, if nothing stands in between that may be a copy of what it lacks."""
     behind = record.group_map.target_end
     if record.older is not None and offset >= record.older.end:
@@ -251,7 +251,7 @@ def _behind(offset: int, record: LedgerRecord) -> TranslatedOffset:
     return TranslatedOffset(EARLY, behind, record.target_next, record.target_next - behind)
 
 
-def _not_mirrored(offset: int, begun: int, record: LedgerRecord) -> str:
+def _explain_not_mirrored(offset: int, begun: int, record: LedgerRecord) -> str:
     written = history_text(record, offset, begun)
     return f"the copy began behind it; of what it has not read, backfills wrote the offsets {written}" if written else _NOT_MIRRORED
 
@@ -272,7 +272,7 @@ def _read_again(offset: int, answer: TranslatedOffset, record: LedgerRecord) -> 
     return replace(answer, kind=EARLY, reread=None if answer.reread is None else answer.reread + again, reason="", hole=None, place="")
 
 
-def _in_front(offset: int, begun: int, first: int, record: LedgerRecord) -> TranslatedOffset:
+def _translate_in_front(offset: int, begun: int, first: int, record: LedgerRecord) -> TranslatedOffset:
     """In front of the `first` live record nothing is mirrored, but for history that a backfill wrote into the remote topic before."""
     written = record.written_into(record.target_topic, record.target_topic_id)
     places = [place for place in written.places if offset < place.end] if written is not None else []
@@ -283,10 +283,10 @@ def _in_front(offset: int, begun: int, first: int, record: LedgerRecord) -> Tran
     position = 0 if forgotten else min((first, *(place.target_start for place in places)))
     if not missing((offset, begun), ahead):
         return TranslatedOffset(EARLY, position, first, first - position)
-    return TranslatedOffset(INCOMPLETE, position, first, first - position, _not_mirrored(offset, begun, record))
+    return TranslatedOffset(INCOMPLETE, position, first, first - position, _explain_not_mirrored(offset, begun, record))
 
 
-def _filled_in(offset: int, first: int, sync: Sync | None) -> TranslatedOffset | None:
+def _translate_filled_in(offset: int, first: int, sync: Sync | None) -> TranslatedOffset | None:
     """What offset syncs say of an offset in front of the `first` position that the ledger knows; None where they say nothing."""
     synced = sync(offset) if sync else None
     if synced is None or synced < 0:
@@ -294,16 +294,16 @@ def _filled_in(offset: int, first: int, sync: Sync | None) -> TranslatedOffset |
     return TranslatedOffset(EARLY, min(synced, first), first, first - min(synced, first))
 
 
-def _in_map(offset: int, offsets: OffsetMap) -> TranslatedOffset:
+def _translate_in_map(offset: int, offsets: OffsetMap) -> TranslatedOffset:
     translated = offsets.translate(offset)
     assert translated is not None
     if translated.exact:
         return TranslatedOffset(EXACT, translated.target, translated.target, 0, place=EXACT_PLACE)
     preceding, following = offsets.around(offset)
     reread = min(offset - preceding.source - preceding.length, following.target - translated.target)
-    return TranslatedOffset(EARLY, translated.target, following.target, reread, hole=_hole(preceding, following))
+    return TranslatedOffset(EARLY, translated.target, following.target, reread, hole=_find_hole(preceding, following))
 
 
-def _hole(preceding: Run, following: Run) -> Hole:
+def _find_hole(preceding: Run, following: Run) -> Hole:
     """What the map does not know between two runs."""
     return Hole(preceding.source + preceding.length, preceding.target + preceding.length, following.source, following.target)
