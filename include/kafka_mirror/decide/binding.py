@@ -18,12 +18,12 @@ def bind(request: DecisionRequest, states: Iterable[PartitionState], when: datet
     listed = list(states)
     effects = [effect for effect in (_BINDERS[request.decision](request, state, when) for state in listed) if effect is not None]
     if not effects:
-        described = " ".join(_described(state) for state in listed[:_SHOWN])
+        described = " ".join(_describe(state) for state in listed[:_SHOWN])
         raise NothingToDecide(request.decision, described, topic=request.topic, partition=request.partition)
     return effects
 
 
-def _decision(request: DecisionRequest, state: PartitionState, when: datetime, **facts: object) -> Decision:
+def _build_decision(request: DecisionRequest, state: PartitionState, when: datetime, **facts: object) -> Decision:
     return Decision(request.decision, request.who, when, request.why, state.tp.topic, state.tp.partition, **facts)  # type: ignore[arg-type]
 
 
@@ -32,7 +32,7 @@ def _accept_gap(request: DecisionRequest, state: PartitionState, when: datetime)
     if record is None or source is None or not record.is_of(source.topic_id) or record.watermark >= source.log_start:
         return None
     effect = f"source offsets [{record.watermark}, {source.log_start}) are passed over and kept in the ledger as skipped"
-    return DecisionWithEffect(_decision(request, state, when, watermark=record.watermark), effect)
+    return DecisionWithEffect(_build_decision(request, state, when, watermark=record.watermark), effect)
 
 
 def _skip_record(request: DecisionRequest, state: PartitionState, when: datetime) -> DecisionWithEffect | None:
@@ -40,7 +40,7 @@ def _skip_record(request: DecisionRequest, state: PartitionState, when: datetime
     if record is None or record.blocked is None or record.blocked.offset != record.watermark or loss_note(record) is not None:
         return None
     effect = f"the record at source offset {record.watermark} is passed over and kept in the ledger as skipped"
-    return DecisionWithEffect(_decision(request, state, when, offset=record.watermark), effect)
+    return DecisionWithEffect(_build_decision(request, state, when, offset=record.watermark), effect)
 
 
 def _accept_records(request: DecisionRequest, state: PartitionState, when: datetime) -> DecisionWithEffect | None:
@@ -48,30 +48,30 @@ def _accept_records(request: DecisionRequest, state: PartitionState, when: datet
         return None
     effect = f"what stands in {state.remote}-{state.tp.partition} below {state.remote_end} stays, and the copy goes on behind it"
     facts = {"target_topic": state.remote, "target_topic_id": state.remote_id, "target_end": state.remote_end}
-    return DecisionWithEffect(_decision(request, state, when, **facts), effect)
+    return DecisionWithEffect(_build_decision(request, state, when, **facts), effect)
 
 
 def _restart(request: DecisionRequest, state: PartitionState, when: datetime) -> DecisionWithEffect | None:
     record, source = state.record, state.source
     if record is None or source is None:
         return None
-    starts = _needed_starts(state, record, source)
+    starts = _find_needed_starts(state, record, source)
     asked_for = request.start is not None and request.partition is not None
     if not starts and not asked_for:
         return None
-    start = min(starts) if request.start is None else _asked_start(request, source)
+    start = min(starts) if request.start is None else _find_start(request, source)
     facts = {
         "watermark": record.watermark,
         "offset": start,
         "source_topic_id": source.topic_id,
         "target_topic": state.remote,
         "target_topic_id": state.remote_id,
-        "target_end": _left_on_target(state, record),
+        "target_end": _find_left_on_target(state, record),
     }
-    return DecisionWithEffect(_decision(request, state, when, **facts), _effect(start, record, source))
+    return DecisionWithEffect(_build_decision(request, state, when, **facts), _describe_effect(start, record, source))
 
 
-def _needed_starts(state: PartitionState, record: LedgerRecord, source: SourceOffsets) -> list[int]:
+def _find_needed_starts(state: PartitionState, record: LedgerRecord, source: SourceOffsets) -> list[int]:
     """Where the copy would have to go on for each thing that is wrong; the earliest of them loses nothing."""
     if not record.is_of(source.topic_id, source.leader_epoch) or (record.target_topic, record.target_topic_id) != (
         state.remote,
@@ -82,14 +82,14 @@ def _needed_starts(state: PartitionState, record: LedgerRecord, source: SourceOf
     starts = [departed] if departed < record.watermark else []
     if record.blocked is not None and record.blocked.code == TargetLostRecords.__name__:
         starts.append(record.blocked.offset)
-    remaining = _left_on_target(state, record)
+    remaining = _find_left_on_target(state, record)
     if remaining is not None:
         lost = record.offset_map.source_of(remaining)
         starts.append(record.watermark if lost is None else lost)
     return starts
 
 
-def _left_on_target(state: PartitionState, record: LedgerRecord) -> int | None:
+def _find_left_on_target(state: PartitionState, record: LedgerRecord) -> int | None:
     """The end of what can be read of ours in the remote partition, if it lost records. A commit marker that was lost hides what is left in
     front of it, so the last stable offset counts."""
     if (record.target_topic, record.target_topic_id) != (state.remote, state.remote_id) or state.remote_end is None:
@@ -99,7 +99,7 @@ def _left_on_target(state: PartitionState, record: LedgerRecord) -> int | None:
     return state.remote_end if state.remote_stable is None else min(state.remote_end, state.remote_stable)
 
 
-def _asked_start(request: DecisionRequest, source: SourceOffsets) -> int:
+def _find_start(request: DecisionRequest, source: SourceOffsets) -> int:
     if request.start == "earliest":
         return source.log_start
     if request.start == "latest":
@@ -113,7 +113,7 @@ def _asked_start(request: DecisionRequest, source: SourceOffsets) -> int:
     return start
 
 
-def _effect(start: int, record: LedgerRecord, source: SourceOffsets) -> str:
+def _describe_effect(start: int, record: LedgerRecord, source: SourceOffsets) -> str:
     effect = f"the copy goes on at source offset {start}"
     if not record.is_of(source.topic_id, source.leader_epoch):
         return f"{effect} of the new topic; what was copied from the old one stays on the target"
@@ -124,7 +124,7 @@ def _effect(start: int, record: LedgerRecord, source: SourceOffsets) -> str:
     return effect
 
 
-def _described(state: PartitionState) -> str:
+def _describe(state: PartitionState) -> str:
     """How a partition stands, in one sentence."""
     record, source = state.record, state.source
     where = f"the source has [{source.log_start}, {source.end})" if source else "the source does not show it"

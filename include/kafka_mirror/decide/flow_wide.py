@@ -79,12 +79,12 @@ def throttle(request: DecisionRequest, before: Decision | None, configured: int,
     """Another rate than before. `before`: the decision in force; `configured`: what the properties say (mirror.max.bytes.per.second)."""
     rate_asked = request.bytes_per_second
     if rate_asked is None and before is None:
-        raise NothingToDecide(request.decision, f"nobody decided how fast the flow copies; the properties say {_rate(configured)}.")
+        raise NothingToDecide(request.decision, f"nobody decided how fast the flow copies; the properties say {_write_rate(configured)}.")
     decision = Decision(request.decision, request.who, when, request.why, bytes_per_second=rate_asked)
-    rate = _rate(configured if rate_asked is None else rate_asked)
+    rate = _write_rate(configured if rate_asked is None else rate_asked)
     whose = ", as the properties say" if rate_asked is None else ""
     return [DecisionWithEffect(decision, f"the flow copies {rate}{whose}; a run that is under way does so from its next transaction on")]
 
 
-def _rate(bytes_per_second: int) -> str:
+def _write_rate(bytes_per_second: int) -> str:
     return "as fast as it can" if bytes_per_second == UNLIMITED else f"at most {bytes_per_second:,} bytes a second"

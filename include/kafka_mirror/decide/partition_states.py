@@ -31,7 +31,7 @@ def partition_states(
     refused: dict[str, MirrorError] = {}
     topics = source.topics([name], refused)
     _raise_first(refused)
-    partitions = _named_partitions(flow, name, topics, records, request)
+    partitions = _find_named_partitions(flow, name, topics, records, request)
     for tp in partitions:
         unreadable = view.unreadable.get(lane_of(*tp, flow.value("mirror.lanes")))
         if unreadable is not None:
@@ -41,11 +41,11 @@ def partition_states(
     _raise_first(refused)
     offsets = confirmed(with_epoch_ends(source, offsets, records), records)
     remote = topic_selection(flow).remote(name)
-    states = _remote_states(target, remote, [PartitionState(tp, records.get(tp), offsets.get(tp), remote) for tp in partitions])
-    return _with_unexplained(flow, target, states, decisions) if request.decision == ACCEPT_RECORDS else states
+    states = _find_remote_states(target, remote, [PartitionState(tp, records.get(tp), offsets.get(tp), remote) for tp in partitions])
+    return _add_unexplained(flow, target, states, decisions) if request.decision == ACCEPT_RECORDS else states
 
 
-def _named_partitions(
+def _find_named_partitions(
     flow: Flow, name: str, topics: Mapping[str, Topic], records: Mapping[TopicPartition, LedgerRecord], request: DecisionRequest
 ) -> list[TopicPartition]:
     there = {TopicPartition(name, p.number) for topic in topics.values() for p in topic.partitions}
@@ -63,7 +63,7 @@ def _named_partitions(
     return chosen
 
 
-def _remote_states(target: Cluster, remote: str, states: list[PartitionState]) -> list[PartitionState]:
+def _find_remote_states(target: Cluster, remote: str, states: list[PartitionState]) -> list[PartitionState]:
     topic = target.topics([remote]).get(remote)
     if topic is None:
         return states
@@ -77,7 +77,7 @@ def _remote_states(target: Cluster, remote: str, states: list[PartitionState]) -
     ]
 
 
-def _with_unexplained(flow: Flow, target: Cluster, states: list[PartitionState], decisions: Decisions) -> list[PartitionState]:
+def _add_unexplained(flow: Flow, target: Cluster, states: list[PartitionState], decisions: Decisions) -> list[PartitionState]:
     """The states, with whether a run would find records that nobody accounts for: behind what was already decided about the partition."""
     offsets: dict[TopicPartition, SourceOffsets] = {state.tp: state.source for state in states if state.source is not None}
     others = {state.tp: [decision for decision in decisions.of(state.tp) if decision.decision != ACCEPT_RECORDS] for state in states}

@@ -53,10 +53,10 @@ def request(
     _require(not surplus, f"decide {decision} has no use for {listed(surplus)}")
     _require(len(reason) <= _LONGEST_REASON, f"--reason has {len(reason)} characters, and {_LONGEST_REASON} are kept")
     _require(not isinstance(start, int) or partition is not None, "--to-offset needs --partition")
-    return DecisionRequest(decision, who, reason, topic, partition, alias, start, _rate(bytes_per_second))
+    return DecisionRequest(decision, who, reason, topic, partition, alias, start, _read_rate(bytes_per_second))
 
 
-def _rate(given: str | int | None) -> int | None:
+def _read_rate(given: str | int | None) -> int | None:
     try:
         return None if given is None else rate_of(given)
     except ValueError as error:

@@ -69,7 +69,7 @@ class _DecisionMaker:
         to something else than before, which the person may have been shown."""
         first: list[Decision] = []
         for pause in _PAUSES:
-            effects = self._effects(read_decisions(self._flow, self._control, dry_run=True))
+            effects = self._find_effects(read_decisions(self._flow, self._control, dry_run=True))
             bound = [replace(effect.decision, when=_ANY_TIME, until=None) for effect in effects]
             first = first or bound
             if bound != first:
@@ -86,19 +86,19 @@ class _DecisionMaker:
                 time.sleep(pause * random.random())  # noqa: S311 — two that began together shall not do so again
         raise meanwhile
 
-    def _effects(self, decisions: Decisions) -> list[DecisionWithEffect]:
+    def _find_effects(self, decisions: Decisions) -> list[DecisionWithEffect]:
         word = self._request.decision
         if word in (PAUSE, RESUME):
-            return self._paused(decisions)
+            return self._list_paused(decisions)
         if word == BEGIN_LEDGER:
             return self._begin_ledger(decisions)
         if word == BEGIN_CONTROL:
             ledger_id = ledger_of(self._flow, self._target).topic_id()
-            return flow_wide.begin_control(self._request, decisions.ledger_id, ledger_id, self._when(decisions))
+            return flow_wide.begin_control(self._request, decisions.ledger_id, ledger_id, self._choose_time(decisions))
         if word == THROTTLE:
             configured = self._flow.value("mirror.max.bytes.per.second")
-            return flow_wide.throttle(self._request, decisions.throttle, configured, self._when(decisions))
-        return self._about_the_ledger(decisions)
+            return flow_wide.throttle(self._request, decisions.throttle, configured, self._choose_time(decisions))
+        return self._bind_to_ledger(decisions)
 
     def _begin_ledger(self, decisions: Decisions) -> list[DecisionWithEffect]:
         ledger = ledger_of(self._flow, self._target)
@@ -106,14 +106,14 @@ class _DecisionMaker:
         if noted_id is None and present_id is None:
             renamed = renamed_ledger(ledger.topic, self._flow.source, self._target)
             noted_id = renamed.id if renamed else None
-        return flow_wide.begin_ledger(self._request, ledger.topic, noted_id, present_id, self._when(decisions))
+        return flow_wide.begin_ledger(self._request, ledger.topic, noted_id, present_id, self._choose_time(decisions))
 
-    def _about_the_ledger(self, decisions: Decisions) -> list[DecisionWithEffect]:
+    def _bind_to_ledger(self, decisions: Decisions) -> list[DecisionWithEffect]:
         flow, request = self._flow, self._request
         source_id, target_id = self._source.cluster_id(), self._target.cluster_id()
         _, view = read_ledger(flow, self._target, self._control, decisions, dry_run=True)
         records = view.records.values()
-        when = self._when(decisions, records)
+        when = self._choose_time(decisions, records)
         if request.decision == ADOPT_CLUSTER:
             ids = [(flow.source, source_id, "source"), (flow.target, target_id, "target")]
             return flow_wide.adopt_cluster(request, ids, records, when)
@@ -123,11 +123,11 @@ class _DecisionMaker:
         check_clusters(records, flow.source, source_id, flow.target, target_id, decisions)
         return bind(request, partition_states(flow, self._source, self._target, view, decisions, request), when)
 
-    def _paused(self, decisions: Decisions) -> list[DecisionWithEffect]:
+    def _list_paused(self, decisions: Decisions) -> list[DecisionWithEffect]:
         request, topic = self._request, self._request.topic or ""
         if not topic_selection(self._flow).takes(topic):
             raise NothingToDecide(request.decision, f"the flow {self._flow.name} mirrors no topic '{topic}'.", topic=topic)
-        decision = Decision(request.decision, request.who, self._when(decisions), request.why, topic, request.partition)
+        decision = Decision(request.decision, request.who, self._choose_time(decisions), request.why, topic, request.partition)
         what = topic if request.partition is None else f"{topic}-{request.partition}"
         if request.decision == PAUSE:
             return [
@@ -135,11 +135,11 @@ class _DecisionMaker:
                     decision, f"{what} is left out of every plan until it is resumed; a run that has begun ends what it began"
                 )
             ]
-        if not any(decisions.pause(TopicPartition(topic, number)) for number in self._numbers(decisions, topic)):
+        if not any(decisions.pause(TopicPartition(topic, number)) for number in self._find_numbers(decisions, topic)):
             raise NothingToDecide(request.decision, f"{what} is not paused.", topic=topic, partition=request.partition)
         return [DecisionWithEffect(decision, f"{what} is copied again, from where it was left")]
 
-    def _numbers(self, decisions: Decisions, topic: str) -> set[int]:
+    def _find_numbers(self, decisions: Decisions, topic: str) -> set[int]:
         """The partitions to which pauses may apply: the one that is asked for, or those somebody decided about and one that stands for all
         others."""
         if self._request.partition is not None:
@@ -148,5 +148,5 @@ class _DecisionMaker:
             decision.partition for decision in decisions.all if decision.topic == topic and decision.partition is not None
         }
 
-    def _when(self, decisions: Decisions, records: Iterable[LedgerRecord] = ()) -> datetime:
+    def _choose_time(self, decisions: Decisions, records: Iterable[LedgerRecord] = ()) -> datetime:
         return moment_after(decisions, records, datetime.now(UTC))
