@@ -41,7 +41,7 @@ def apply_restart(record: LedgerRecord, decision: Decision, now: PartitionFacts)
     # Where no remote topic was when it was decided, any that was created since will do: what stands in it is still looked at.
     if now.remote_id != (decision.target_topic_id or now.remote_id):
         return None
-    return _restarted(record, decision, now, now.remote_id)
+    return _restart(record, decision, now, now.remote_id)
 
 
 def caught_up(record: LedgerRecord) -> LedgerRecord:
@@ -53,7 +53,7 @@ def caught_up(record: LedgerRecord) -> LedgerRecord:
     return replace(record, offset_map=offset_map, older=older)
 
 
-def _restarted(record: LedgerRecord, decision: Decision, now: PartitionFacts, remote_id: str) -> LedgerRecord:
+def _restart(record: LedgerRecord, decision: Decision, now: PartitionFacts, remote_id: str) -> LedgerRecord:
     same_source = record.is_of(now.source_topic_id, now.leader_epoch)
     same_target = (record.target_topic, record.target_topic_id) == (now.remote, remote_id)
     start, same = decision.offset or 0, same_source and same_target
@@ -63,10 +63,10 @@ def _restarted(record: LedgerRecord, decision: Decision, now: PartitionFacts, re
     if same_target and decision.target_end is not None:
         target_next = min(target_next, decision.target_end)
         offsets = offsets.before_target(target_next)
-        if _history_lost_in_part(record, _lost_from(record, decision)):
+        if _is_history_cut(record, _find_lost_start(record, decision)):
             offsets = offsets.behind_others()
     copied = min(start, record.watermark) if same else 0
-    on_target = min(copied, _first_lost(record, decision)) if same else 0
+    on_target = min(copied, _find_first_lost(record, decision)) if same else 0
     reason = decision.told_as("restart")
     left_out = [(on_target if on_target < copied else record.watermark, start)] if same_source else []
     left_out += [(start, watermark)]
@@ -83,41 +83,41 @@ def _restarted(record: LedgerRecord, decision: Decision, now: PartitionFacts, re
         covered=before(record.covered, on_target),
         start=min(record.live_start, start) if same else watermark,
         history=before(record.history, copied),
-        history_topics=_history_kept(record, decision, same_target) if same_source else (),
+        history_topics=_keep_history(record, decision, same_target) if same_source else (),
         skipped=(*skipped, *(Skipped(first, end, reason) for first, end in left_out if first < end)),
         blocked=None,
-        older=_older(record, decision) if same else None,
+        older=_find_older(record, decision) if same else None,
         handed_back=None,
         source_end=None,
     )
     return caught_up(changed)
 
 
-def _older(record: LedgerRecord, decision: Decision) -> OlderCopies | None:
-    start, end = decision.offset or 0, _lost_from(record, decision)
-    others = start < record.live_start or _history_lost_in_part(record, end)
+def _find_older(record: LedgerRecord, decision: Decision) -> OlderCopies | None:
+    start, end = decision.offset or 0, _find_lost_start(record, decision)
+    others = start < record.live_start or _is_history_cut(record, end)
     return older_copies(record.offset_map, record.older, Restart(start, record.watermark, end, others))
 
 
-def _lost_from(record: LedgerRecord, decision: Decision) -> int | None:
+def _find_lost_start(record: LedgerRecord, decision: Decision) -> int | None:
     """The end of what is left of ours in the remote partition, if it lost records."""
     return decision.target_end if decision.target_end is not None and decision.target_end < record.target_next else None
 
 
-def _first_lost(record: LedgerRecord, decision: Decision) -> int:
+def _find_first_lost(record: LedgerRecord, decision: Decision) -> int:
     """The source offset from which on copies are lost, as far as the map tells, never a later one; the watermark if none are."""
-    end = _lost_from(record, decision)
+    end = _find_lost_start(record, decision)
     lost = None if end is None else record.offset_map.source_of(end)
     return record.watermark if lost is None else lost
 
 
-def _history_lost_in_part(record: LedgerRecord, target_end: int | None) -> bool:
+def _is_history_cut(record: LedgerRecord, target_end: int | None) -> bool:
     """Whether the remote partition lost some of what a backfill wrote at once: what is left of it is forgotten, and stands there still."""
     places = [place for place in record.places_of_history if place.topic == record.target_topic]
     return target_end is not None and any(place.target_start < target_end < place.target_end for place in places)
 
 
-def _history_kept(record: LedgerRecord, decision: Decision, same_target: bool) -> tuple[HistoryTopic, ...]:
+def _keep_history(record: LedgerRecord, decision: Decision, same_target: bool) -> tuple[HistoryTopic, ...]:
     """What a restart leaves of the history: all of it in other topics, and in the remote topic what is not copied again or lost."""
     topics = []
     for history_topic in record.history_topics:

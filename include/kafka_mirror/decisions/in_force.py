@@ -83,14 +83,14 @@ class Decisions:
     @property
     def moved_topics(self) -> Mapping[str, Decision]:
         """The topics that are written on the flow's target since a cutover, each with the decision that says so."""
-        return self._of_word(MOVED)
+        return self._find_by_word(MOVED)
 
     @property
     def returned_topics(self) -> Mapping[str, Decision]:
         """The topics that a cutover of the opposite flow moved to the flow's source, likewise."""
-        return self._of_word(RETURNED)
+        return self._find_by_word(RETURNED)
 
-    def _of_word(self, word: str) -> dict[str, Decision]:
+    def _find_by_word(self, word: str) -> dict[str, Decision]:
         return {decision.topic: decision for decision in self._by_key.values() if decision.decision == word and decision.topic is not None}
 
     def notes(self, kind: str) -> Mapping[str, Decision]:
@@ -189,10 +189,10 @@ def in_force(decision: Decision, decisions: Decisions, present: Present) -> bool
     record = present.records.get(TopicPartition(decision.topic, decision.partition))
     if record is None:
         return decision.decision == ACCEPT_RECORDS
-    return (record.decided is None or record.decided.when < decision.when) and _waits(decision, record)
+    return (record.decided is None or record.decided.when < decision.when) and _is_waiting(decision, record)
 
 
-def _waits(decision: Decision, record: LedgerRecord) -> bool:
+def _is_waiting(decision: Decision, record: LedgerRecord) -> bool:
     if decision.decision in (ACCEPT_GAP, RESTART):
         return record.watermark == decision.watermark
     if decision.decision == SKIP_RECORD:
