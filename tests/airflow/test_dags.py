@@ -197,11 +197,11 @@ def test_an_invalid_flow_keeps_its_dags_and_they_fail_with_all_problems(
     configured(*TWO_WAYS, "west->east.mirror.lanes = banana", "west->east.mirror.lane = 3")
     found = dags()
     assert set(found) == {"mirror.configuration", *(f"{flow}.{kind}" for flow in ("east-to-west", "west-to-east") for kind in KINDS)}
-    assert "has to be" in found["west-to-east.copy"].doc_md
+    assert "must be" in found["west-to-east.copy"].doc_md
     for what in KINDS:
         assert run_dag(f"west-to-east.{what}").state == "failed"
         shown = task_log.take()
-        assert "west->east.mirror.lanes: has to be" in shown
+        assert "west->east.mirror.lanes: must be" in shown
         assert "mirror.lane" in shown
     assert "cannot run" not in found["east-to-west.copy"].doc_md
 

@@ -71,7 +71,7 @@ def renamed_circles(flows: Iterable[Flow]) -> dict[str, str]:
     name than what went, and nothing tells that it is the same."""
     keeping = [flow for flow in flows if flow.value("replication.policy.class") == IDENTITY_POLICY]
     return {
-        flow.name: f"flows that keep topic names lead from {flow.target} back to {flow.source}, where nobody knows renamed topics again"
+        flow.name: f"flows that keep topic names lead from {flow.target} back to {flow.source}, where renamed topics are not recognised"
         for flow in _find_circles(keeping)
         if "mirror.rename" in flow.connector
     }

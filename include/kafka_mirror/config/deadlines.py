@@ -1,4 +1,4 @@
-"""What a flow's limits are where nobody set them.
+"""What a flow's limits are where they are not set.
 
 They follow its intervals: a mirror that copies once a day is not late after 15 minutes.
 """
@@ -60,7 +60,7 @@ def hand_over_seconds(flow: Flow) -> float:
 
 
 def lag_seconds(flow: Flow) -> int | None:
-    """For how long a record may wait on the source before people are told; None: for ever."""
+    """For how long a record may wait on the source before people get an alert; None: for ever."""
     allowed: int | None = flow.value("mirror.deadline.lag.seconds")
     if allowed is None:
         return BY_COPIES.seconds(flow)

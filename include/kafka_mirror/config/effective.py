@@ -27,7 +27,7 @@ class EffectiveValue:
     value: Any
     origin: str
     default: Any = field(default=None, compare=False)
-    """What the value is where nobody sets it, as far as that is known."""
+    """What the value is where it is not set, as far as that is known."""
 
     @property
     def is_set(self) -> bool:
@@ -88,7 +88,7 @@ def _show(flow: Flow, name: str) -> EffectiveValue:
 
 
 def _show_default(flow: Flow, name: str) -> EffectiveValue:
-    """What holds where nobody sets the property: it may follow from others."""
+    """What holds where the property is not set: it may follow from others."""
     definition = CATALOGUE[name]
     if name == _START:
         return _show_start(flow)
@@ -108,7 +108,7 @@ def _show_start(flow: Flow) -> EffectiveValue:
 
 
 def _show_limit(flow: Flow, default: DefaultLimit) -> EffectiveValue:
-    """The limit in seconds; where a reference has to be resolved for it, how it is made."""
+    """The limit in seconds; where a reference must be resolved for it, how it is made."""
     origin = f"{_DEFAULT}: {default.made_from[0]}"
     if any(has_reference(flow.connector[name].text) for name in default.made_from if name in flow.connector):
         return EffectiveValue(f"{INTERVALS} intervals, at least {LEAST_SECONDS}", origin)

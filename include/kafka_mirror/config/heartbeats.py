@@ -26,7 +26,7 @@ def seconds_between_beats(flow: Flow) -> int:
 
 
 def slower_interval_notice(flow: Flow) -> str | None:
-    """The notice for whoever asked for an interval that only the trigger keeps. The default of a second is nobody's asking."""
+    """The notice where an interval is set that only the trigger keeps. The default of a second is not set."""
     setting = flow.connector.get("emit.heartbeats.interval.seconds")
     if setting is None or setting.origin == DEFAULT or not flow.value("emit.heartbeats.enabled"):
         return None

@@ -1,4 +1,4 @@
-"""What a flow may say and hardly means: taken as MirrorMaker 2 takes it, and told."""
+"""What a flow may say and hardly means: taken as MirrorMaker 2 takes it, with a notice."""
 
 import re
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ _HEARTBEATS = "heartbeats"
 
 
 def with_likely_cause(problem: Problem) -> Problem:
-    """The same, with what is likely behind it: a remark behind a value, or a reference without a provider."""
+    """The problem with its likely cause: a remark after a value, or a reference without a provider."""
     value = problem.value or ""
     if bare := _BARE_REFERENCE.search(value):
         return replace(problem, message=f"{problem.message}. A reference to the environment is ${{env:{bare[1]}}}")
     if _REMARK.search(value):
-        return replace(problem, message=f"{problem.message}. A remark stands on a line of its own: behind a value, '#' belongs to it")
+        return replace(problem, message=f"{problem.message}. A remark stands on a line of its own: after a value, '#' belongs to it")
     return problem
 
 
@@ -84,7 +84,7 @@ def _split_members(flow: Flow, name: str) -> list[str]:
 
 
 def _find_odd_patterns(flow: Flow) -> Iterator[str]:
-    """Group ids and subjects may hold quotes and control characters; nobody calls them so on purpose."""
+    """Group ids and subjects may hold quotes and control characters; no one is called so on purpose."""
     from kafka_mirror.policy.possible_names import printable
 
     for name in _OF_ANY_TEXT:
@@ -97,7 +97,7 @@ def _find_odd_patterns(flow: Flow) -> Iterator[str]:
 
 
 def _find_lost_defaults(flow: Flow) -> Iterator[str]:
-    """A list of configs that are not copied takes the place of the default one, and whoever wanted to add to it does not hear of that."""
+    """A list of configs that are not copied replaces the default one, also where it was meant to add to it."""
     name = "config.properties.exclude"
     members, default = _split_members(flow, name), CATALOGUE[name].default
     if not members:

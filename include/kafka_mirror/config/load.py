@@ -161,7 +161,7 @@ def _add_others(flows: tuple[Flow, ...]) -> tuple[Flow, ...]:
 
 
 def _note_file(file: ConfigurationFile, pairs: Iterable[ClusterPair], unknown: Iterable[UnknownKey]) -> list[str]:
-    """What is to be said of keys that belong to no flow alone; those of a flow are told with the flow."""
+    """What is to be said of keys that belong to no flow alone; those of a flow are named with the flow."""
     told = {f"{pair.source}->{pair.target}" for pair in pairs}
     told |= {f"{source}->{target}" for source in file.clusters for target in file.clusters}
     drivers = ", ".join(key for key in file.raw if key in OF_THE_FILE and OF_THE_FILE[key].effect)
@@ -194,7 +194,7 @@ def _check_between_flows(found: Sequence[_Found]) -> None:
 
 
 def _refuse_idle_ways_back(found: Sequence[_Found]) -> None:
-    """Two flows that wait for each other's cutovers. One that is wrong already is told its own problems first."""
+    """Two flows that wait for each other's cutovers. The own problems of a wrong one come first."""
     idle = idle_ways_back([each.flow for each in found if each.flow and not each.problems])
     for each in found:
         if each.flow and each.name.name in idle:

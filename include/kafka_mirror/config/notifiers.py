@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_FORM = 'has to be import paths of classes, with keyword arguments at most: package.module.Class(name="value"), package.module.Other'
+_FORM = 'must be import paths of classes, with keyword arguments at most: package.module.Class(name="value"), package.module.Other'
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def _parse_call(node: ast.expr) -> tuple[str, dict[str, Any]]:
     try:
         return path, {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords}
     except ValueError:
-        raise ValueError(f"{path}: an argument has to be a text, a number, a list or a dictionary as Python writes it") from None
+        raise ValueError(f"{path}: an argument must be a text, a number, a list or a dictionary as Python writes it") from None
 
 
 def _read_path(node: ast.expr) -> str:

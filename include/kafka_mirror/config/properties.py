@@ -35,7 +35,7 @@ def entries(data: bytes) -> dict[str, Entry]:
 
 
 def parse_bytes(data: bytes) -> dict[str, str]:
-    """The same without lines."""
+    """The entries of a file's bytes, without their lines."""
     return parse(data.decode("latin-1"))
 
 

@@ -4,7 +4,7 @@ declares of the first three kinds.
 They are resolved when a client or value is asked for, never while the file is loaded, and what they give never stands in a message.
 The pattern is that of Kafka's `ConfigTransformer`: no recursion, several references in one value.
 
-`${conn:<Airflow connection>:<field>}`: settings of Kafka clients out of Airflow's connections, whatever secret backend is behind them.
+`${conn:<Airflow connection>:<field>}`: settings of Kafka clients out of Airflow's connections, whatever secret backend they come from.
 
 The configuration knows no Airflow: `provide` tells it whom to ask. A Spark job's driver is no Airflow task and may not ask; who starts it
 hands it the values in its environment, where neither a command line nor a file shows them.
@@ -85,9 +85,9 @@ class Connections:
         return _lookup[0](connection, field)
 
     def whole_extra(self, connection: str, kind: str) -> dict[str, Any]:
-        """The whole extra of a connection, which has to be of this type. Raises as a call."""
+        """The whole extra of a connection, which must be of this type. Raises as a call."""
         if _lookup and (found := self.type_of(connection)) != kind:
-            raise ValueError(f"Airflow's connection '{connection}' is of the type {found}, and has to be of the type {kind}")
+            raise ValueError(f"Airflow's connection '{connection}' is of the type {found}, and must be of the type {kind}")
         document: dict[str, Any] = json.loads(self._read_value(connection, EXTRA))
         return document
 
@@ -140,7 +140,7 @@ class References:
         return {f"{match.group(2) or ''}:{match.group(3)}": values[match.group()] for match in found}
 
     def while_parsing(self) -> "References":
-        """The same without Airflow's connections: what is read while DAG files are parsed must not ask for them."""
+        """The references without Airflow's connections: what is read while DAG files are parsed must not ask for them."""
         others = {name: each for name, each in self.providers.items() if not isinstance(each, Connections)}
         return References(others, {"conn": _NOT_WHILE_PARSING, **self.unsupported}, self.environ)
 
@@ -157,7 +157,7 @@ class References:
         return values, problems
 
     def check(self, setting: Setting) -> list[Problem]:
-        """What can be said of the references without resolving them: that nobody provides them, or that no connection has the field."""
+        """What can be said of the references without resolving them: that no provider is named, or that no connection has the field."""
         problems = []
         for provider, path, key in _REFERENCE.findall(setting.text):
             try:

@@ -17,7 +17,7 @@ class ClientSettings:
     target_admin: Mapping[str, Any] = field(repr=False)
     target_consumer: Mapping[str, Any] = field(repr=False)
     target_producer: Mapping[str, Any] = field(repr=False, default_factory=dict)
-    """Empty for whoever only reads."""
+    """Empty where the flow is only read."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Which keys of a file somebody reads, and the nearest name for those that nobody does.
+"""Which keys of a file are read, and the nearest name for the others.
 
 A key is known if MirrorMaker 2 or the mirror reads it where it stands: at the top level, under a cluster or under a flow. That it has no
 effect in batch is another matter (`effect`).
 
-The nearest known name to one that nobody knows.
+The nearest known name to an unknown one.
 """
 
 import difflib
@@ -69,7 +69,7 @@ def edits(one: str, other: str) -> int:
 
 @dataclass(frozen=True)
 class UnknownKey:
-    """A key that nobody reads."""
+    """A key that is not read."""
 
     key: str
     name: str
@@ -99,7 +99,7 @@ class UnknownKey:
 
 
 def unknown_keys(raw: Mapping[str, Setting], clusters: Iterable[str]) -> Iterator[UnknownKey]:
-    """Every key of the file that nobody reads, in the file's order."""
+    """Every key of the file that is not read, in the file's order."""
     aliases = sorted(clusters, key=len, reverse=True)
     flows = [f"{source}->{target}" for source in aliases for target in aliases if source != target]
     for key in raw:

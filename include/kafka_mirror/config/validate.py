@@ -66,13 +66,13 @@ class Findings:
         self._notices.append(text)
 
     def without_effect(self, key: str, why: str) -> None:
-        """Note a property that is read by MM2, but means nothing here. Defaults are nobody's doing."""
+        """Note a property that is read by MM2, but means nothing here. A default is not noted."""
         if key != DEFAULT and key not in self._without_effect.setdefault(why, []):
             self._without_effect[why].append(key)
 
 
 def validate(flow: Flow, unknown: list[UnknownKey]) -> Findings:
-    """Everything that can be said of a flow when it is loaded. `unknown`: the keys that nobody reads and that could be meant for it."""
+    """Everything that can be said of a flow when it is loaded. `unknown`: the keys that are not read and that could be meant for it."""
     found = Findings(flow)
     _check_names(found)
     _check_values(found, flow.connector)
@@ -90,7 +90,7 @@ def validate(flow: Flow, unknown: list[UnknownKey]) -> Findings:
 
 
 def validate_heartbeat_pair(flow: Flow) -> Findings:
-    """The same for a pair that is no enabled flow: only what its heartbeats depend on."""
+    """Validates a pair that is no enabled flow: only what its heartbeats depend on."""
     found = Findings(flow)
     settings = {name: flow.connector[name] for name in heartbeats.READ if name in flow.connector}
     _check_values(found, settings)
@@ -105,7 +105,7 @@ def validate_heartbeat_pair(flow: Flow) -> Findings:
 def _check_cadence(found: Findings) -> None:
     if found.problems:
         return
-    with suppress(ConfigurationError):  # a reference that leads nowhere is told when the value is needed
+    with suppress(ConfigurationError):  # a reference that leads nowhere is an error when the value is needed
         notice = heartbeats.slower_interval_notice(found.flow)
         if notice is not None:
             found.notice(notice)
@@ -125,7 +125,7 @@ def _check_names(found: Findings) -> None:
         if setting.text != alias:
             found.refuse(
                 setting,
-                f"has to be '{alias}' for this flow; leave it out. {_IDENTITY}",
+                f"must be '{alias}' for this flow; leave it out. {_IDENTITY}",
             )
     separator = flow.connector.get("replication.policy.separator")
     if separator is not None and not has_reference(separator.text) and not _IN_TOPIC_NAMES.fullmatch(separator.text):
@@ -230,7 +230,7 @@ def unreadable(flow: Flow) -> list[Problem]:
 
 
 def with_unreadable(configuration: Configuration) -> Configuration:
-    """The same with what `unreadable` finds among the problems of the invalid flows, so that a person corrects all of them in one round."""
+    """Adds what `unreadable` finds to the problems of the invalid flows, so that a person corrects all in one round."""
     return replace(
         configuration,
         invalid=tuple(map(_add_unreadable, configuration.invalid)),

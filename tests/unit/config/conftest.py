@@ -39,7 +39,7 @@ def flow(configuration: Callable[..., Configuration]) -> Callable[..., Flow]:
 
 @pytest.fixture
 def problems(configuration: Callable[..., Configuration]) -> Callable[..., dict[str, str]]:
-    """`problems(lines, environ)`: property -> complaint of the flow east->west, which has to be invalid."""
+    """`problems(lines, environ)`: property -> complaint of the flow east->west, which must be invalid."""
 
     def make(lines: str, environ: Mapping[str, str] | None = None) -> dict[str, str]:
         found = [each for each in configuration(HEAD + lines, environ).invalid if each.name == "east->west"]

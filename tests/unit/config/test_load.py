@@ -217,8 +217,8 @@ def test_a_cluster_of_another_flows_switch_is_not_taken_for_a_flow(configuration
 @pytest.mark.parametrize(
     ("lines", "name", "reason"),
     [
-        ("source.cluster.alias =", "source.cluster.alias", "has to be 'east'"),
-        ("east->west.source.cluster.alias = other", "east->west.source.cluster.alias", "has to be 'east'"),
+        ("source.cluster.alias =", "source.cluster.alias", "must be 'east'"),
+        ("east->west.source.cluster.alias = other", "east->west.source.cluster.alias", "must be 'east'"),
         ("replication.policy.separator =", "replication.policy.separator", "must not be empty"),
         ("east->west.replication.policy.separator = /", "east->west.replication.policy.separator", "becomes part of topic names"),
         ("replication.policy.separator = - ", "replication.policy.separator", "a blank at its end counts"),

@@ -1,4 +1,4 @@
-"""Lists of patterns, of which each member has to be able to match something."""
+"""Lists of patterns, of which each member must be able to match something."""
 
 import pytest
 

@@ -74,7 +74,7 @@ def test_the_opposite_flow_is_another_one_when_the_rules_change(configuration):
     ("rules", "complaint"),
     [
         ("shop.* -> store", "outside of groups only letters"),
-        ("clicks", "is no rule; it has to be pattern -> replacement"),
+        ("clicks", "is no rule; it must be pattern -> replacement"),
         ("(a)(b) -> $1", "each group of the pattern has to stand once"),
     ],
 )

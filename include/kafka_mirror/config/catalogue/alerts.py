@@ -1,4 +1,4 @@
-"""When people on call are told, and how: `mirror.deadline.*` and `mirror.alert.*`."""
+"""When people on call get an alert, and how: `mirror.deadline.*` and `mirror.alert.*`."""
 
 from kafka_mirror.config.catalogue.property import Property
 from kafka_mirror.config.catalogue.values import Valid, between
@@ -102,7 +102,7 @@ ALERTS = (
         "mirror.alert.growth.factor",
         "INT",
         4,
-        "How many times as big as it was told an alert has to have become (in partitions or topics, in time or records over the limit) to "
+        "How many times as big as when sent an alert must have become (in partitions or topics, in time or records over the limit) to "
         "be sent again. Below 2: never.",
         GROUP,
         between(-1),

@@ -152,7 +152,7 @@ MIRROR = (
         "topic of another one by its name is then never mirrored itself.",
         GROUP,
     ),
-    Property("mirror.strict", "BOOLEAN", False, "Whether a property that nobody knows is an error instead of a notice.", GROUP),
+    Property("mirror.strict", "BOOLEAN", False, "Whether an unknown property is an error instead of a notice.", GROUP),
     Property(
         "mirror.spark.connection",
         "STRING",
@@ -217,7 +217,7 @@ _GROUP = "mirror"
 
 
 def _allow_rate() -> Valid:
-    return Valid("-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "has to be -1 (no limit) or at least 1")
+    return Valid("-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "must be -1 (no limit) or at least 1")
 
 
 RUNNING = (

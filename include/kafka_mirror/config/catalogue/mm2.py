@@ -24,7 +24,7 @@ def _switch(name: str, default: bool, doc: str, group: str) -> Property:
 
 def _interval(name: str, default: int, doc: str, group: str) -> Property:
     switch = name.replace(".interval.seconds", ".enabled")
-    complaint = f"has to be at least 1; to switch it off, set {switch}=false"
+    complaint = f"must be at least 1; to switch it off, set {switch}=false"
     return Property(name, "LONG", default, doc, group, Valid("at least 1", lambda value: None if value >= 1 else complaint))
 
 

@@ -30,7 +30,7 @@ class StartPosition:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it is the same place whenever it is asked for."""
+        """Whether it is always the same place."""
         return self.kind != "latest" and not self.from_now
 
 
@@ -69,7 +69,7 @@ def start_position(word: str) -> StartPosition:
         return StartPosition("timestamp", milliseconds(value))
     if kind == "offset" and re.fullmatch("[0-9]{1,19}", value) and int(value) < 2**63:
         return StartPosition("offset", int(value))
-    raise ValueError(f"'{word}' is no start; it has to be earliest, latest, timestamp:<ISO 8601> or offset:<number>")
+    raise ValueError(f"'{word}' is no start; it must be earliest, latest, timestamp:<ISO 8601> or offset:<number>")
 
 
 def reset_position(text: str, now_ms: int | None = None) -> StartPosition:
@@ -81,7 +81,7 @@ def reset_position(text: str, now_ms: int | None = None) -> StartPosition:
         raise ValueError("with none every new partition would be an error; say where to begin: earliest, latest or by_duration:<ISO 8601>")
     kind, _, duration = word.partition(":")
     if kind != "by_duration":
-        raise ValueError("has to be earliest, latest or by_duration:<ISO 8601 duration>")
+        raise ValueError("must be earliest, latest or by_duration:<ISO 8601 duration>")
     now = int(time.time() * 1000) if now_ms is None else now_ms
     return StartPosition("timestamp", max(0, now - _parse_duration(duration.upper())), from_now=True)
 
@@ -110,7 +110,7 @@ def _check_word(words: tuple[str, ...]) -> Callable[[str], None]:
     def check(word: str) -> None:
         """Raises ValueError with the words that are known."""
         if word not in words:
-            raise ValueError(f"'{word}' is unknown; it has to be {' or '.join(words)}")
+            raise ValueError(f"'{word}' is unknown; it must be {' or '.join(words)}")
 
     return check
 
@@ -130,7 +130,7 @@ def _allow_words(text: str, parse_word: Callable[[str], object]) -> Valid:
             return str(error)
         everything = next((position for position, each in enumerate(rules) if each.pattern is None), None)
         if everything is not None and everything < len(rules) - 1:
-            return f"'{members[everything]}' is for every topic, so nothing behind it is ever used; put it last"
+            return f"'{members[everything]}' is for every topic, so nothing after it is ever used; put it last"
         return None
 
     return Valid(f"list of [<topic regex>=]<word>, the first match wins; words: {text}", check)
@@ -140,7 +140,7 @@ def _parse_duration(text: str) -> int:
     """An ISO 8601 duration as `java.time.Duration` takes it: days, hours, minutes and seconds, no months and no years."""
     match = _DURATION.fullmatch(text)
     if match is None or not any(match.groups()):
-        raise ValueError("the duration has to be of days, hours, minutes and seconds in ISO 8601, such as P1D or PT12H")
+        raise ValueError("the duration must be of days, hours, minutes and seconds in ISO 8601, such as P1D or PT12H")
     days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
     return int(pendulum.duration(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds() * 1000)
 

@@ -49,14 +49,14 @@ def parse_list(text: str) -> tuple[str, ...]:
 
 def _parse_boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise ValueError("has to be true or false")
+        raise ValueError("must be true or false")
     return text.lower() == "true"
 
 
 def _parse_integer(text: str, bits: int) -> int:
     limit = 2 ** (bits - 1)
     if not _NUMBER.fullmatch(text) or not -limit <= int(text) < limit:
-        raise ValueError(f"has to be a whole number of {bits} bits")
+        raise ValueError(f"must be a whole number of {bits} bits")
     return int(text)
 
 
@@ -64,13 +64,13 @@ def _parse_double(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError("has to be a number") from None
+        raise ValueError("must be a number") from None
 
 
 def between(least: int, most: int | None = None) -> Valid:
     """A number from `least` to `most`, both included."""
     text = f"at least {least}" if most is None else f"{least} to {most}"
-    return Valid(text, lambda value: None if least <= value and (most is None or value <= most) else f"has to be {text}")
+    return Valid(text, lambda value: None if least <= value and (most is None or value <= most) else f"must be {text}")
 
 
 def one_of(*words: str) -> Valid:
@@ -78,9 +78,9 @@ def one_of(*words: str) -> Valid:
     text = " or ".join(words)
 
     def check(value: Any) -> str | None:
-        """What the value has to be, if it is not."""
+        """What the value must be, if it is not."""
         wrong = [word for word in (value if isinstance(value, tuple) else (value,)) if word not in words]
-        return f"has to be {text}" if wrong else None
+        return f"must be {text}" if wrong else None
 
     return Valid(text, check)
 
@@ -89,20 +89,18 @@ def some_of(*words: str) -> Valid:
     """A list of these words, exactly; at least one."""
     each = one_of(*words)
     text = f"{each.text}, or several"
-    return Valid(text, lambda value: each.check(value) if value else f"must not be empty; it has to be {text}")
+    return Valid(text, lambda value: each.check(value) if value else f"must not be empty; it must be {text}")
 
 
 def any_case(*words: str) -> Valid:
     """One of these words, in any case."""
     text = " or ".join(words)
-    return Valid(text, lambda value: None if value.strip().lower() in words else f"has to be {text}")
+    return Valid(text, lambda value: None if value.strip().lower() in words else f"must be {text}")
 
 
 def factor() -> Valid:
     """A replication factor: -1 for the broker's default, or at least 1."""
-    return Valid(
-        "-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "has to be -1 (the broker's default) or at least 1"
-    )
+    return Valid("-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "must be -1 (the broker's default) or at least 1")
 
 
 def policy_class(name: str) -> Valid:

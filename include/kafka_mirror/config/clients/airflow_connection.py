@@ -1,7 +1,7 @@
 """A cluster whose settings stand in one Airflow connection of the type `kafka`: `<cluster>.connection`.
 
 Its extra holds librdkafka's names, as Airflow's Kafka provider has them. What connects and logs in becomes the Java setting that the file
-could have had, so that one code checks and maps both. What only tunes a client is handed on as it is.
+could have had, so that one code checks and maps both. What only tunes a client is passed on as it is.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from kafka_mirror.errors import Problem
 from kafka_mirror.logins.kerberos import GSSAPI, KEYTAB, PRINCIPAL, SERVICE
 
 CONNECTION = "connection"
-"""The key behind the cluster's alias."""
+"""The key after the cluster's alias."""
 CONNECTION_TYPE = "kafka"
 
 _PACKAGE = "org.apache.kafka.common.security."
@@ -110,7 +110,7 @@ def refuse_both(mapped: MappedSettings, settings: Mapping[str, Setting]) -> None
 
 
 def tune(mapped: MappedSettings, found: ConnectionSettings, role: str) -> None:
-    """Hands on what of the connection is meant for a client of this role, and notes what the file says too."""
+    """Passes on what of the connection is meant for a client of this role, and notes what the file says too."""
     of_role = {known.librdkafka for known in CLIENT_PROPERTIES.values() if role in known.roles}
     for name, (value, setting) in found.librdkafka.items():
         if name in mapped.origins:
@@ -161,5 +161,5 @@ def _explain(name: str, text: str) -> str:
     if name in (*_LOGIN, *_KERBEROS) or name in _OURS or (name == _METHOD and text.strip().lower() == "oidc"):
         return ""
     if name == _METHOD:
-        return "has to be oidc, with sasl.oauthbearer.token.endpoint.url; other tokens need their settings in the file"
-    return f"is not handed on by the mirror; it knows {', '.join((*_AS_THEY_ARE, *_FILES, *_LOGIN, *_KERBEROS))} and what tunes a client"
+        return "must be oidc, with sasl.oauthbearer.token.endpoint.url; other tokens need their settings in the file"
+    return f"is not passed on by the mirror; it knows {', '.join((*_AS_THEY_ARE, *_FILES, *_LOGIN, *_KERBEROS))} and what tunes a client"

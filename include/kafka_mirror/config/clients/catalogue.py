@@ -103,7 +103,7 @@ def word(*allowed: str) -> Callable[[str], str]:
     def convert(text: str) -> str:
         found = text.strip().lower()
         if found not in allowed:
-            raise ValueError(f"has to be {' or '.join(allowed)}")
+            raise ValueError(f"must be {' or '.join(allowed)}")
         return found
 
     return convert
@@ -144,10 +144,10 @@ _MAPPED = (
 _REFUSED = (
     ClientProperty("interceptor.classes", CONSUMER | PRODUCER, refuse=only("", f"{_NO_JAVA}, and {_BYTES}; remove it")),
     ClientProperty("security.providers", ALL, refuse=only("", f"{_NO_JAVA}; remove it")),
-    ClientProperty("acks", PRODUCER, refuse=only("all|-1", "has to be all: a record counts as copied when every in-sync replica has it")),
-    ClientProperty("enable.idempotence", PRODUCER, refuse=only("true", "has to be true: a retry must not double a record")),
+    ClientProperty("acks", PRODUCER, refuse=only("all|-1", "must be all: a record counts as copied when every in-sync replica has it")),
+    ClientProperty("enable.idempotence", PRODUCER, refuse=only("true", "must be true: a retry must not double a record")),
     ClientProperty("transactional.id", PRODUCER, refuse=Valid("", lambda _: f"{_ONCE}: each lane has its own transactional.id")),
-    ClientProperty("transaction.two.phase.commit.enable", PRODUCER, refuse=only("false", f"{_ONCE}: nobody would end the transactions")),
+    ClientProperty("transaction.two.phase.commit.enable", PRODUCER, refuse=only("false", f"{_ONCE}: the transactions would never end")),
     ClientProperty("key.serializer", PRODUCER, refuse=only(_SERIALIZER, f"{_BYTES}, so only the ByteArraySerializer is possible")),
     ClientProperty("value.serializer", PRODUCER, refuse=only(_SERIALIZER, f"{_BYTES}, so only the ByteArraySerializer is possible")),
     ClientProperty("key.deserializer", CONSUMER, refuse=only(_DESERIALIZER, f"{_BYTES}, so only the ByteArrayDeserializer is possible")),

@@ -36,10 +36,10 @@ def parse_jaas(text: str) -> LoginModule:
     if not ends or ends[-1] != len(tokens) - 1:
         raise ValueError("has to end with a semicolon")
     if len(ends) > 1:
-        raise ValueError(f"holds {len(ends)} login modules; it has to be one")
+        raise ValueError(f"holds {len(ends)} login modules; it must be one")
     body = tokens[:-1]
     if len(body) < 2 or any(kind == "mark" for kind, _ in body[:2]) or body[1][1].lower() not in _FLAGS:
-        raise ValueError('has to be: <login module class> required <option>="<value>" …;')
+        raise ValueError('must be: <login module class> required <option>="<value>" …;')
     options: dict[str, str] = {}
     rest = body[2:]
     for first in range(0, len(rest), 3):

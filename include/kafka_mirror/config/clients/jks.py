@@ -104,7 +104,7 @@ class _Reader:
         return self.take(self.number())
 
     def certificate(self, version: int) -> bytes:
-        """Version 2 says of what kind it is; nobody ever wrote another than X.509."""
+        """Version 2 says of what kind it is; no other than X.509 was ever written."""
         if version == 2:
             self.string()
         return self.block()

@@ -52,7 +52,7 @@ def kerberos_settings(mapped: MappedSettings, settings: Mapping[str, Setting], a
         mapped.put(TICKET_CACHE, options.get("ticketCache", ""), jaas)
     else:
         mapped.refuse(
-            jaas, "has to have useKeyTab=true, with keyTab and principal, or useTicketCache=true: nobody is there to type a password"
+            jaas, "has to have useKeyTab=true, with keyTab and principal, or useTicketCache=true: no person is there to type a password"
         )
 
 
@@ -62,7 +62,7 @@ def _set_service(mapped: MappedSettings, settings: Mapping[str, Setting], alias:
         return
     text = setting.text.strip() if setting is not None else ""
     if named and text and named != text:
-        mapped.refuse(jaas, f"has the serviceName {named}, and {SERVICE} is {text}; they have to be the same")
+        mapped.refuse(jaas, f"has the serviceName {named}, and {SERVICE} is {text}; they must be the same")
     elif named or text:
         mapped.put(SERVICE, named or text, setting or jaas)
     else:

@@ -19,7 +19,7 @@ class WrongKeyPassword(ValueError):
 
 @dataclass(frozen=True)
 class Identity:
-    """A client's certificate with the chain behind it, and its private key; PEM."""
+    """A client's certificate with its chain, and its private key; PEM."""
 
     chain: str
     key: str = field(repr=False)
@@ -46,7 +46,7 @@ def identity(content: bytes, kind: str, password: str | None, key_password: str 
     if content.startswith(MAGIC):
         keys = read_jks(content, password).keys
         if len(keys) > 1:
-            raise ValueError(f"holds {len(keys)} private keys; it has to be one")
+            raise ValueError(f"holds {len(keys)} private keys; it must be one")
         # Without a password of its own, the key has the store's.
         der = [_open(each, key_password if key_password is not None else password or "") for each in keys]
         return _build_identity(der[0] if der else None, [_load_certificate(each) for key in keys for each in key.chain])
@@ -56,7 +56,7 @@ def identity(content: bytes, kind: str, password: str | None, key_password: str 
 
 
 def identity_of_pem(chain: bytes, key: bytes, key_password: str | None) -> Identity:
-    """As `identity`, from PEM texts. Raises WrongKeyPassword, and ValueError with a reason."""
+    """The private key and its chain from PEM texts. Raises WrongKeyPassword, and ValueError with a reason."""
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     blocks = [match.group() for match in _BLOCK.finditer(key) if match.group(1).endswith(b"PRIVATE KEY")]
@@ -87,7 +87,7 @@ def _build_identity(key: Any, chain: list[Any]) -> Identity:
         return found
 
     if public(chain[0]) != public(key):
-        raise ValueError("holds a certificate that does not belong to its private key; the key's own has to be the first")
+        raise ValueError("holds a certificate that does not belong to its private key; the key's own must be the first")
     pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     return Identity(_write_pem(chain), pem.decode("ascii"))
 

@@ -34,7 +34,7 @@ def tls_settings(mapped: MappedSettings, settings: Settings, alias: str) -> None
 def _map_identification(text: str) -> str:
     word = text.strip().lower()
     if word not in ("", "https"):
-        raise ValueError("has to be https, or empty to accept any host name")
+        raise ValueError("must be https, or empty to accept any host name")
     return word or "none"
 
 
@@ -126,7 +126,7 @@ def _check_type(mapped: MappedSettings, setting: Setting | None) -> str:
         return ""
     kind = setting.text.strip().upper()
     if kind not in _TYPES:
-        mapped.refuse(setting, f"has to be {', '.join(_TYPES[:-1])} or {_TYPES[-1]}")
+        mapped.refuse(setting, f"must be {', '.join(_TYPES[:-1])} or {_TYPES[-1]}")
         return ""
     return kind
 
@@ -137,7 +137,7 @@ def _read_content(mapped: MappedSettings, where: Setting, is_file: bool) -> byte
         return None
     if not is_file:
         if "-----BEGIN " not in where.text:
-            mapped.refuse(where, "has to be PEM text: -----BEGIN CERTIFICATE----- or -----BEGIN PRIVATE KEY----- …")
+            mapped.refuse(where, "must be PEM text: -----BEGIN CERTIFICATE----- or -----BEGIN PRIVATE KEY----- …")
             return None
         return where.text.encode() if mapped.files else None
     if not mapped.files:

@@ -66,13 +66,13 @@ def test_reset_policies(text, expected):
     ("text", "reason"),
     [
         ("none", "say where to begin"),
-        ("", "has to be earliest, latest or by_duration"),
-        ("by_duration:", "the duration has to be"),
-        ("by_duration:P", "the duration has to be"),
-        ("by_duration:P1DT", "the duration has to be"),
-        ("by_duration:P1M", "the duration has to be"),
-        ("by_duration:P1W", "the duration has to be"),
-        ("by_duration:-P1D", "the duration has to be"),
+        ("", "must be earliest, latest or by_duration"),
+        ("by_duration:", "the duration must be"),
+        ("by_duration:P", "the duration must be"),
+        ("by_duration:P1DT", "the duration must be"),
+        ("by_duration:P1M", "the duration must be"),
+        ("by_duration:P1W", "the duration must be"),
+        ("by_duration:-P1D", "the duration must be"),
     ],
 )
 def test_what_is_no_reset_policy(text, reason):
@@ -124,9 +124,9 @@ def test_an_unexplained_target_fails_unless_told_so(flow):
     [
         ("mirror.start = sometimes", "is no start"),
         ("mirror.start = a(=latest", "a group is not closed"),
-        ("mirror.on.gap = ignore", "has to be fail or skip-and-record"),
+        ("mirror.on.gap = ignore", "must be fail or skip-and-record"),
         ("mirror.on.gap = fail, a=skip-and-record", "nothing behind it is ever used"),
-        ("mirror.on.unexplained.target = a=overwrite", "has to be fail or append"),
+        ("mirror.on.unexplained.target = a=overwrite", "must be fail or append"),
         ("mirror.on.gap = fail,", "empty member"),
     ],
 )

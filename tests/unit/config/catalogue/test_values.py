@@ -12,7 +12,7 @@ def test_booleans_are_trimmed_and_of_any_case(text, value):
 
 @pytest.mark.parametrize("text", ["", "yes", "1", "true false", "\u00a0true"])
 def test_other_words_are_no_booleans(text):
-    with pytest.raises(ValueError, match="has to be true or false"):
+    with pytest.raises(ValueError, match="must be true or false"):
         parse_value("BOOLEAN", text)
 
 
@@ -59,10 +59,10 @@ def test_a_joined_list_is_split_again(members, separator):
 
 def test_valid_values():
     assert between(1, 3).check(3) is None
-    assert between(1, 3).check(4) == "has to be 1 to 3"
-    assert between(10).check(9) == "has to be at least 10"
-    assert one_of("a", "b").check("c") == "has to be a or b"
-    assert one_of("a", "b").check(("a", "c")) == "has to be a or b"
+    assert between(1, 3).check(4) == "must be 1 to 3"
+    assert between(10).check(9) == "must be at least 10"
+    assert one_of("a", "b").check("c") == "must be a or b"
+    assert one_of("a", "b").check(("a", "c")) == "must be a or b"
     assert factor().check(-1) is None
     assert factor().check(0) is not None
 

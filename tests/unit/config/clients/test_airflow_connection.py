@@ -157,7 +157,7 @@ def test_a_tuning_that_both_say_is_refused_with_both_places(made, kafka_east):
     [
         ({"security.protocol": "PLAINTEXT"}, "east.bootstrap.servers"),
         ({**PLAIN, "sasl.mechanism": "GSSAPI", "sasl.kerberos.service.name": "kafka"}, "GSSAPI (Kerberos) is not possible"),
-        ({**PLAIN, "sasl.oauthbearer.method": "default"}, "has to be oidc"),
+        ({**PLAIN, "sasl.oauthbearer.method": "default"}, "must be oidc"),
         ({**PLAIN, **LOGIN, "enable.ssl.certificate.verification": False}, "(extra.enable.ssl.certificate.verification)"),
         ({"bootstrap.servers": "a:1", "security.protocol": "SSL", "ssl.ca.location": "/no/such.pem"}, "/no/such.pem cannot be read"),
         (PLAIN, "sasl.jaas.config"),
@@ -172,7 +172,7 @@ def test_what_the_connection_lacks_or_cannot_have_is_said_and_never_its_password
 
 def test_a_connection_of_another_type_and_one_that_is_not_there_are_named(made, kafka_east, configuration):
     kafka_east(PLAIN, conn_type="http")
-    assert "'kafka_east' is of the type http, and has to be of the type kafka" in complaint(made().client, "source", "admin")
+    assert "'kafka_east' is of the type http, and must be of the type kafka" in complaint(made().client, "source", "admin")
     missing = configuration(FILE.replace("kafka_east", "nowhere")).flow("east->west")
     assert "Airflow gives no connection 'nowhere'" in complaint(missing.client, "source", "admin")
     assert "Airflow gives no connection 'nowhere'" in complaint(missing.bootstrap, "source")

@@ -31,12 +31,12 @@ def test_options(options, expected):
     [
         ("", "semicolon"),
         (f'{PLAIN} required password="hidden"', "semicolon"),
-        (f'{PLAIN} password="hidden";', "has to be: <login module class> required"),
+        (f'{PLAIN} password="hidden";', "must be: <login module class> required"),
         (f'{PLAIN} required password "hidden";', "an option that is not"),
         (f"{PLAIN} required password=;", "an option that is not"),
         (f'{PLAIN} required password="hidden;', "quote that is not closed"),
         (f"{PLAIN} required; {PLAIN} required;", "2 login modules"),
-        (";", "has to be"),
+        (";", "must be"),
     ],
 )
 def test_a_complaint_never_quotes_the_text(text, reason):

@@ -55,10 +55,10 @@ def test_a_ticket_cache_is_a_login(keytab: Path, option: str, cache: str) -> Non
     ("options", "service", "key", "reason"),
     [
         ("useTicketCache=true", "", SERVICE, "is missing: the brokers' own name in Kerberos"),
-        ("useTicketCache=true serviceName=kafka", "broker", "sasl.jaas.config", "they have to be the same"),
+        ("useTicketCache=true serviceName=kafka", "broker", "sasl.jaas.config", "they must be the same"),
         ("useKeyTab=true keyTab=/a", "kafka", "sasl.jaas.config", "options keyTab and principal"),
         ("useKeyTab=true keyTab=/not/there principal=a", "kafka", "sasl.jaas.config", "no such file"),
-        ("principal=a", "kafka", "sasl.jaas.config", "nobody is there to type a password"),
+        ("principal=a", "kafka", "sasl.jaas.config", "no person is there to type a password"),
     ],
 )
 def test_what_cannot_log_in_is_refused_with_the_reason(keytab: Path, options: str, service: str, key: str, reason: str) -> None:

@@ -145,7 +145,7 @@ def test_a_class_of_the_users_own_gets_the_options_of_the_login_module():
             "is no class that derives from kafka_mirror.logins.TokenProvider",
         ),
         ({"login.callback.handler.class": f"{PROVIDERS}Choosy"}, "sasl.login.callback.handler.class", "the option tenant is missing"),
-        ({"oauthbearer.token.endpoint.url": "file:token"}, "sasl.mechanism", "has to be the address of a file"),
+        ({"oauthbearer.token.endpoint.url": "file:token"}, "sasl.mechanism", "must be the address of a file"),
         (
             {"oauthbearer.jwt.retriever.class": f"{KAFKA}JwtBearerJwtRetriever", "oauthbearer.token.endpoint.url": "https://idp/token"},
             "sasl.mechanism",

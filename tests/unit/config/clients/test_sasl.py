@@ -148,4 +148,4 @@ def test_an_unknown_protocol_is_refused():
         {"bootstrap.servers": Setting("a:1", "x"), "security.protocol": Setting("TLS", "a.security.protocol")},
         Client("a->b", "a", "source", "admin"),
     )
-    assert found.problems[0].message == "has to be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"
+    assert found.problems[0].message == "must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"

@@ -241,14 +241,14 @@ def test_a_client_gets_texts_and_no_file_so_that_a_spark_worker_needs_none(autho
 @pytest.mark.parametrize(
     ("java", "name", "reason"),
     [
-        ({"ssl.truststore.type": "BCFKS"}, "ssl.truststore.type", "has to be PEM, PKCS12 or JKS"),
+        ({"ssl.truststore.type": "BCFKS"}, "ssl.truststore.type", "must be PEM, PKCS12 or JKS"),
         ({"ssl.truststore.certificates": "-----BEGIN "}, "ssl.truststore.certificates", "need the type PEM"),
-        ({"ssl.truststore.type": "PEM", "ssl.truststore.certificates": "hidden"}, "ssl.truststore.certificates", "has to be PEM text"),
+        ({"ssl.truststore.type": "PEM", "ssl.truststore.certificates": "hidden"}, "ssl.truststore.certificates", "must be PEM text"),
         ({"ssl.keystore.type": "PEM", "ssl.keystore.key": "-----BEGIN "}, "ssl.keystore.certificate.chain", "belong together"),
         ({"ssl.keystore.type": "PEM", "ssl.keystore.location": "/none.pem"}, "ssl.keystore.location", "cannot be read: No such file"),
         ({"ssl.truststore.location": "/none.p12"}, "ssl.truststore.location", "cannot be read: No such file"),
         ({"ssl.engine.factory.class": "my.Factory"}, "ssl.engine.factory.class", "a Java class cannot be loaded"),
-        ({"ssl.endpoint.identification.algorithm": "none"}, "ssl.endpoint.identification.algorithm", "has to be https, or empty"),
+        ({"ssl.endpoint.identification.algorithm": "none"}, "ssl.endpoint.identification.algorithm", "must be https, or empty"),
     ],
 )
 def test_what_is_refused(java, name, reason):
