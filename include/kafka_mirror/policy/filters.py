@@ -54,7 +54,7 @@ class ConfigPropertyFilter(ABC):
 
     @property
     def use_defaults_from_source(self) -> bool:
-        """Whether values that nobody set on the source are carried over too."""
+        """Whether values that are not set on the source are carried over too."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""Members of a list of patterns that take nothing now: a misspelt one chooses nothing, and nobody hears of it otherwise."""
+"""Members of a list of patterns that take nothing now: a misspelt one chooses nothing, and would go unnoticed."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass

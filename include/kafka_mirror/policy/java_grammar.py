@@ -63,7 +63,7 @@ _ADVICE = (
     (r"\(\?>", "an atomic group is not supported; write a plain one, and a look-ahead such as (?!x) for what must not follow"),
     (r"\(\?", "of flags and extensions (?i), (?:x), (?=x), (?!x), (?<=x) and (?<!x) are supported; spell out what another one stands for"),
     (r"\{(?![0-9]{1,3}(,[0-9]{0,3})?\})", r"a count is {n}, {n,} or {n,m} with numbers up to 999; write \{ for the brace itself"),
-    (r"[*+?{]", "it has nothing to repeat, or is a possessive or second quantifier; write one of * + ? {n,m} behind a character or group"),
+    (r"[*+?{]", "it has nothing to repeat, or is a possessive or second quantifier; write one of * + ? {n,m} after a character or group"),
     (r"\\[bB]", "boundaries of words are not supported; write the characters, such as (.*[._-])?orders([._-].*)?"),
     (r"\\[1-9k]", "a reference to a group is not supported; spell out what it stands for"),
     (r"\\[pPhHvVRX]", "this set of characters is not supported; list them, such as [A-Za-z]"),

@@ -57,7 +57,7 @@ def compile_java(pattern: str) -> JavaPattern:
 
 @lru_cache(maxsize=256)
 def translated(pattern: str) -> str:
-    """The same as an expression of the package `regex`, with no group that captures. Raises ValueError likewise."""
+    """The pattern as an expression of the package `regex`, with no group that captures. Raises ValueError if it is not supported."""
     return _Translation(pattern).result
 
 
@@ -91,27 +91,27 @@ class _Translation:
         self._last = _Piece(consumes=False, consumed_before=False)
         """What a count that comes next repeats."""
         for token in tokens(pattern):
-            getattr(self, f"_{token.kind}")(token)
+            getattr(self, f"_add_{token.kind}")(token)
         self.result = "".join(self._written)
 
-    def _one(self, token: Token) -> None:
+    def _add_one(self, token: Token) -> None:
         if self._groups[-1].behind and any(high > 0xFFFF for _, high in token.ranges):
             raise ValueError(_BEHIND)
         # Never as [^…]: `regex` (2026.11.15) takes `[^a]|[^b]` for one set, in which neither letter is.
         inside = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in token.ranges)
-        self._piece(f"[{inside}]" if inside else "(?!)", consumes=True)
+        self._add_piece(f"[{inside}]" if inside else "(?!)", consumes=True)
 
-    def _anchor(self, token: Token) -> None:
+    def _add_anchor(self, token: Token) -> None:
         self._refuse_lookbehind()
-        self._piece(_ANCHORS[token.text], consumes=False)
+        self._add_piece(_ANCHORS[token.text], consumes=False)
 
-    def _piece(self, written: str, consumes: bool) -> None:
+    def _add_piece(self, written: str, consumes: bool) -> None:
         group = self._groups[-1]
         self._last = _Piece(consumes, group.consumes)
         group.consumes |= consumes
         self._written.append(written)
 
-    def _count(self, token: Token) -> None:
+    def _add_count(self, token: Token) -> None:
         self._refuse_lookbehind()
         if not self._last.consumes and token.text[0] != "?":
             raise ValueError(f"'{token.text}' repeats what may be empty, such as (a*)*; write a character into each of its alternatives")
@@ -123,18 +123,18 @@ class _Translation:
         if self._groups[-1].behind:
             raise ValueError(_BEHIND)
 
-    def _open(self, token: Token) -> None:
+    def _add_open(self, token: Token) -> None:
         if token.looks:
             self._refuse_lookbehind()
         self._groups.append(_OpenGroup(token.looks, self._groups[-1].behind or "<" in token.text))
         self._written.append(token.text if token.looks else "(?:")
 
-    def _or(self, token: Token) -> None:
+    def _add_or(self, token: Token) -> None:
         group = self._groups[-1]
         group.may_be_empty |= not group.consumes
         group.consumes = False
         self._written.append(token.text)
 
-    def _close(self, token: Token) -> None:
+    def _add_close(self, token: Token) -> None:
         group = self._groups.pop()
-        self._piece(token.text, consumes=group.consumes and not group.may_be_empty and not group.looks)
+        self._add_piece(token.text, consumes=group.consumes and not group.may_be_empty and not group.looks)

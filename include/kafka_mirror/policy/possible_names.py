@@ -18,9 +18,9 @@ class _GroupLength:
     """An open group, and the alternative of it that is being read."""
 
     begun: bool
-    """Whether a character stands before it in any case: no `^` matches behind that."""
+    """Whether a character stands before it in any case: no `^` matches after that."""
     ended: bool
-    """Whether `$` stands before it: behind that a line may end, and nothing else comes."""
+    """Whether `$` stands before it: after that a line may end, and nothing else comes."""
     looks: bool = False
     shortest: float = inf
     """The length of the shortest text that matches an alternative that was read; `inf`: none does."""

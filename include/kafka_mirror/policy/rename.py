@@ -1,4 +1,4 @@
-"""A replication policy whose topics have other names by rule: whoever asks the policy gets the new name, and from it the old one."""
+"""A replication policy whose topics have other names by rule: callers of the policy get the new name, and from it the old one."""
 
 from collections.abc import Iterable, Mapping
 
@@ -103,10 +103,10 @@ class RenamingPolicy(ReplicationPolicy):
 
     def _check(self, renames: Renames, topic: str, name: str, remote: str) -> None:
         if not name:
-            raise RenameRefused(remote, "is empty behind the prefix by mirror.rename, and no policy reads such a name back")
+            raise RenameRefused(remote, "is empty after the prefix by mirror.rename, and no policy reads such a name back")
         original = renames.original(name)
         if original is None:
-            raise RenameRefused(remote, f"cannot be told back: by mirror.rename nobody knows that '{name}' was '{topic}'")
+            raise RenameRefused(remote, f"cannot be renamed back: mirror.rename does not say that '{name}' was '{topic}'")
         if original != topic:
             raise RenameRefused(remote, f"is by mirror.rename that of '{original}', whether there is such a topic or not")
         if name != topic and self._is_kept_as_it_is(name):

@@ -41,14 +41,14 @@ class RenameRule:
         """The rule that the text describes: `pattern -> replacement`. Raises ValueError that says what is allowed."""
         before, arrow, after = text.partition(_ARROW)
         if not arrow:
-            raise ValueError(f"'{text.strip()}' is no rule; it has to be pattern -> replacement, such as shop[.](.+) -> store.$1")
+            raise ValueError(f"'{text.strip()}' is no rule; it must be pattern -> replacement, such as shop[.](.+) -> store.$1")
         pattern, groups = _parse_pattern(before.strip())
         replacement = _parse_replacement(after.strip())
         numbers = sorted(part for part in replacement if isinstance(part, int))
         if numbers != list(range(1, len(groups) + 1)):
             raise ValueError(
                 f"'{text.strip()}': each group of the pattern has to stand once in the replacement, as $1, $2 and so on, so that the name "
-                "can be told back"
+                "can be renamed back"
             )
         if not pattern or not replacement:
             raise ValueError(f"'{text.strip()}': neither side may be empty")
@@ -111,7 +111,7 @@ def _parse_pattern(text: str) -> tuple[tuple[Part, ...], tuple[str, ...]]:
         if piece.startswith("("):
             inside = piece[1:-1]
             if inside.startswith("?"):
-                raise ValueError(f"'{text}': a group has to be a plain one, (…), not (?…)")
+                raise ValueError(f"'{text}': a group must be a plain one, (…), not (?…)")
             compile_java(inside)
             if why := impossible(inside, IN_NAMES, LONGEST):
                 raise ValueError(f"'{text}': no topic can ever match ({printable(inside)}): {why}")
@@ -170,7 +170,7 @@ def _parse_replacement(text: str) -> tuple[Part, ...]:
 
 
 def _join(parts: list[Part]) -> tuple[Part, ...]:
-    """The same with plain text in one piece."""
+    """The parts with plain text in one piece."""
     joined: list[Part] = []
     for part in parts:
         if isinstance(part, str) and joined and isinstance(joined[-1], str):

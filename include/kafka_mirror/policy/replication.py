@@ -107,7 +107,7 @@ class DefaultReplicationPolicy(ReplicationPolicy):
         return first if separator and rest.replace(self.separator, "") else None
 
     def upstream_topic(self, topic: str) -> str | None:
-        """What stands behind the first separator."""
+        """What follows the first separator."""
         source = self.topic_source(topic)
         return None if source is None else topic[len(source) + len(self.separator) :]
 
@@ -123,7 +123,7 @@ class IdentityReplicationPolicy(DefaultReplicationPolicy):
         self._source = properties.get("source.cluster.alias")
 
     def format_remote_topic(self, alias: str, topic: str) -> str:
-        """The same name."""
+        """The source's name."""
         return super().format_remote_topic(alias, topic) if topic.endswith(_HEARTBEATS) else topic
 
     def topic_source(self, topic: str) -> str | None:
@@ -131,7 +131,7 @@ class IdentityReplicationPolicy(DefaultReplicationPolicy):
         return super().topic_source(topic) if topic.endswith(_HEARTBEATS) else self._source
 
     def upstream_topic(self, topic: str) -> str | None:
-        """The same name."""
+        """The source's name."""
         return super().upstream_topic(topic) if topic.endswith(_HEARTBEATS) else topic
 
 

@@ -19,8 +19,8 @@ _SHOWN = 3
 class TopicSelection:
     """The filter, the policy and the rules about internal topics and circles together.
 
-    Whoever may create topics chooses their names, and a policy may be the user's own. So a topic whose remote name Kafka would not take, or
-    at which the policy fails, is told from the others here, once for all who ask: no such name reaches a client.
+    People who create topics choose their names, and a policy may be the user's own. So a topic whose remote name Kafka would not take, or
+    at which the policy fails, is sorted out here, once for all callers: no such name reaches a client.
     """
 
     source: str
@@ -73,7 +73,7 @@ class TopicSelection:
         }
 
     def display_name(self, topic: str) -> str:
-        """The name on the target as people are told: also one that Kafka would not take. Empty where the policy fails."""
+        """The name on the target as people see it: also one that Kafka would not take. Empty where the policy fails."""
         named = self._name(topic)
         return named.remote if isinstance(named, RemoteNameUnusable) else named
 
@@ -151,7 +151,7 @@ class TopicSelection:
     def _is_possible_for_filter(self, topic: str) -> bool:
         try:
             return self.topic_filter.should_replicate(topic)
-        except Exception:  # noqa: BLE001 — likewise; it does not say no
+        except Exception:  # noqa: BLE001 — a user's class may raise anything; it does not say no
             return True
 
     def _name(self, topic: str) -> str | RemoteNameUnusable:
@@ -160,7 +160,7 @@ class TopicSelection:
             complaint = unusable(name)
         except RenameRefused as refused:
             return RemoteNameUnusable(topic, refused.remote, str(refused))
-        except Exception as failure:  # noqa: BLE001 — likewise
+        except Exception as failure:  # noqa: BLE001 — a user's class may raise anything
             return _report_failure(topic, failure)
         return RemoteNameUnusable(topic, name, complaint) if complaint else name
 
@@ -169,7 +169,7 @@ class TopicSelection:
         upstream could not exist."""
         try:
             upstream = self.policy.upstream_topic(topic) if self.policy.topic_source(topic) == alias else None
-        except Exception:  # noqa: BLE001 — likewise
+        except Exception:  # noqa: BLE001 — a user's class may raise anything
             return None
         return None if upstream is None or unusable(upstream) else upstream
 
@@ -194,4 +194,4 @@ def _list_others(topic: str, sharing: Iterable[str]) -> str:
 
 
 def _report_failure(topic: str, failure: Exception) -> RemoteNameUnusable:
-    return RemoteNameUnusable(topic, "", f"cannot be told: the policy or filter failed at it ({type(failure).__name__}: {failure})")
+    return RemoteNameUnusable(topic, "", f"is unknown: the policy or filter failed at it ({type(failure).__name__}: {failure})")

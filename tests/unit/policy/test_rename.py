@@ -39,7 +39,7 @@ def test_a_rule_renames_what_it_matches_as_a_whole_and_back(rule, topic, name):
 @pytest.mark.parametrize(
     ("rule", "complaint"),
     [
-        ("orders", "is no rule; it has to be pattern -> replacement"),
+        ("orders", "is no rule; it must be pattern -> replacement"),
         (" -> sales", "neither side may be empty"),
         ("orders -> ", "neither side may be empty"),
         ("shop.* -> store", r"put '\*' into"),
@@ -107,7 +107,7 @@ def test_no_two_topics_come_to_one_name_and_each_is_told_back(rules, topics):
         (("orders -> heartbeats",), "orders", "one of the mirror's own"),
         (("orders -> mm2-offset-syncs.x.internal",), "orders", "one of the mirror's own"),
         (("north.(.+) -> hq.$1",), "north.orders", "which clusters the topic came through"),
-        (("v1-([^.]*) -> $1",), "v1-", "is empty behind the prefix"),
+        (("v1-([^.]*) -> $1",), "v1-", "is empty after the prefix"),
         (("(.+) -> west.$1",), "orders", "which clusters the topic came through"),
     ],
 )
