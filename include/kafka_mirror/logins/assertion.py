@@ -28,7 +28,7 @@ class Assertion:
         if "file" not in self._said and "private.key.file" not in self._said:
             raise ValueError(f"{PREFIX}private.key.file is missing, and {PREFIX}file too; one of them has to give the assertion")
         if self._algorithm not in _ALGORITHMS:
-            raise ValueError(f"{PREFIX}algorithm has to be {' or '.join(_ALGORITHMS)}")
+            raise ValueError(f"{PREFIX}algorithm must be {' or '.join(_ALGORITHMS)}")
         self._seconds = {name: self._read_number(f"claim.{name}.seconds", default) for name, default in (("exp", 300), ("nbf", 60))}
 
     def text(self) -> str:
@@ -75,7 +75,7 @@ class Assertion:
         try:
             return int(self._said.get(name, default))
         except ValueError:
-            raise ValueError(f"{PREFIX}{name} has to be a whole number") from None
+            raise ValueError(f"{PREFIX}{name} must be a whole number") from None
 
 
 def _encode(content: bytes) -> str:

@@ -73,7 +73,7 @@ def token_provider(named: str, properties: Mapping[str, str]) -> TokenProvider:
 
 
 def token_source(settings: Mapping[str, Any]) -> TokenSource | None:
-    """Whence a client with these settings has its tokens; None if it logs in without, or librdkafka gets them by itself."""
+    """The token source for these client settings; None if none is needed, or librdkafka gets the tokens itself."""
     if CLASS not in settings:
         return None
     return shared_source(str(settings[CLASS]), properties_of(settings))

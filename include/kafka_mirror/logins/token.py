@@ -22,7 +22,7 @@ class LoginToken:
 class TokenProvider(ABC):
     """Gives tokens. Users' own classes derive from it, and `sasl.login.callback.handler.class` names them as package.module.Class.
 
-    One object serves all clients of a process, one call at a time. It is made anew in each process that logs in, Spark's workers included.
+    One object serves all clients of a process, one call at a time. Each process makes its own that logs in, Spark's workers included.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:

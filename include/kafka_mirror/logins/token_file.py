@@ -13,13 +13,13 @@ _LIFE_SECONDS = 300.0
 
 
 class TokenFile(TokenProvider):
-    """Reads the file anew for each token: whoever keeps it replaces it before the token ends."""
+    """Reads the file again for each token: its writer must replace it before the token ends."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         super().__init__(properties)
         url = urlsplit(properties.get(URL, ""))
         if url.scheme.lower() != "file" or url.netloc not in ("", "localhost") or not url.path.startswith("/"):
-            raise ValueError(f"{URL} has to be the address of a file on this host: file:///path")
+            raise ValueError(f"{URL} must be the address of a file on this host: file:///path")
         self._path = Path(unquote(url.path))
 
     def token(self) -> LoginToken:

@@ -112,8 +112,8 @@ def test_a_token_whose_end_only_its_own_claim_says():
     ("more", "reason"),
     [
         ({}, "private.key.file is missing"),
-        ({"private.key.file": "k", "algorithm": "HS256"}, "algorithm has to be RS256 or ES256"),
-        ({"private.key.file": "k", "claim.exp.seconds": "soon"}, "claim.exp.seconds has to be a whole number"),
+        ({"private.key.file": "k", "algorithm": "HS256"}, "algorithm must be RS256 or ES256"),
+        ({"private.key.file": "k", "claim.exp.seconds": "soon"}, "claim.exp.seconds must be a whole number"),
     ],
 )
 def test_properties_that_give_no_assertion_are_refused_before_anything_is_read(more, reason):

@@ -37,7 +37,7 @@ def test_an_empty_file_and_a_missing_one_give_no_token(tmp_path):
 
 @pytest.mark.parametrize("url", ["", "https://idp/token", "file:token", "file://elsewhere/token"])
 def test_another_address_than_a_files_is_refused(url):
-    with pytest.raises(ValueError, match="has to be the address of a file"):
+    with pytest.raises(ValueError, match="must be the address of a file"):
         TokenFile({URL: url})
 
 
