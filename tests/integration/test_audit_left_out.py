@@ -104,8 +104,8 @@ def test_history_whose_topic_was_deleted_is_left_out_and_no_error(mirroring, pla
     live = {"covered": ((200, 300),), "start": 200, "offset_map": OffsetMap((Run(200, 0, 100),)), "history_topics": (written,)}
     planter.vouch(name, 300, 100, history=((0, 200),), **live)
     oracle.delete_topic(mirroring.target, place)
-    for why in ("is gone", "was created anew"):
-        if why == "was created anew":
+    for why in ("is gone", "was recreated"):
+        if why == "was recreated":
             oracle.create_topic(mirroring.target, place)
         result = audit(mirroring.flow, [name])
         (found,) = result.partitions

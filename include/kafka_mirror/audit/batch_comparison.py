@@ -10,7 +10,7 @@ What is compared                                          what follows
 the number of records, and that no offset is missing      both batches hold the same places
 codec, type of timestamps (the attributes)                their bytes are read in the same way
 the first and the newest timestamp                        deltas of timestamps in the bytes come to the same times
-every byte behind the header                              the same keys, values, headers and deltas
+every byte after the header                               the same keys, values, headers and deltas
 the checksum of each                                      the bytes are those that were written
 
 Who wrote a batch, in which transaction, and at which offsets is no part of it. Batches are paired by the number of records in front of
@@ -32,9 +32,9 @@ from kafka_mirror.kafka.reader import Part
 MOST_SEGMENTS = 8
 """Each segment is read by clients of its own, so those that lie nearest to each other are drawn together where there are more."""
 MOST_UNEQUAL_BYTES = 16 * 1024 * 1024
-"""Where so many bytes of both sides in a row are in no two equal batches, batches are paired again only further on."""
+"""How many bytes of both sides in a row may be in no two equal batches; batches are then paired again only further on."""
 _STEPS = 16
-"""In so many steps a range is gone through where nothing is equal."""
+"""How many steps it takes to go through a range where nothing is equal."""
 
 
 class NotComparable(Exception):
@@ -48,7 +48,7 @@ class BatchSide:
         self.fetched = fetched
         self._part = part
         self.position = part.start
-        """Behind what was taken."""
+        """The offset after what was taken."""
         self.size = 0
         """How many bytes were taken."""
 
@@ -78,7 +78,7 @@ class BatchSide:
         return None
 
     def take(self) -> None:
-        """Goes on behind the next batch."""
+        """Goes on after the next batch."""
         batch, _ = self.fetched.batches[0]
         self.fetched.pop()
         self.position = min(batch.next_offset, self._part.end)
@@ -102,7 +102,7 @@ class BatchSide:
 
 @dataclass(frozen=True)
 class _Segment:
-    """Offsets of both sides that have to be opened, and how many records in front of it, behind the one before, are equal."""
+    """Offsets of both sides that must be opened, and how many records in front of it, after the one before, are equal."""
 
     start: OffsetPair
     end: OffsetPair
@@ -110,7 +110,7 @@ class _Segment:
 
 
 class BatchComparison:
-    """The comparison of one range, batch by batch. Whoever fetches calls `pair` when there is more."""
+    """The comparison of one range, batch by batch. The fetching side calls `pair` when there is more."""
 
     def __init__(self, stretch: AuditRange, source: FetchedPartition, target: FetchedPartition) -> None:
         """The range is no head. Both sides are fetched from the range's beginning on."""
@@ -122,7 +122,7 @@ class BatchComparison:
         self.equal_records = 0
         """How many records on each side were compared and are equal."""
         self.jumps_to: OffsetPair | None = None
-        """Where both sides have to be fetched from now on (`go_on`)."""
+        """Where both sides must be fetched from now on (`go_on`)."""
         self._segments: list[_Segment] = []
         self._equal = 0
         self._start: OffsetPair | None = None
@@ -246,9 +246,9 @@ class BatchComparison:
         self._start, self._opened, self._equal, self._surplus = None, None, 0, 0
         if len(self._segments) > MOST_SEGMENTS:
             at = min(range(1, len(self._segments)), key=lambda number: self._segments[number].equal)
-            before, behind = self._segments[at - 1 : at + 1]
-            self._segments[at - 1 : at + 1] = [_Segment(before.start, behind.end, before.equal)]
-            self.equal_records -= behind.equal
+            before, after = self._segments[at - 1 : at + 1]
+            self._segments[at - 1 : at + 1] = [_Segment(before.start, after.end, before.equal)]
+            self.equal_records -= after.equal
 
     def _jump(self) -> None:
         """Leaves what follows, up to a pair of offsets that the offset map knows, to be opened."""

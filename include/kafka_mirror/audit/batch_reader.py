@@ -87,7 +87,7 @@ class BatchFetcher:
 
 
 class PairedReading:
-    """One reading of ranges of both sides. `on_read` is told how many more offsets of either side were paired."""
+    """One reading of ranges of both sides. `on_read` gets how many more offsets of either side were paired."""
 
     def __init__(self, context: AuditContext, stretches: Sequence[AuditRange], on_read: ReadListener) -> None:
         """No partition is in two of the ranges."""

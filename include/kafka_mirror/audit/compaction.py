@@ -1,9 +1,9 @@
 """Comparing where one of the two topics is compacted: each drops records that have a newer one of the same key, at times of its own.
 
-What can be told all the same:
+What still holds:
 
 - Records whose offsets the offset map ties together are equal, where both are still there.
-- Of each key the newest record is there on both sides, and equal. It may be gone on a side where a newer record of the key stands behind
+- Of each key the newest record is there on both sides, and equal. It may be gone on a side where a newer record of the key stands after
   what is compared, and a tombstone may be gone anyway. If it is gone, so are all older ones: logs are cleaned from their beginning. A
   newer record that was copied excuses an absence on either side: it may have been a tombstone, which is gone from the other one.
 
@@ -80,9 +80,9 @@ def _digest_content(record: Record, timed: bool) -> bytes:
 
 @dataclass(frozen=True)
 class _OneSide:
-    """A side of the stretch: what is compared, and where newer records of its keys may stand: in what is left out of it, and behind it.
+    """A side of the stretch: what is compared, and where newer records of its keys may stand: in what is left out of it, and after it.
 
-    `log_end` is where the log ended when the audit began, `copied_end` up to where of what lies behind a copy stands on the other side.
+    `log_end` is where the log ended when the audit began, `copied_end` up to where of what lies after a copy stands on the other side.
     """
 
     side: Side
@@ -107,7 +107,7 @@ class _OneSide:
         return self._find_keys((*self.part.excluded, (self.part.end, self.end())), wanted) if wanted else set()
 
     def copied_newer(self, wanted: set[bytes]) -> set[bytes]:
-        """Which of these keys have a record behind the stretch that stands on both sides, or did."""
+        """Which of these keys have a record after the stretch that stands on both sides, or did."""
         return self._find_keys(((self.part.end, self.copied_end),), wanted)
 
     def _find_keys(self, intervals: Sequence[Interval], wanted: set[bytes]) -> set[bytes]:

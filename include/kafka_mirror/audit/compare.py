@@ -1,7 +1,7 @@
 """Finds and names the first difference between records of the source and of the target, both in their order.
 
-Records are held against each other one by one. Where two differ, the next ones tell what happened: the explanation behind which both sides
-agree for longest is taken. Explanations, for source records s0 s1 … and target records t0 t1 … behind the last equal pair:
+Records are held against each other one by one. Where two differ, the next ones tell what happened: the explanation after which both sides
+agree for longest is taken. Explanations, for source records s0 s1 … and target records t0 t1 … after the last equal pair:
 
     changed    s1 = t1                       missing    t0 stands further on in the source
     foreign    s0 stands further on in the target (doubled, if t0 was there before)
@@ -31,7 +31,7 @@ from kafka_mirror.audit.model import (
 from kafka_mirror.formats.record import Record
 
 WINDOW = 64
-"""How many records behind a difference are looked at on each side, and how many in front of it are remembered."""
+"""How many records after a difference are looked at on each side, and how many in front of it are remembered."""
 REMEMBERED = 16_384
 """Of how many records in front of a difference the place is remembered, to tell a second copy of them."""
 
@@ -183,7 +183,7 @@ def change(expected: Record, actual: Record, timed: bool = True) -> str:
 
 
 def found_first(records: Iterator[Record], first: Sequence[Record], rules: Rules) -> Iterator[Record] | None:
-    """The records from the place on where these records stand one behind the other, with all that follow; None if they stand nowhere."""
+    """The records from the place on where these records stand one after the other, with all that follow; None if they stand nowhere."""
     last_records: deque[Record] = deque(maxlen=len(first))
     for record in records:
         last_records.append(record)
@@ -207,7 +207,7 @@ class _Ahead:
         return self._next[0] if self._next else None
 
     def drop(self) -> None:
-        """Goes on to the one behind it."""
+        """Goes on to the one after it."""
         self._next.popleft()
 
     def peek(self) -> list[Record]:

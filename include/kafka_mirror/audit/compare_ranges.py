@@ -23,7 +23,7 @@ Errors = dict[TopicPartition, MirrorError]
 def compare_audit_ranges(context: AuditContext, stretches: Sequence[AuditRange], on_read: ReadListener = no_listener) -> list[Outcome]:
     """The outcome of each stretch, in no order. Never raises an error of ours: in a Spark job, one part would end the job for all.
 
-    `on_read` is told how many more offsets of either side were read.
+    `on_read` gets how many more offsets of either side were read.
     """
     outcomes: list[Outcome] = []
     for group in _plan_rounds(stretches):

@@ -1,8 +1,8 @@
 """What there is to compare of what the copy wrote: which source offsets became which target offsets, as far as both sides still hold them.
 
 The ledger's offset map ties pairs of offsets together (`Pair`). A stretch begins and ends at such pairs, so an interval that was asked for
-may be widened to the next ones. Where a log now starts between two pairs, nobody knows which record of the other side is the first that
-both have. Such a head is counted back from the pair behind it:
+may be widened to the next ones. Where a log now starts between two pairs, it is unknown which record of the other side is the first that
+both have. Such a head is counted back from the pair after it:
 
     source          log start ├─── n records ───┤ pair            n < m: the first m − n records of the target
     target   pair ├──────────── m records ──────┤ pair            are copies of what the source no longer has
@@ -30,7 +30,7 @@ NOT_COPIED = "not copied yet: the watermark is {}"
 NEVER_COPIED = "never copied: neither the copy nor a backfill covers them"
 BEFORE_LEDGER = "copied by MirrorMaker 2, so the ledger does not vouch for them"
 BEFORE_RETURN = "on both sides before a cutover turned the direction, so this ledger does not vouch for them"
-FORGOTTEN = "copied so long ago, with so many gaps since, that the ledger no longer lists it"
+FORGOTTEN = "copied long ago, with many gaps since, so that the ledger no longer lists it"
 
 
 class OffsetPair(NamedTuple):
@@ -69,7 +69,7 @@ def pair_before(runs: Sequence[Run], source: int) -> OffsetPair | None:
 
 
 def pair_at_or_after(runs: Sequence[Run], source: int) -> OffsetPair | None:
-    """The first known pair at or behind a source offset; None behind the last run."""
+    """The first known pair at or after a source offset; None after the last run."""
     pair = pair_at(runs, source)
     if pair is not None:
         return pair
@@ -85,7 +85,7 @@ def live_ranges(
 
 
 def empty_range_at_end(tp: TopicPartition, record: LedgerRecord, held: LogBounds) -> AuditRange:
-    """An empty stretch at the end of the copy: for a partition of which there is nothing to compare but what may stand behind it."""
+    """An empty stretch at the end of the copy: for a partition of which there is nothing to compare but what may stand after it."""
     ends = (record.watermark, record.watermark, record.target_next, record.target_next, held.source_end, held.target_end)
     return AuditRange(tp, TopicPartition(record.target_topic, tp.partition), *ends, watermark=record.watermark)
 
@@ -153,7 +153,7 @@ class _Live:
         return within(covered, held.source_start, held.source_end)
 
     def _find_end(self, end: int) -> OffsetPair:
-        """The pair behind the last offset. A source that was cut off ends in front of it, at a known pair."""
+        """The pair after the last offset. A source that was cut off ends in front of it, at a known pair."""
         record = self._record
         if self._held.source_end < record.watermark:
             pair = pair_at(self._runs, end) or pair_before(self._runs, end) or OffsetPair(0, 0)

@@ -4,7 +4,7 @@
     digests     block 0   │block 1│   block 2
 
 Where a block ends the records themselves say (about every 4,096th ends one), never offsets: copies have other offsets than their sources.
-So whoever begins to read anywhere finds the same ends of blocks as one who began in front, and a large partition can be read in pieces
+So a reader that begins anywhere finds the same ends of blocks as one that began in front, and a large partition can be read in pieces
 (`Piece`). Blocks without such an end are cut at 16,384 records.
 """
 
@@ -18,10 +18,10 @@ from kafka_mirror.formats.record import NO_TIMESTAMP, Message, UnreadableHeaders
 
 MEAN_RECORDS = 4096
 _MOST = 4
-"""No block has more than so many times the mean."""
+"""How many times the mean a block may have at most."""
 _DIGEST_BYTES = 16
 _LOOKED_AT = 64
-"""So many bytes of a record say whether it ends a block: its timestamp, its sizes, and the beginning of its key and value."""
+"""How many bytes of a record say whether it ends a block: its timestamp, its sizes, and the beginning of its key and value."""
 
 
 class Block(NamedTuple):
@@ -56,7 +56,7 @@ class Digest:
         return None if len(self.blocks) == len(other.blocks) else min(len(self.blocks), len(other.blocks))
 
     def back_from(self, block: int, records: int) -> int:
-        """The number of a block in front of which, up to `block`, at least so many records stand; the first one if there are fewer."""
+        """The number of a block in front of which, up to `block`, at least this many records stand; the first one if there are fewer."""
         while block > 0 and records > 0:
             block -= 1
             records -= self.blocks[block].records
@@ -64,13 +64,13 @@ class Digest:
 
 
 class Piece(NamedTuple):
-    """A part of what is read: the blocks that begin in it, behind the first end of a block that can be told in it.
+    """A part of what is read: the blocks that begin in it, after the first end of a block that is known in it.
 
         cuts           │              │
         records  a b c │d e f g h i j │k l m n o p
         blocks    ─────┼──┤ ├─────────┼─┤ ├──────       the piece in the middle has the block g … k, the first one a … f
 
-    Its first record is none that can be told: whether it ends a block depends on the one in front of it. So a piece goes on behind its end
+    Its first record does not count: whether it ends a block depends on the one in front of it. So a piece goes on after its end
     up to where another one begins. `cuts` are the offsets where pieces end, the piece's own `end` among them.
     """
 
@@ -79,7 +79,7 @@ class Piece(NamedTuple):
     cuts: tuple[int, ...]
 
     def ends_block_at(self, offset: int, before: int) -> bool:
-        """Whether another piece begins behind the end of a block at `offset`, in front of which the last record is at `before`."""
+        """Whether another piece begins after the end of a block at `offset`, in front of which the last record is at `before`."""
         return offset >= self.end and not any(before < cut <= offset for cut in self.cuts)
 
 
@@ -87,7 +87,7 @@ class Digester:
     """Takes the messages of one side of a stretch in their order. It keeps a few bytes a block and no record."""
 
     def __init__(self, *, timed: bool = True, skip: int = 0, mean_records: int = MEAN_RECORDS, piece: Piece | None = None) -> None:
-        """`mean_records`: a power of two. `piece`: the digest shall have this piece's blocks alone."""
+        """`mean_records`: a power of two. `piece`: the digest has this piece's blocks alone."""
         self._timed = timed
         self._skip = skip
         self._mask = mean_records - 1
@@ -102,7 +102,7 @@ class Digester:
         self._begin()
 
     def take(self, messages: Sequence[Message]) -> None:
-        """Adds messages behind those that were added before. Raises UnreadableHeaders."""
+        """Adds messages after those that were added before. Raises UnreadableHeaders."""
         if self._skip:
             skipped = min(self._skip, len(messages))
             self._skip -= skipped
@@ -130,7 +130,7 @@ class Digester:
             self._last = messages[-1].offset()
 
     def digest(self) -> Digest:
-        """What all messages so far come to; nothing can be added behind."""
+        """What all messages so far come to; nothing can be added then."""
         if self._records:
             self._end()
         return Digest(tuple(self._blocks))

@@ -1,4 +1,4 @@
-"""Remembers where records stood, in few bytes each, so that a second copy of them can be told: of one, or of thousands in a row."""
+"""Remembers where records stood, in few bytes each, so that a second copy of them is found: of one, or of thousands in a row."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ class _Place(NamedTuple):
 
 
 class DuplicateWindow:
-    """The last so many source records whose copies were there."""
+    """The last source records whose copies were there."""
 
     def __init__(self, most: int, timed: bool) -> None:
         """`timed`: whether timestamps count."""
@@ -28,7 +28,7 @@ class DuplicateWindow:
         self._count = 0
 
     def add(self, record: Record) -> None:
-        """Adds the one behind those that were added before."""
+        """Adds the next one."""
         key = self._build_key(record)
         self._places[key] = _Place(self._count, record.offset, record.timestamp_type, record.timestamp)
         self._order.append(key)
@@ -39,7 +39,7 @@ class DuplicateWindow:
                 del self._places[oldest]
 
     def again(self, target: Sequence[Record], ahead: Sequence[Record]) -> int:
-        """How many of these records of the target are, one behind the other, what was added from some place on, and then `ahead`."""
+        """How many of these records of the target are, one after the other, what was added from some place on, and then `ahead`."""
         first = self._places.get(self._build_key(target[0]))
         if first is None:
             return 0

@@ -1,6 +1,6 @@
-"""Ranges whose copies are equal, told batch by batch: those that are the same on both sides are not opened.
+"""Ranges whose copies are equal, found batch by batch: those that are the same on both sides are not opened.
 
-It finds no difference: a range that is not proven equal here is compared record by record from its beginning on, as if nobody had looked.
+It finds no difference: a range that is not proven equal here is compared record by record from its beginning on.
 """
 
 import logging
@@ -25,7 +25,7 @@ def equal_by_batches(
     """The outcomes of ranges that are equal and were compared batch by batch, at least in part (with `opens_all` also those of which
     every record was read); they have no digests. No partition is in two of the ranges. Never raises an error of ours.
 
-    What `on_read` was told of other ranges it is told again as a negative number.
+    What `on_read` got for other ranges it gets again as a negative number.
     """
     able = [stretch for stretch in stretches if may_be_compared(stretch)]
     if not able:
@@ -54,7 +54,7 @@ def may_be_compared(stretch: AuditRange) -> bool:
 
 
 def _compare_opened(sides: tuple[Side, Side], pairings: Sequence[BatchComparison]) -> dict[AuditRange, Outcome]:
-    """The ranges of which everything is equal that had to be opened."""
+    """The ranges of which everything is equal that needed opening."""
     records = {pairing.stretch: pairing.equal_records for pairing in pairings}
     waiting = {pairing.stretch: pairing.segments for pairing in pairings}
     while segments := {stretch: segments_ahead.pop() for stretch, segments_ahead in waiting.items() if segments_ahead}:

@@ -34,7 +34,7 @@ def history_range(tp: TopicPartition, place: History, held: LogBounds, record: L
 
 
 def forgotten(topic: HistoryTopic) -> tuple[Interval, ...]:
-    """Offsets that a backfill wrote there, and nobody knows any more where they stand."""
+    """Offsets that a backfill wrote there; where they stand is no longer known."""
     return subtract_intervals(topic.intervals, [(place.start, place.end) for place in topic.places])
 
 

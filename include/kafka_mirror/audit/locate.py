@@ -15,7 +15,7 @@ from kafka_mirror.formats.record import LOG_APPEND_TIME, Record
 from kafka_mirror.kafka.reader import Part
 
 STAMPED = "the target stamps its records when they are appended, so timestamps were not compared"
-TOLERATED = "{} records of the target are no copies and may stand there; whether one of them is a copy too many cannot be told"
+TOLERATED = "{} records of the target are no copies and may stand there; whether one of them is a copy too many is unknown"
 MISSED = "{} of the records in the intervals that were drawn together in the ledger were passed over"
 
 _FIRST_RECORDS = 8
@@ -67,7 +67,7 @@ class Locator:
             return comparison, comparison.first_difference()
 
     def _compare_head(self, stretch: AuditRange, rules: Rules) -> tuple[Comparison, FoundDifference | None] | None:
-        """A missing record moves all in front of it if they are counted from behind. So the beginning of one side is looked for in the
+        """A missing record moves all in front of it if they are counted from the end. So the beginning of one side is looked for in the
         other; None if it is not found."""
         with self._read_records(stretch, stretch.start, stretch.target_start) as (ours, theirs):
             later, earlier = (ours, theirs) if stretch.target_ahead else (theirs, ours)
@@ -115,7 +115,7 @@ class Locator:
 
 
 def parts_of(stretch: AuditRange, source_skip: int = 0, target_skip: int = 0) -> tuple[Part, Part]:
-    """What is to be read of a stretch on both sides, without so many of its first records."""
+    """What is to be read of a stretch on both sides, without its first records."""
     return (
         Part(stretch.start, stretch.end, stretch.source_left, source_skip, stretch.timed),
         Part(stretch.target_start, stretch.target_read_end, stretch.target_left, target_skip, stretch.timed),
@@ -140,6 +140,6 @@ def _choose_rules(stretch: AuditRange) -> Rules:
 
 
 def _is_stamped(difference: FoundDifference) -> bool:
-    """Whether the timestamps differ because the target's topic puts its own: nothing is told by them then, whatever else differs."""
+    """Whether the timestamps differ because the target's topic puts its own: they say nothing then, whatever else differs."""
     source, target = difference.source, difference.target
     return bool(source and target and target.timestamp_type == LOG_APPEND_TIME and source.timestamp != target.timestamp)

@@ -37,7 +37,7 @@ class LogBoundsReader:
         self._sources = source.topics({tp.topic for tp in records}, self.refused)
         self.partitions = {name: len(topic.partitions) for name, topic in self._sources.items()}
         self._targets = target.topics({name for record in records.values() for name in _list_topics(record)}, self._refused_there)
-        self._compacted = _compacted(source, self._sources), _compacted(target, self._targets)
+        self._compacted = _find_compacted(source, self._sources), _find_compacted(target, self._targets)
         ours = [tp for tp in records if _has(self._sources, tp)]
         remotes = [TopicPartition(name, tp.partition) for tp, record in records.items() for name in _list_topics(record)]
         theirs = [remote for remote in remotes if _has(self._targets, remote)]
@@ -58,7 +58,7 @@ class LogBoundsReader:
         return LogBounds(self.starts[tp], self.ends[tp], self._target_starts[remote], self._stable[remote])
 
     def tail(self, tp: TopicPartition, record: LedgerRecord) -> Interval | None:
-        """Where a record behind the copy would be nobody's; None if nothing stands there but the marker of our own transaction, and where
+        """Where a record after the copy would be unexplained; None if nothing stands there but the marker of our own transaction, and where
         producers write since a cutover moved the partition."""
         if record.moved is not None:
             return None
@@ -100,7 +100,7 @@ class LogBoundsReader:
         return None
 
     def live_error(self, tp: TopicPartition, record: LedgerRecord) -> MirrorError | None:
-        """The same of the remote partition; also that an open transaction hides what was copied."""
+        """The error of the remote partition; also that an open transaction hides what was copied."""
         error = self.target_error(tp, record.target_topic, record.target_topic_id)
         if error is None and self._is_hidden(tp, record):
             stable = self._stable[TopicPartition(record.target_topic, tp.partition)]
@@ -134,6 +134,6 @@ def _has(topics: Mapping[str, Topic], tp: TopicPartition) -> bool:
     return tp.topic in topics and tp.partition < len(topics[tp.topic].partitions)
 
 
-def _compacted(cluster: Cluster, topics: Mapping[str, Topic]) -> frozenset[str]:
+def _find_compacted(cluster: Cluster, topics: Mapping[str, Topic]) -> frozenset[str]:
     refused: dict[str, MirrorError] = {}
     return frozenset(name for name, configs in cluster.configs(topics, refused).items() if is_compacted(configs))

@@ -22,9 +22,9 @@ CHANGED_KEY, CHANGED_VALUE, CHANGED_HEADER, CHANGED_TIMESTAMP = "changed key", "
 CHANGED = "changed record"
 """Kinds of difference. `changed record`: in more than one respect, so that it may be another record altogether."""
 
-OPEN = "records stand behind the copy, and a run is writing, so whether they are all its own was not looked at"
-UNREAD = "whether records stand behind the copy was not seen in time"
-"""Notes of a partition of which nobody looked at what stands behind the copy."""
+OPEN = "records stand after the copy, and a run is writing, so whether they are all its own was not looked at"
+UNREAD = "whether records stand after the copy was not seen in time"
+"""Notes of a partition where what stands after the copy was not looked at."""
 
 LONGEST = 200
 """How many characters of a key, a value or all headers are shown."""

@@ -36,7 +36,7 @@ from kafka_mirror.sync.flow_clusters import control_of
 
 @dataclass(frozen=True)
 class PreparedAudit:
-    """What to compare, and what could not even be tried. `tails`: where records behind the copy would be nobody's, by source partition."""
+    """What to compare, and what could not even be tried. `tails`: where records after the copy are unexplained, by source partition."""
 
     time: datetime
     records: Mapping[TopicPartition, LedgerRecord] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class PreparedAudit:
     backlog: tuple[Backlog, ...] = ()
     not_begun: tuple[str, ...] = ()
     left_on_source: tuple[ErrorReport, ...] = ()
-    """WrittenOnSource of each partition of a moved topic: what was asked for and nobody copies."""
+    """WrittenOnSource of each partition of a moved topic: what was asked for and is not copied."""
 
     @property
     def offsets(self) -> int:
@@ -166,7 +166,7 @@ class _LedgerPass:
         retention, and no error."""
         error = self._holdings.target_error(tp, topic.topic, topic.topic_id)
         if topic.topic != record.target_topic and isinstance(error, TargetMissing | TargetRecreated):
-            gone = HISTORY_GONE.format(topic.topic, "is gone" if isinstance(error, TargetMissing) else "was created anew")
+            gone = HISTORY_GONE.format(topic.topic, "is gone" if isinstance(error, TargetMissing) else "was recreated")
             self.left_out[tp] += [LeftOut(*interval, gone) for interval in written]
             return
         self.left_out[tp] += [LeftOut(*interval, f"{PLACE_UNKNOWN} in {topic.topic}") for interval in within(forgotten(topic), *requested)]

@@ -27,7 +27,7 @@ class AuditRange:
 
     `source_left` and `target_left` are offsets in between that are no part of it. `source_ahead` and `target_ahead`: that side may have
     records in front of the first one that both have; both end with the stretch. The log ends are those of what can be read. `unsure`:
-    source offsets of which some were skipped, nobody knows which. `runs` tie offsets together.
+    source offsets of which some were skipped, it is unknown which. `runs` tie offsets together.
     """
 
     source: TopicPartition
@@ -47,7 +47,7 @@ class AuditRange:
     """How many of the offsets in `unsure` were skipped at most."""
     runs: tuple[Run, ...] = ()
     watermark: int = 0
-    """Up to which source offset copies were written, behind the stretch too."""
+    """Up to which source offset copies were written, after the stretch too."""
     lenient: bool = False
     """Whether records may stand on the target that are no copies: a merge, or a person's decision."""
     compacted: bool = False
@@ -57,7 +57,7 @@ class AuditRange:
 
     @property
     def is_head(self) -> bool:
-        """Whether nobody knows which records both sides have first."""
+        """Whether it is unknown which records both sides have first."""
         return self.source_ahead or self.target_ahead
 
     @property
@@ -67,7 +67,7 @@ class AuditRange:
 
     @property
     def remote_goes_on(self) -> bool:
-        """Whether more than the marker of our own transaction stands behind it on the target."""
+        """Whether more than the marker of our own transaction stands after it on the target."""
         return self.target_log_end > self.target_end + 1
 
     def source_of(self, target: int) -> int | None:

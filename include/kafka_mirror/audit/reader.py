@@ -1,4 +1,4 @@
-"""One side of an audit: the digests of many partitions in one reading, and the records of one partition where they have to be seen."""
+"""One side of an audit: the digests of many partitions in one reading, and the records of one partition where they must be seen."""
 
 import math
 from collections.abc import Callable, Generator, Mapping, MutableMapping
@@ -13,15 +13,15 @@ from kafka_mirror.kafka.reader import Part, PartReader
 from kafka_mirror.offsets.partition import TopicPartition
 
 ReadListener = Callable[[int], None]
-"""Is told how many more offsets were read; it must not raise."""
+"""Gets how many more offsets were read; it must not raise."""
 
 
 def no_listener(_offsets: int) -> None:
-    """Nobody wants to know."""
+    """Ignores progress."""
 
 
 class Side(PartReader):
-    """A cluster whose partitions are audited. `on_read` is told how far the digests are."""
+    """A cluster whose partitions are audited. `on_read` gets how far the digests are."""
 
     def __init__(
         self,

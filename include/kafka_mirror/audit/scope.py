@@ -37,7 +37,7 @@ class Scope:
 
     @property
     def reaches_the_end(self) -> bool:
-        """Whether it goes up to where the copy is, so that what stands behind that is asked for too."""
+        """Whether it goes up to where the copy is, so that what stands after that is asked for too."""
         return self.source_offsets is None and self.times is None
 
     def unknown(self, records: Records) -> Iterator[str]:

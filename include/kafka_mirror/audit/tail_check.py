@@ -1,4 +1,4 @@
-"""Records behind the copy: nobody's, unless a run that goes on has written them since the ledger was read.
+"""Records after the copy: unexplained, unless a run that goes on has written them since the ledger was read.
 
 A run commits its records and the ledger's together. So when a record can be seen, the ledger's own one stands in its partition at least,
 and can be read as soon as no transaction is open there any more.
@@ -22,21 +22,21 @@ from kafka_mirror.offsets.partition import TopicPartition, lane_of
 
 
 def with_foreign_tails(ledger: Ledger, context: AuditContext, prepared: PreparedAudit, outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes; those that are equal, with the foreign record that stands behind the copy, if there is one, or the error that keeps
+    """The outcomes; those that are equal, with the foreign record that stands after the copy, if there is one, or the error that keeps
     it from being read. Raises what keeps the target from being read."""
     wrong = {outcome.stretch.source for outcome in outcomes if outcome.difference is not None or outcome.error is not None}
-    behind = {TopicPartition(prepared.records[tp].target_topic, tp.partition): tp for tp in prepared.tails if tp not in wrong}
-    if not behind:
+    after = {TopicPartition(prepared.records[tp].target_topic, tp.partition): tp for tp in prepared.tails if tp not in wrong}
+    if not after:
         return list(outcomes)
     reader = BoundedReader(context.target, context.clients.target_consumer)
-    tails = {remote: prepared.tails[tp] for remote, tp in behind.items()}
+    tails = {remote: prepared.tails[tp] for remote, tp in after.items()}
     visible, refused, late = _find_visible(reader, tails, context.seconds)
-    now = _read_newer(ledger, behind, visible)
+    now = _read_newer(ledger, after, visible)
     findings: dict[TopicPartition, Difference | MirrorError | str] = {}
     findings |= {remote: UNREAD for remote in tails if late and remote not in visible}
     findings |= {remote: refused[remote.topic] for remote in tails if remote.topic in refused}
     for remote, message in visible.items():
-        tp, offset = behind[remote], message.offset()
+        tp, offset = after[remote], message.offset()
         current = now.get(tp)
         if current is None:
             findings[remote] = OPEN
@@ -71,16 +71,16 @@ def _describe_record(message: Message, payload: bool) -> RecordText | None:
 
 
 def _read_newer(
-    ledger: Ledger, behind: Mapping[TopicPartition, TopicPartition], visible: Iterable[TopicPartition]
+    ledger: Ledger, after: Mapping[TopicPartition, TopicPartition], visible: Iterable[TopicPartition]
 ) -> dict[TopicPartition, LedgerRecord]:
     """What the ledger says of these partitions after their records were seen; nothing of a lane that is being written."""
-    lanes = {lane_of(*behind[remote], ledger.lanes) for remote in visible}
+    lanes = {lane_of(*after[remote], ledger.lanes) for remote in visible}
     records: dict[TopicPartition, LedgerRecord] = {}
     for lane in sorted(lanes):
         try:
             records |= ledger.read_lane(lane)
         except LedgerHidden:
-            continue  # a copy is at work: what it wrote is for the next audit, and accuses nobody
+            continue  # a copy is at work: what it wrote is for the next audit, and is no finding
     return records
 
 
