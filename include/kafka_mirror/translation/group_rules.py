@@ -16,7 +16,7 @@ Positions = Mapping[TopicPartition, int]
 
 
 class SeenLog(NamedTuple):
-    """Which log an offset belongs to: the id of its topic, and the leader epoch in force when it was looked at (None: not told)."""
+    """Which log an offset belongs to: the id of its topic, and the leader epoch in force when it was looked at (None: unknown)."""
 
     topic_id: str
     leader_epoch: int | None
@@ -36,19 +36,19 @@ class SeenLogs(NamedTuple):
 
 
 class StoredCheckpoint(NamedTuple):
-    """A checkpoint with the generation that it was made in (None: nobody says, as with MirrorMaker 2's own), what is noted of its place
+    """A checkpoint with the generation that it was made in (None: unknown, as with MirrorMaker 2's own), what is noted of its place
     (`offsets.holes`), and of which logs it is (None as with the generation)."""
 
     checkpoint: Checkpoint
     generation: str | None
     place: str = ""
     time: int | None = None
-    """When the group was looked at (Unix milliseconds); None: not told."""
+    """When the group was looked at (Unix milliseconds); None: unknown."""
     logs: SeenLogs | None = None
 
 
 class Candidate(NamedTuple):
-    """A checkpoint that could be written, its generation, and the position that no right one lies behind; None where nobody knows. `place`:
+    """A checkpoint that could be written, its generation, and the position that no right one lies after; None where it is unknown. `place`:
     what is to be noted of it."""
 
     checkpoint: Checkpoint
@@ -83,7 +83,7 @@ def due(candidates: Iterable[Candidate], stored: StoredCheckpoints) -> list[Cand
 
 
 def notes_more(candidate: Candidate, stored: StoredCheckpoint) -> bool:
-    """Whether a checkpoint that is not due says of its place what the one that is there does not: then nobody counts it again."""
+    """Whether a checkpoint that is not due says of its place what the one that is there does not: then it is not counted again."""
     if not candidate.place or candidate.generation is None:
         return False
     same_position = candidate.checkpoint.downstream == stored.checkpoint.downstream
@@ -100,7 +100,7 @@ def is_due(candidate: Candidate, stored: StoredCheckpoint | None) -> bool:
 
     As MirrorMaker 2 does (checkpointIsMoreRecent): when the group went back, or its position on the target moved on. A translation that
     went back by itself, for the offset map was thinned, is held back. Beyond that, one is always written when either topic is another than
-    before, or the copy began anew, and when the one that is there is late.
+    before, or the copy began again, and when the one that is there is late.
     """
     if stored is None:
         return True

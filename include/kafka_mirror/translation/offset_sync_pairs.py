@@ -1,14 +1,14 @@
 """Which pairs of a partition's offset map are written as offset syncs.
 
 Of the many records of a run only some are worth a pair, MirrorMaker 2's own choice (OffsetSyncWriter.PartitionState): the first of a map,
-the one behind a gap in the source, then one every `offset.lag.max` + 1 target offsets, and the end. All pairs of a map are true, and a
-reader never goes further than one behind the pair before a group, so whatever is left out makes a translation earlier, never late:
+the one after a gap in the source, then one every `offset.lag.max` + 1 target offsets, and the end. All pairs of a map are true, and a
+reader never goes further than one after the pair before a group, so whatever is left out makes a translation earlier, never late:
 
     map      10 … 400 → 5 … 395        offset.lag.max = 100
     written  10→5, 111→106, 212→207, 313→308, 400→395
     a reader translates 300 to 208, which is early: the record itself is at 295.
 
-What may not happen is that a pair of another life of the topics (one of them was created anew, or copying was restarted) stays beside ours.
+What may not happen is that a pair of another life of the topics (one of them was recreated, or copying was restarted) stays beside ours.
 MirrorMaker 2's store forgets all it knows of a partition when a pair comes whose upstream offset is smaller than the newest one's; so if
 what the syncs topic has does not agree with the map, the map's pairs are written from the first on, after such a step back.
 """
@@ -22,7 +22,7 @@ from kafka_mirror.offsets.map import OffsetMap, Run
 from kafka_mirror.translation.offset_sync_store import SyncPair
 
 MOST = 64
-"""So many pairs of a partition are written at once, at most; a reader keeps no more."""
+"""How many pairs of a partition are written at once, at most; a reader keeps no more."""
 
 BEGINNING = SyncPair(-1, -1)
 """Readers forget all before it, and lead every group to the beginning of the remote partition."""
@@ -41,9 +41,9 @@ class _Row(NamedTuple):
 def pairs_to_write(
     offset_map: OffsetMap, newest: SyncPair | None, lag_max: int, copied_from: int, *, may_be_lost: bool = False
 ) -> tuple[SyncPair, ...]:
-    """The pairs to write behind `newest`, the last that the syncs topic has of the partition (None: it has none), in their order.
+    """The pairs to write after `newest`, the last that the syncs topic has of the partition (None: it has none), in their order.
 
-    `copied_from` is the source offset at which the run began to copy: of a record behind it nobody of this life can have written a pair.
+    `copied_from` is the source offset at which the run began to copy: of a record after it no run of this life can have written a pair.
     `may_be_lost`: the copy may have been restarted, so the pair of a record that the map does not know may be that of a lost copy.
     Never more than MOST: of more, the newest half stays, the older half gets thinner with age. Upstream offsets rise, but for a step back
     in front of the first pair that makes readers forget what does not agree with the map.
@@ -59,7 +59,7 @@ def pairs_to_write(
 
 def agrees(offset_map: OffsetMap, pair: SyncPair, *, may_be_lost: bool = False) -> bool:
     """Whether a reader that has this pair beside the map's is never late: it is a pair of the map, as far as the map can tell, or one from
-    before it that leads to no position behind the map's first record. Where it may be lost, the map has to know the very pair, unless
+    before it that leads to no position after the map's first record. Where it may be lost, the map has to know the very pair, unless
     nothing that it does not know stands in front of its first record."""
     first, last = offset_map.runs[0], offset_map.runs[-1]
     if pair.upstream < first.source:
@@ -84,7 +84,7 @@ def _step_back(first: Run, newest: SyncPair) -> tuple[SyncPair, ...]:
 
 
 def _lay_rows(runs: Sequence[Run], newest: SyncPair | None, lag_max: int) -> Iterator[_Row]:
-    """What PartitionState would emit of the records behind `newest`, and the end."""
+    """What PartitionState would emit of the records after `newest`, and the end."""
     before = synced = None if newest is None or newest.upstream < runs[0].source else newest
     for run in runs:
         skipped = 0 if before is None else max(0, before.upstream + 1 - run.source)

@@ -54,7 +54,7 @@ class OffsetSyncStore:
         """The target offset from which a group that is at this source offset misses nothing.
 
         It is that of the nearest pair at or before the source offset, plus one if the pair is before it. TOO_OLD (−1) if all pairs are
-        behind the offset; None if there is no pair of the partition, or `read_to_end` was not said. In both cases MirrorMaker 2 writes no
+        after the offset; None if there is no pair of the partition, or `read_to_end` was not said. In both cases MirrorMaker 2 writes no
         checkpoint.
         """
         slots = self._slots.get(TopicPartition(topic, partition)) if self._at_end else None
@@ -99,7 +99,7 @@ def _insert(slots: list[SyncPair], new: SyncPair) -> None:
 
 
 def _is_near(slot: int, newer: SyncPair, older: SyncPair) -> bool:
-    """Whether `newer` may sit in a slot when `older` sits in the next one: at most 2^slot source offsets behind it."""
+    """Whether `newer` may sit in a slot when `older` sits in the next one: at most 2^slot source offsets after it."""
     if newer is older:
         return True
     bound = _to_long(older.upstream + (1 << slot))

@@ -6,7 +6,7 @@ does not know in either direction: a hole stays a hole, and an answer from it is
     forward    10 11 12 → 5 6 7 │ 30 31 → 14 15, thinned       translate(21) = 8
     opposite   5 6 7 → 10 11 12 │ 14 15 → 30 31, thinned       translate(9) = 13, the first source offset that may be unread there
 
-Three things the runs do not tell of: history that a backfill wrote behind newer records, copies that a restart made once more, and source
+Three things the runs do not tell of: history that a backfill wrote after newer records, copies that a restart made once more, and source
 offsets that were passed over. A reader in front of the first two has not read what lies further back on the source. So the opposite map
 forgets the runs beside them, which makes a hole, and has a hole around the third.
 """
@@ -38,8 +38,8 @@ def opposite_map(record: LedgerRecord, since: int = 0) -> OffsetMap:
             runs.append(Run(begins, part.source + ahead, part.length - ahead, thinned))
             has_hole = False
     end = before.source + before.length if before is not None else record.live_start
-    behind = record.offset_map.thinned_behind or has_hole or _is_hole(record, end, record.watermark) or floor > record.offset_map.target_end
-    return OffsetMap().extended(runs).with_mark(behind)
+    after = record.offset_map.thinned_behind or has_hole or _is_hole(record, end, record.watermark) or floor > record.offset_map.target_end
+    return OffsetMap().extended(runs).with_mark(after)
 
 
 def history_end(record: LedgerRecord) -> int:
@@ -60,14 +60,14 @@ def _list_parts(record: LedgerRecord) -> Iterator[Run]:
 
 
 def _is_hole(record: LedgerRecord, start: int, end: int) -> bool:
-    """Whether the source may have records between two runs, or behind the last one, of which the target has no copy, or older ones."""
+    """Whether the source may have records between two runs, or after the last one, of which the target has no copy, or older ones."""
     if start >= end:
         return False
     return record.older is not None or any(skip.start < end and skip.end > start for skip in record.skipped)
 
 
 def _is_told(record: LedgerRecord, part: Run) -> bool:
-    """Whether a reader at any target offset of the part, or right behind it, has read all in front of the source offset that it tells."""
+    """Whether a reader at any target offset of the part, or right after it, has read all in front of the source offset that it tells."""
     older, end = record.older, part.source + part.length
     if older is None:
         return True

@@ -3,7 +3,7 @@
 source   0 … 39 │ 40 … 71        72 … 79 │ 80 …
          not    │ mirrored               │ not yet there
          mirrored                watermark        end
-answer   first  │ its record, or          the position behind
+answer   first  │ its record, or          the position after
          record │ one before it           the last mirrored record
 
 Never late: if nothing more came from the source, the group would read every record that the target holds and that it has not read. Of a
@@ -39,16 +39,16 @@ class TranslatedOffset:
     kind: str
     target: int | None = None
     at_most: int | None = None
-    """No position behind this one can be right; None if nobody knows."""
+    """No position after this one can be right; None if it is unknown."""
     reread: int | None = None
-    """How many of the records on the target the group would read again, at most, one that stands there twice counted once; None if nobody
+    """How many of the records on the target the group would read again, at most, one that stands there twice counted once; None if it
     knows."""
     reason: str = ""
     ahead: int = 0
-    """Offsets of the source that the group has read and that the copy has yet to bring. They are nowhere on the target now, and behind
+    """Offsets of the source that the group has read and that the copy has yet to bring. They are nowhere on the target now, and after
     `target` when the copy goes on: a group that moves before they are there reads them again."""
     hole: Hole | None = field(default=None, compare=False)
-    """Of an early answer: the pairs of the offset map in front and behind, between which the right position can be counted."""
+    """Of an early answer: the pairs of the offset map in front and after, between which the right position can be counted."""
     by: str = BY_MAP
     is_over_budget: bool = False
     """Whether it is early only because counting would have cost more than it may."""
@@ -64,7 +64,7 @@ class SourceState:
     end: int
     leader_epoch: int | None = None
     shared_end: int | None = None
-    """Where the log departs from the one of which the offset was committed (KIP-320): behind that the group has read none of it. None: it
+    """Where the log departs from the one of which the offset was committed (KIP-320): past that the group has read none of it. None: it
     does not."""
 
     def read_until(self, committed: int) -> int:
@@ -72,7 +72,7 @@ class SourceState:
         return committed if self.shared_end is None else min(committed, self.shared_end)
 
 
-_ANEW = "the topic was deleted and created anew on the source, and the mirror has not gone on with the new one"
+_ANEW = "the topic was recreated on the source, and the mirror has not gone on with the new one"
 _NOT_MIRRORED = "records before the first that was mirrored are not on the target"
 
 Sync = Callable[[int], int | None]
@@ -107,7 +107,7 @@ def translate(
     if reason := _explain_other(source, offset, leader_epoch):
         return no_answer(reason)
     if record is not None and record.target_topic_id != target_topic_id:
-        return no_answer("the remote topic was deleted and created anew, and the mirror has not gone on with the new one")
+        return no_answer("the remote topic was recreated, and the mirror has not gone on with the new one")
     if record is None:
         synced = sync(offset) if sync else None
         return no_answer("nothing of the partition was mirrored yet") if synced is None or synced < 0 else TranslatedOffset(EARLY, synced)
@@ -136,7 +136,7 @@ def translate_back(
     if reason := _explain_other(source, offset, leader_epoch):
         return no_answer(reason)
     if upstream_topic_id is None or not record.is_of(upstream_topic_id):
-        return no_answer("its upstream topic is not the one that was mirrored: it was deleted, or created anew")
+        return no_answer("its upstream topic is not the one that was mirrored: it was deleted, or recreated")
     offset_map = record.offset_map
     if not offset_map.runs or offset < offset_map.runs[0].target:
         return _answer_in_front_back(offset, record)
@@ -154,7 +154,7 @@ def translate_back(
 
 def _is_between_records(position: int, following: int, record: LedgerRecord) -> bool:
     """Whether no copy stands between the end of the run in front of a position on the mirror and the run `following` it, or the end: only
-    markers and what was aborted. A consumer that has read everything stands behind the marker of the last transaction."""
+    markers and what was aborted. A consumer that has read everything stands after the marker of the last transaction."""
     runs = record.offset_map.runs
     if position < runs[following - 1].target + runs[following - 1].length:
         return False
@@ -164,8 +164,8 @@ def _is_between_records(position: int, following: int, record: LedgerRecord) -> 
 
 
 def _answer_exactly_back(unread: int, record: LedgerRecord, place: str = "") -> TranslatedOffset:
-    """The exact answer of a reader of the mirror that has read all in front of a source offset. Behind the last record that was mirrored it
-    is the watermark: there a reader of the topic itself stands, behind the markers, where the next record may come."""
+    """The exact answer of a reader of the mirror that has read all in front of a source offset. After the last record that was mirrored it
+    is the watermark: there a reader of the topic itself stands, after the markers, where the next record may come."""
     position, offset_map = unread, record.offset_map
     if unread >= offset_map.source_end and not offset_map.thinned_behind and record.older is None:
         passed_over = (skip.start for skip in record.skipped if skip.end > unread)
@@ -200,7 +200,7 @@ def first_unread(position: int, record: LedgerRecord) -> int:
 
 def generation(record: LedgerRecord) -> str:
     """What a checkpoint has to share with another one to be compared with it: both topics, and the person's decision, if any, after which
-    the offset map began anew. 12 hexadecimal digits."""
+    the offset map began again. 12 hexadecimal digits."""
     decided = [record.decided.decision, record.decided.when.isoformat()] if record.decided else []
     text = json.dumps([record.source_topic_id, record.target_topic_id, *decided])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -240,24 +240,24 @@ def _find_copied_end(record: LedgerRecord) -> int:
 
 
 def _translate_after(offset: int, record: LedgerRecord) -> TranslatedOffset:
-    """Behind the last record that the map knows: the end, if nothing stands in between that may be a copy of what it lacks."""
-    behind = record.group_map.target_end
+    """After the last record that the map knows: the end, if nothing stands in between that may be a copy of what it lacks."""
+    after = record.group_map.target_end
     if record.older is not None and offset >= record.older.end:
         # It has read all the older copies, and of newer ones there are none of anything else yet.
-        behind = max(behind, record.offset_map.target_end)
-    if behind == record.target_next:
-        return TranslatedOffset(EXACT, behind, behind, 0)
+        after = max(after, record.offset_map.target_end)
+    if after == record.target_next:
+        return TranslatedOffset(EXACT, after, after, 0)
     # A person's decision: what stands between may be older copies of what the group has not read.
-    return TranslatedOffset(EARLY, behind, record.target_next, record.target_next - behind)
+    return TranslatedOffset(EARLY, after, record.target_next, record.target_next - after)
 
 
 def _explain_not_mirrored(offset: int, begun: int, record: LedgerRecord) -> str:
     written = history_text(record, offset, begun)
-    return f"the copy began behind it; of what it has not read, backfills wrote the offsets {written}" if written else _NOT_MIRRORED
+    return f"the copy began after it; of what it has not read, backfills wrote the offsets {written}" if written else _NOT_MIRRORED
 
 
 def _read_again(offset: int, answer: TranslatedOffset, record: LedgerRecord) -> TranslatedOffset:
-    """The answer, where behind it stand newer copies, of what the group has read too."""
+    """The answer, where after it stand newer copies, of what the group has read too."""
     older, position = record.older, answer.target
     if older is None or position is None or (answer.kind == INCOMPLETE and offset < older.start):
         return answer

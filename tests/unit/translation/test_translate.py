@@ -96,8 +96,8 @@ def test_after_a_restart_it_does_not_pass_over_older_copies():
     [
         (None, TARGET, {}, "no such partition"),
         (SourceState(SOURCE, 100), None, {}, "no remote topic"),
-        (SourceState("another", 100), TARGET, {}, "created anew on the source"),
-        (SourceState(SOURCE, 100), "another", {}, "remote topic was deleted and created anew"),
+        (SourceState("another", 100), TARGET, {}, "recreated on the source"),
+        (SourceState(SOURCE, 100), "another", {}, "remote topic was recreated"),
         (SourceState(SOURCE, 49), TARGET, {}, "beyond the partition's end on the source, 49"),
         (SourceState(SOURCE, 100, 2), TARGET, {"leader_epoch": 5}, "older than the topic: committed in leader epoch 5"),
     ],
