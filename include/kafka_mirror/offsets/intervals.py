@@ -23,24 +23,24 @@ def before(intervals: Iterable[Interval], offset: int) -> tuple[Interval, ...]:
 
 def within(intervals: Iterable[Interval], start: int, end: int) -> tuple[Interval, ...]:
     """What of the intervals lies in `[start, end)`."""
-    parts = ((max(first, start), min(behind, end)) for first, behind in intervals)
+    parts = ((max(first, start), min(after, end)) for first, after in intervals)
     return tuple(part for part in parts if part[0] < part[1])
 
 
 def without(intervals: Iterable[Interval], taken: Interval) -> tuple[Interval, ...]:
     """What of the intervals does not lie in another one."""
-    first, behind = taken
-    return merged(part for start, end in intervals for part in ((start, min(end, first)), (max(start, behind), end)))
+    first, after = taken
+    return merged(part for start, end in intervals for part in ((start, min(end, first)), (max(start, after), end)))
 
 
 def missing(wanted: Interval, written: Iterable[Interval]) -> tuple[Interval, ...]:
     """Returns the wanted offsets that are not written yet, in order."""
     remaining: list[Interval] = []
     position, end = wanted
-    for first, behind in merged(written):
+    for first, after in merged(written):
         if position < min(first, end):
             remaining.append((position, min(first, end)))
-        position = max(position, behind)
+        position = max(position, after)
     if position < end:
         remaining.append((position, end))
     return tuple(remaining)

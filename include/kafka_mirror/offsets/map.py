@@ -2,16 +2,16 @@
 
 A run `(source, target, length)` says that source offsets source … source+length−1 were written at target … target+length−1. Runs are in
 order on both sides. The map is bounded, so old runs are thinned: a dropped run leaves the mark `thinned` on its successor, and a
-translation that falls between a kept run and a thinned one answers the position right behind the kept run, which is early, never late:
+translation that falls between a kept run and a thinned one answers the position right after the kept run, which is early, never late:
 
     source   10 11 12 │ 20 21 │ 30 31          kept, dropped, kept (thinned)
     target    5  6  7 │ 10 11 │ 14 15
-    translate(21) = 8: right behind target 7; the record itself is at 11, so three offsets are seen again and none is missed.
+    translate(21) = 8: right after target 7; the record itself is at 11, so three offsets are seen again and none is missed.
 
 A cut through such a hole takes away the run that carries the mark. So the map itself remembers that it was `thinned_behind`: records of
-which it knows nothing stand behind its last run, and whichever run comes next is marked.
+which it knows nothing stand after its last run, and whichever run comes next is marked.
 
-    before(25)   10 11 12 │ ?? ??        thinned behind
+    before(25)   10 11 12 │ ?? ??        thinned after
     extended     10 11 12 │ ?? ?? │ 25 … at 40    marked, so translate(21) = 8 still, and not 40
 """
 
@@ -43,7 +43,7 @@ class OffsetMap:
     It consists of the runs of its own bytes, which every mirror reads, and of the pairs in their holes (`kafka_mirror.offsets.map_bytes`).
     What was read stays bytes until somebody asks for its runs.
 
-    `thinned_behind`: records stand on the target behind the last run of which the map does not know what they are copies of. It is kept
+    `thinned_behind`: records stand on the target after the last run of which the map does not know what they are copies of. It is kept
     beside the map's bytes, in the ledger record.
     """
 
@@ -91,13 +91,13 @@ class OffsetMap:
 
     @property
     def source_end(self) -> int:
-        """The source offset right behind the last record that the map knows; 0 if it knows none."""
+        """The source offset right after the last record that the map knows; 0 if it knows none."""
         last = self.last
         return last.source + last.length if last else 0
 
     @property
     def target_end(self) -> int:
-        """The target offset right behind the last record that the map knows; 0 if it knows none."""
+        """The target offset right after the last record that the map knows; 0 if it knows none."""
         last = self.last
         return last.target + last.length if last else 0
 
@@ -113,7 +113,7 @@ class OffsetMap:
         return f"OffsetMap({self.runs}{', thinned_behind=True' if self.thinned_behind else ''})"
 
     def extended(self, runs: Iterable[Run]) -> "OffsetMap":
-        """The map with newer runs behind it, joined where they touch, thinned until it is small enough to be kept in the ledger."""
+        """The map with newer runs after it, joined where they touch, thinned until it is small enough to be kept in the ledger."""
         (long_runs, pairs), more = self.parts, tuple(runs)
         if not more:
             return self
@@ -123,9 +123,9 @@ class OffsetMap:
         return OffsetMap.of(long_runs, pairs, False)
 
     def translate(self, source: int) -> Translation | None:
-        """The target position of the first mirrored record at or behind a source offset; None for an empty map.
+        """The target position of the first mirrored record at or after a source offset; None for an empty map.
 
-        Behind the last run: the position right behind its last record, which is not exact where the map is thinned behind it. In front of
+        After the last run: the position right after its last record, which is not exact where the map is thinned after it. In front of
         the first run: the first record; or, if others were in front of it (a flow that was taken over), the beginning of the remote
         partition.
         """
@@ -146,13 +146,13 @@ class OffsetMap:
         return Translation(following.target, True)
 
     def around(self, source: int) -> tuple[Run, Run]:
-        """The runs in front of and behind a source offset that lies between two runs."""
+        """The runs before and after a source offset that lies between two runs."""
         index = bisect_right(self.runs, source, key=lambda run: run.source)
         return self.runs[index - 1], self.runs[index]
 
     def source_of(self, target: int) -> int | None:
-        """The source offset of the first mirrored record at or behind a target offset: the very one while the map has its run, else an
-        earlier one, never a later one. None for an empty map; behind the last run: right behind its last record."""
+        """The source offset of the first mirrored record at or after a target offset: the very one while the map has its run, else an
+        earlier one, never a later one. None for an empty map; after the last run: right after its last record."""
         if not self.runs:
             return None
         index = bisect_right(self.runs, target, key=lambda run: run.target) - 1
@@ -174,14 +174,14 @@ class OffsetMap:
         return run.source + min(target - run.target, run.length)
 
     def before(self, source: int) -> "OffsetMap":
-        """The map of the records with smaller source offsets alone. Through a hole that was thinned the map is thinned behind then."""
+        """The map of the records with smaller source offsets alone. Through a hole that was thinned the map is thinned after then."""
         cut = tuple(run._replace(length=min(run.length, source - run.source)) for run in self.runs if run.source < source)
         in_front = cut[-1].source + cut[-1].length if cut else 0
         return OffsetMap(cut, self._is_marked(len(cut)) and source > in_front)
 
     def before_target(self, target: int) -> "OffsetMap":
         """The map of the records with smaller target offsets alone. What stands between its last one and the cut may be anything, such as
-        copies from before a restart, so the map is thinned behind then."""
+        copies from before a restart, so the map is thinned after then."""
         cut = tuple(run._replace(length=min(run.length, target - run.target)) for run in self.runs if run.target < target)
         if len(cut) == len(self.runs) and cut == self.runs:
             return self
@@ -203,7 +203,7 @@ class OffsetMap:
         return OffsetMap((self.runs[0]._replace(thinned=True), *self.runs[1:]), self.thinned_behind)
 
     def _is_marked(self, index: int) -> bool:
-        """Whether records that the map does not know stand in front of a run, or behind the last one."""
+        """Whether records that the map does not know stand in front of a run, or after the last one."""
         return self.runs[index].thinned if index < len(self.runs) else self.thinned_behind
 
     def encoded(self) -> tuple[str, str | None]:
@@ -212,7 +212,7 @@ class OffsetMap:
 
 
 def decoded(text: str, pairs: str | None = None, thinned_behind: bool = False) -> OffsetMap:
-    """The map in a ledger record, which says beside it whether it is thinned behind its end, and may have pairs.
+    """The map in a ledger record, which says beside it whether it is thinned after its end, and may have pairs.
 
     Raises ValueError for text that is not one; every map has one text only.
     """

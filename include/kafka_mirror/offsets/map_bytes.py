@@ -58,7 +58,7 @@ class Runs:
         return len(self.data)
 
     def extended(self, more: Iterable[Run], thinned_behind: bool) -> "Runs":
-        """With newer runs behind them, joined where they touch; only those are encoded. `thinned_behind`: the first of them is marked."""
+        """With newer runs after them, joined where they touch; only those are encoded. `thinned_behind`: the first of them is marked."""
         runs, data = list(self.runs), self.data
         same = max(len(runs) - 1, 0)
         if runs:
@@ -100,14 +100,14 @@ NO_PAIRS = Pairs(())
 
 
 def encoded_length(before: Run | None, run: Run) -> int:
-    """How many bytes a run takes behind the one before it."""
+    """How many bytes a run takes after the one before it."""
     source = run.source - (before.source + before.length) if before else run.source
     target = run.target - (before.target + before.length) if before else run.target
     return ((source | 1).bit_length() + 6) // 7 + ((target | 1).bit_length() + 6) // 7 + (run.length.bit_length() + 7) // 7
 
 
 def encode_runs(runs: Sequence[Run], before: Run | None = None) -> bytes:
-    """The bytes of runs, behind the one `before` them."""
+    """The bytes of runs, after the one `before` them."""
     out = bytearray()
     source, target = (before.source + before.length, before.target + before.length) if before else (0, 0)
     for run in runs:
@@ -160,7 +160,7 @@ def _write_text(data: bytes) -> str:
 def _read_bytes(text: str) -> bytes:
     data = base64.b64decode(text, validate=True)
     if _write_text(data) != text:
-        raise ValueError("the offset map has bits behind its end")
+        raise ValueError("the offset map has bits after its end")
     return data
 
 

@@ -2,7 +2,7 @@
 
 
 def append_number(out: bytearray, number: int) -> None:
-    """Writes a number behind what is there."""
+    """Writes a number after what is there."""
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
         number >>= 7

@@ -5,7 +5,7 @@
                      copies      copies    the copy goes on here, with source offset 420
 
 If nothing more came from the source, records 420 … 999 would be read from the older copies alone. So a group at 350 goes on at the older
-copy of 350, and reads 300 … 349 again behind it; one at 1000, which has read all the older copies, goes on at the end. When the watermark
+copy of 350, and reads 300 … 349 again after it; one at 1000, which has read all the older copies, goes on at the end. When the watermark
 has passed 1000 the newer copies answer. Should the newer ones lack some (a gap was accepted, a record was passed over), the older ones of
 those are the only ones, and the older copies answer for all that lies in front of the last such offset, for good:
 
@@ -24,7 +24,7 @@ from kafka_mirror.offsets.map import OffsetMap
 
 @dataclass(frozen=True)
 class OlderCopies:
-    """What restarts left on the target: copies of source offsets in `[start, end)` that newer ones stand behind.
+    """What restarts left on the target: copies of source offsets in `[start, end)` that newer ones stand after.
 
     `offset_map` is the map from before the restart at source offset `restarted`, until the watermark has passed `end`; then None. In front
     of `lacking` not all were copied once more, so there the partition's own map leads to the older copies.
@@ -38,7 +38,7 @@ class OlderCopies:
 
     def again(self, group: int, copied: int) -> int | None:
         """How many records a group at a source offset reads again, at most, if the older copies answer for it: newer ones of what it may
-        have read stand behind them. None if the newer ones answer. `copied` is the source offset of the record that the answer leads to,
+        have read stand after them. None if the newer ones answer. `copied` is the source offset of the record that the answer leads to,
         or, where the map is thinned, of the one in front of it."""
         if copied < self.lacking:
             return max(group - self.start, 0)
@@ -97,7 +97,7 @@ def settle(offset_map: OffsetMap, older: OlderCopies, watermark: int, skipped: I
     lacking = max(older.lacking, *passed_over, 0)
     before_gap = former_map.before(lacking)
     if not before_gap.thinned_behind:
-        lacking = min(lacking, before_gap.source_end)  # of what lies behind it newer copies alone may stand there
+        lacking = min(lacking, before_gap.source_end)  # of what lies after it newer copies alone may stand there
     if lacking <= older.restarted:
         lacking = min(lacking, older.lacking)
     settled = replace(older, lacking=lacking, offset_map=None)
@@ -106,7 +106,7 @@ def settle(offset_map: OffsetMap, older: OlderCopies, watermark: int, skipped: I
 
 def _cut_map(former_map: OffsetMap, before: OlderCopies | None, target_end: int) -> OffsetMap:
     """The map of what is left in front of a position of the target. Where newer copies are lost, older ones that no map has any more are
-    left of the same records, so it is thinned behind those in front of them."""
+    left of the same records, so it is thinned after those in front of them."""
     lost = former_map.source_of(target_end)
     if before is None or lost is None or lost >= before.end:
         return former_map.before_target(target_end)

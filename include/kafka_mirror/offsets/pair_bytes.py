@@ -22,7 +22,7 @@ _HIGHEST = 63
 
 
 def encode_pairs(runs: Sequence[Run]) -> bytes:
-    """The bytes of runs, which are all taken for thinned ones. The first one begins behind offset 0 of the source."""
+    """The bytes of runs, which are all taken for thinned ones. The first one begins after offset 0 of the source."""
     out = bytearray()
     last = level = distance = change = 0
     for source, target, length, _ in runs:
@@ -59,7 +59,7 @@ def decode_pairs(data: bytes) -> tuple[Run, ...]:
 
 
 def _find_level(last: int, source: int) -> int:
-    """The lowest level at which an offset is in the cell behind that of the one before it."""
+    """The lowest level at which an offset is in the cell after that of the one before it."""
     level = (source - last).bit_length() - 1
     return level if (source >> level) - (last >> level) == 1 else level + 1
 

@@ -1,4 +1,4 @@
-"""Runs of records that stand one behind the other on both sides. Pure."""
+"""Runs of records that stand one after the other on both sides. Pure."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

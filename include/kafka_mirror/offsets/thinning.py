@@ -23,12 +23,12 @@ from kafka_mirror.offsets.map_bytes import PAIRS_BESIDE, Pairs, Runs, encode_run
 from kafka_mirror.offsets.run import Run
 
 NEWEST = 64
-"""So many of the newest runs are not dropped, or as many as a quarter of the bytes takes."""
+"""How many of the newest runs are never dropped, unless they need more than a quarter of the bytes."""
 CELLS = 64
-"""So many times as far behind the end as it is wide is every hole: 1.6 %."""
+"""A hole is at most 1/64 (1.6 %) as wide as its distance from the end of the log."""
 
 _LONG = 16
-"""A run stays whole while its lag is at most so many times its length."""
+"""How many times its length a run's lag may be while the run stays whole."""
 _SLACK = 8
 """A map that is too long gets shorter by this part of its length more, so that it is not thinned for every transaction."""
 
@@ -48,9 +48,9 @@ def split(runs: Sequence[Run]) -> tuple[Runs, Pairs]:
     doubling of the lag. So a mirror that does not know of the pairs sends a group back by what it lags behind at most."""
     long_runs, end = list(runs[:1]), runs[-1].source + runs[-1].length
     pairs: list[Run] = []
-    for run, behind in pairwise(runs[1:]):
-        same = (end - run.source).bit_length() == (end - behind.source).bit_length()
-        (pairs if same and run.thinned and behind.thinned else long_runs).append(run)
+    for run, after in pairwise(runs[1:]):
+        same = (end - run.source).bit_length() == (end - after.source).bit_length()
+        (pairs if same and run.thinned and after.thinned else long_runs).append(run)
     return Runs((*long_runs, *runs[1:][-1:])), Pairs(tuple(pairs))
 
 
@@ -83,19 +83,19 @@ def _choose_first_of_cells(first: Run, old: Sequence[Run], end: int) -> list[Run
 def _cut_pieces(runs: Sequence[Run], end: int) -> Iterator[Run]:
     """The runs, those that are short for their lag as single records: the first one, and those at which a cell may begin."""
     for run in runs:
-        behind = run.source + run.length
-        lag = end - behind
+        after = run.source + run.length
+        lag = end - after
         if run.length == 1 or lag <= _LONG * run.length:
             yield run
             continue
         yield run._replace(length=1)
         width = 1 << max((lag // CELLS).bit_length() - 2, 0)
-        for source in range((run.source // width + 1) * width, behind, width):
+        for source in range((run.source // width + 1) * width, after, width):
             yield Run(source, run.target + source - run.source, 1)
 
 
 def _choose_most_worth(runs: Sequence[Run], first: Run, end: int, number: int) -> list[Run]:
-    """So many of the runs: those without which the cells would be widest in proportion to their lag."""
+    """As many runs as fit: those without which the cells would be widest in proportion to their lag."""
     worth, last = [], first.source + first.length - 1
     for run in runs:
         until = run.source + run.length - 1
