@@ -38,7 +38,7 @@ class ReadRecord:
     def __init__(
         self, partition: TopicPartition, batch: RecordBatch, offset: int, since: int, key: bytes | None, value: bytes | None, headers: bytes
     ) -> None:
-        """`since`: its timestamp less the batch's; `headers`: its bytes behind the value."""
+        """`since`: its timestamp less the batch's; `headers`: its bytes after the value."""
         self._tp = partition
         self._batch = batch
         self._offset = offset

@@ -3,7 +3,7 @@
     batches       ┌ 40 ┐ ┌ 41 ┬ 43 ┐ ┌ 44 ┬ 47 ┐      41 to 46 of them:   ┌ 41 ┬ 43 ┬ 44 ┐
     new places                                                            │  0 │  1 │  2 │   stretches (41, 1) (43, 2)
 
-Of a record only its time and place in the batch are written anew, so whatever stands in it arrives: a client would decode key, value and
+Of a record only its time and place in the batch are rewritten, so whatever stands in it arrives: a client would decode key, value and
 headers, and there are records of which it does not get all. The source's offsets may have holes. The target's have none, so a batch says
 where its records stood.
 """
@@ -48,7 +48,7 @@ _RECORD, _BYTE = 1.0, {"uncompressed": 0.0006, "snappy": 0.0025, "lz4": 0.0035, 
 _FIELDS = struct.Struct(">qiixIhiq8xq6xi")
 """A batch's header without magic, latest time, the producer's epoch and sequence."""
 _START_BYTES, _CRC_FROM, _RECORDS_FROM = 12, 21, HEADER_BYTES - 21
-"""Where a batch's length ends and its checksum begins; and where its records do behind that."""
+"""Where a batch's length ends, its checksum begins, and then its records begin."""
 _LEAST = HEADER_BYTES - _START_BYTES + 7
 """How long a batch of one record says it is at least."""
 _CONTROL, _TRANSACTIONAL = int(Attribute.CONTROL), int(Attribute.TRANSACTIONAL)
@@ -56,7 +56,7 @@ _CONTROL, _TRANSACTIONAL = int(Attribute.CONTROL), int(Attribute.TRANSACTIONAL)
 Stretch = tuple[int, int]
 """Offsets side by side: the first, and how many."""
 Record = tuple[int, int, bytes, bytes]
-"""Its offset, its timestamp, its attributes, and what stands behind its place in the batch."""
+"""Its offset, its timestamp, its attributes, and what stands after its place in the batch."""
 
 
 class OutgoingBatch(NamedTuple):
@@ -77,13 +77,13 @@ class OutgoingBatch(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """The source offset behind its last record."""
+        """The source offset after its last record."""
         start, length = self.stretches[-1]
         return start + length
 
 
 class JoinedStretch(NamedTuple):
-    """What was taken of batches one behind the other: how many bytes of them, where the source goes on behind them, the leader epoch of the
+    """What was taken of batches one after the other: how many bytes of them, where the source goes on after them, the leader epoch of the
     last one, how many were joined, with how many records; the batches that are to be sent now; and how many records one has that stayed
     closed."""
 
@@ -125,7 +125,7 @@ class BatchBuilder:
         """How many bytes wait for more to follow."""
 
     def add(self, records: Sequence[Record], codec: str, leader_epoch: int) -> list[OutgoingBatch]:
-        """Adds records, which are to be packed by `codec`, behind the others; gives the batches that are full."""
+        """Adds records, which are to be packed by `codec`, after the others; gives the batches that are full."""
         full = self.finish() if codec != self._codec else []
         self._codec, self._epoch = codec, leader_epoch
         full += self._add(records)
@@ -172,20 +172,20 @@ class BatchBuilder:
         epoch, batches, more = -1, 0, 0
         while at < stop:
             offset, inside, leader, checksum, attributes, last, timestamp, producer, number = fields(data, at)
-            behind, next_offset = at + _START_BYTES + inside, offset + last + 1
-            if not (position <= offset < next_offset <= end and at < behind <= whole):
+            after, next_offset = at + _START_BYTES + inside, offset + last + 1
+            if not (position <= offset < next_offset <= end and at < after <= whole):
                 break
             if attributes != codec:
                 if (aborted is not None and aborted.hold_by(next_offset, producer, attributes)) or attributes & _CONTROL:
-                    if checksum_of(data[at + _CRC_FROM : behind]) != checksum:
+                    if checksum_of(data[at + _CRC_FROM : after]) != checksum:
                         break
-                    at, position, epoch = behind, next_offset, leader
+                    at, position, epoch = after, next_offset, leader
                     continue
                 if attributes != codec | _TRANSACTIONAL:
                     break
             if number != last + 1 or inside < _LEAST or inside + number * of_record > most:
                 break
-            covered = data[at + _CRC_FROM : behind]
+            covered = data[at + _CRC_FROM : after]
             # Nearly always it is one record, whose own time and place are none, and whose length has one byte or two.
             begin, says = _RECORDS_FROM + 1, covered[_RECORDS_FROM]
             if says > 0x7F:
@@ -229,7 +229,7 @@ class BatchBuilder:
                 pieces += (head, time, place, rest)
                 count += 1
                 size = larger
-            at, position, epoch, batches = behind, next_offset, leader, batches + 1
+            at, position, epoch, batches = after, next_offset, leader, batches + 1
         self._keep(count, size, base, latest, (first, length))
         return JoinedStretch(at, position, epoch, batches, batches + more, full)
 
@@ -279,9 +279,9 @@ class BatchBuilder:
                 delta = timestamp - base if count else 0
                 time = NUMBERS[delta] if 0 <= delta < len(NUMBERS) else signed_varint(delta)
                 place = NUMBERS[count] if count < len(NUMBERS) else signed_varint(count)
-                behind = 1 + len(time) + len(place) + len(rest)
-                encoded = NUMBERS[behind] if behind < len(NUMBERS) else signed_varint(behind)
-                larger = size + len(encoded) + behind
+                after = 1 + len(time) + len(place) + len(rest)
+                encoded = NUMBERS[after] if after < len(NUMBERS) else signed_varint(after)
+                larger = size + len(encoded) + after
                 if not count or (larger <= self._room and -_FARTHEST < delta < _FARTHEST):
                     break
                 # It begins another batch.
@@ -341,7 +341,7 @@ def content_of(key: bytes | None, value: bytes | None, headers: Sequence[tuple[s
 
 
 def has_key(rest: bytes) -> bool:
-    """Whether a record has a key, by what stands behind its place."""
+    """Whether a record has a key, by what stands after its place."""
     return rest[:1] != _NULL
 
 

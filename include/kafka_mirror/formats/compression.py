@@ -1,6 +1,6 @@
-"""Opens and packs the records of a compressed batch, for the batches that have to be opened.
+"""Opens and packs the records of a compressed batch, for the batches that must be opened.
 
-A batch of some kilobytes may unpack to gigabytes, and whoever may produce may write one. So an opener stops at a limit that depends on
+A batch of some kilobytes may unpack to gigabytes, and any producer may write one. So an opener stops at a limit that depends on
 nothing that the batch says of itself. gzip is Python's own; the other codecs are those of the package `cramjam`, where that is.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 LARGEST_UNPACKED = 64 * 1024 * 1024
 """How many bytes the records of a batch have at most, unless somebody allows more."""
 _FIRST_BYTES, _RATIO, _GROWTH = 64 * 1024, 8, 4
-"""Room for what comes out: at first so many times what is packed, and so many times more whenever that is not enough."""
+"""Room for what comes out: how many times what is packed it is at first, and how many times more whenever that is not enough."""
 _MARK_BYTES = 16
 _GZIP = 16 + zlib.MAX_WBITS
 _XERIAL_MAGIC, _XERIAL_HEADER = b"\x82SNAPPY\x00", 16
@@ -26,7 +26,7 @@ _LZ4_HEADER, _LZ4_END = b"\x04\x22\x4d\x18\x60\x40\x82", bytes(4)
 _LZ4_BLOCK, _LZ4_STORED = 64 * 1024, 0x80000000
 _LZ4_FIRST = len(_LZ4_HEADER) + 4
 _LZ4_FRAME = _LZ4_FIRST + len(_LZ4_END)
-"""Where the first block begins behind its length, and how long a frame of one block is without it."""
+"""Where the first block begins after its length, and how long a frame of one block is without it."""
 _LEVEL = 1
 """Of gzip and zstd. Their defaults take four and ten times as long for a tenth less."""
 
@@ -66,7 +66,7 @@ def _open_gzip(data: memoryview, limit: int) -> Any:
     unpacked, rest = bytearray(), data
     while len(rest):
         member = zlib.decompressobj(_GZIP)
-        # One byte more than may come: so a whole member and one that goes on are told apart.
+        # One byte more than may come: that tells a whole member from one that goes on.
         unpacked += member.decompress(rest, limit - len(unpacked) + 1)
         if len(unpacked) > limit:
             raise _Full
@@ -145,11 +145,11 @@ def _open_snappy_block(data: memoryview, limit: int) -> Any:
 def _split_xerial(data: memoryview) -> Iterator[memoryview]:
     at = _XERIAL_HEADER
     while at < len(data):
-        behind = at + 4 + int.from_bytes(data[at : at + 4], "big")
-        if behind > len(data):
+        after = at + 4 + int.from_bytes(data[at : at + 4], "big")
+        if after > len(data):
             raise ValueError("the packed records end too early")
-        yield data[at + 4 : behind]
-        at = behind
+        yield data[at + 4 : after]
+        at = after
 
 
 _OPENERS = {"gzip": _open_gzip, "lz4": _open_lz4, "snappy": _open_snappy, "zstd": _open_zstd}

@@ -1,7 +1,7 @@
 """Kafka Connect's source offsets (`mm2-offsets.<source>.internal`), byte for byte as MirrorMaker 2's workers write them.
 
 Key and value are JSON without a blank. Connect looks its offsets up by the bytes of the key, so another order of the members, or another
-way to escape a character, would be another key that nobody ever asks for.
+way to escape a character, would be another key, which is never asked for.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ PARTITIONS = 25
 """`offset.storage.partitions`, unless it is set."""
 
 SOURCE_CONNECTOR = "MirrorSourceConnector"
-"""The connector's name in MirrorMaker 2's dedicated mode. On a Connect cluster whoever makes the connector chooses it."""
+"""The connector's name in MirrorMaker 2's dedicated mode. On a Connect cluster the connector's maker chooses it."""
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _INT_MAX = 2**31 - 1
@@ -75,7 +75,7 @@ def decode_source(key: bytes | None) -> SourcePartition:
         raise OtherConnector("it is no partition of a source connector")
     cluster, topic, partition = members["cluster"], members["topic"], members["partition"]
     if any(type(text) is not str for text in (connector, cluster, topic)):
-        raise ValueError("the names of connector, cluster and topic have to be strings")
+        raise ValueError("the names of connector, cluster and topic must be strings")
     if type(partition) is not int or not 0 <= partition <= _INT_MAX:
         raise ValueError(f"{partition!r} is no number of a partition")
     source = SourcePartition(connector, cluster, topic, partition)

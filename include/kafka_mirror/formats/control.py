@@ -71,7 +71,7 @@ class Decision:
     target_topic_id: str | None = None
     """The remote topic that was seen; of a restart None if there was none, and one was to be created."""
     target_end: int | None = None
-    """The end of the remote partition: records in front of it may stay (accept-records), or nothing that can be read is left behind it
+    """The end of the remote partition: records in front of it may stay (accept-records), or nothing that can be read is left after it
     (restart after the target lost records, else None)."""
     alias: str | None = None
     cluster_id: str | None = None

@@ -31,7 +31,7 @@ class History:
 
 @dataclass(frozen=True)
 class HistoryTopic:
-    """What was written into one topic of the target. `target_next` is the end right behind our last record there, `intervals` the source
+    """What was written into one topic of the target. `target_next` is the end right after our last record there, `intervals` the source
     offsets that are written, sorted and apart, `places` where they are, in the order of the target."""
 
     topic: str
@@ -59,7 +59,7 @@ class HistoryTopic:
         )
 
     def before(self, offset: int) -> "HistoryTopic":
-        """What of it lies in front of a source offset; of a place that goes on behind it nobody knows where it ends, so it is left out."""
+        """What of it lies in front of a source offset; where a place that goes on after it ends is unknown, so it is left out."""
         places = tuple(place for place in self.places if place.end <= offset)
         return replace(self, intervals=before(self.intervals, offset), places=places)
 

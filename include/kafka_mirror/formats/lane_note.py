@@ -3,7 +3,7 @@ failover, or open again.
 
 The note stands in the lane's ledger partition, under the key of the ledger topic itself and the lane's number, which no source partition
 has. It has the form of every ledger record, so a mirror that does not know it reads a partition that was handed back and that the source
-does not have, and copies nothing of it. A lane reads it behind its fence, with all that the fence guarantees.
+does not have, and copies nothing of it. A lane reads it after its fence, with all that the fence guarantees.
 """
 
 from kafka_mirror.formats.control import HANDED_BACK

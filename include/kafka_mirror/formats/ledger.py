@@ -85,10 +85,10 @@ class SourceEnd:
 class LedgerRecord:
     """The state of one source partition after the last committed transaction.
 
-    `watermark` is the next source offset to copy and `target_next` the end of the remote partition right behind our last record there.
+    `watermark` is the next source offset to copy and `target_next` the end of the remote partition right after our last record there.
     `covered` are source offsets that are copied (or were aborted, compacted away, or control records); what stands in `skipped` is not
     copied, whether `covered` has it or not. `records` and `bytes` are running totals since the copy began, or since the partition was last
-    taken over (0: none of ours stands behind the take-over), and `earlier` those of before. `start` is the first source offset that the
+    taken over (0: none of ours stands after the take-over), and `earlier` those of before. `start` is the first source offset that the
     copy is responsible for (None: written before that was noted); below it lies history: `history` are the offsets of it that backfills
     wrote, into whichever topic, and `history_topics` what was written into which, and where. `older` are copies that a restart makes once
     more. `handed_back`: who gave the partition back to MirrorMaker 2, which mirrors it since. `moved`: the cutover since which the
@@ -126,7 +126,7 @@ class LedgerRecord:
 
     def is_of(self, topic_id: str, leader_epoch: int | None = None) -> bool:
         """Whether a source topic may be the one that was copied, by its id. Where one side has no id, a leader epoch that went back tells
-        of a topic that was created anew."""
+        of a topic that was recreated."""
         if NO_TOPIC_ID not in (self.source_topic_id, topic_id):
             return self.source_topic_id == topic_id
         return leader_epoch is None or self.leader_epoch is None or leader_epoch >= self.leader_epoch

@@ -36,7 +36,7 @@ def decode_key(key: bytes | None, where: str) -> TopicPartition:
     try:
         topic, partition = parse_json(key or b"")
         if type(topic) is not str or type(partition) is not int:
-            raise TypeError("the topic has to be a string, the partition a whole number")
+            raise TypeError("the topic must be a string, the partition a whole number")
     except (ValueError, TypeError) as failure:
         raise LedgerDamaged(where, f"its key {key!r} is not a JSON array of topic and partition ({failure})") from failure
     return TopicPartition(topic, partition)
@@ -155,7 +155,7 @@ def _read_record(fields: dict[str, Any]) -> LedgerRecord:
 
 
 def _read_offset_map(fields: dict[str, Any], decided: Decided | None) -> OffsetMap:
-    """The map, and whether it is thinned behind its end. Of records by mirrors that did not note that it is known only where the newest
+    """The map, and whether it is thinned after its end. Of records by mirrors that did not note that it is known only where the newest
     decision is that MirrorMaker 2's flow was taken over, and nothing was copied since."""
     offset_map = _read_map(fields)
     if offset_map.thinned_behind:
@@ -181,7 +181,7 @@ def _read_source_end(fields: dict[str, Any]) -> SourceEnd:
 
 
 def _read_handed_back(fields: dict[str, Any], decided: Decided | None) -> Decided | None:
-    """Mirrors that did not note it apart told it by the newest decision. A partition that was moved says so here as well: mirrors that do
+    """Mirrors that did not note it apart knew it by the newest decision. A partition that was moved says so here as well: mirrors that do
     not know `moved` leave it alone as one that was handed back."""
     if "handed_back" in fields:
         closed = _read_decided(fields["handed_back"])

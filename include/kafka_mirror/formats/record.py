@@ -55,7 +55,7 @@ class Record(NamedTuple):
     headers: Headers
 
     def carries(self, timed: bool = True) -> tuple[int, bytes | None, bytes | None, Headers]:
-        """What a copy of it has to be equal in; not `timed`: without the timestamp.
+        """What a copy of it must be equal in; not `timed`: without the timestamp.
 
         The type of the timestamp is no part of it: a topic that stamps at append is mirrored with these times as its copies' own.
         """
@@ -89,7 +89,7 @@ def record_of(message: Message) -> Record:
 
 
 def comparable_bytes(timestamp: int, key: bytes | None, value: bytes | None, headers: Any) -> bytes:
-    """Bytes that two records share only if they are equal in all that a copy has to be equal in, and that are the beginning of no other's:
+    """Bytes that two records share only if they are equal in all that a copy must be equal in, and that are the beginning of no other's:
     each part has its length in front of it (-1: null), and the headers their number, in their order."""
     key_bytes, value_bytes = -1 if key is None else len(key), -1 if value is None else len(value)
     if not headers:
@@ -102,7 +102,7 @@ def comparable_bytes(timestamp: int, key: bytes | None, value: bytes | None, hea
 
 
 def take(records: Records, messages: Sequence[Message]) -> int:
-    """Adds messages behind the others; how many bytes they carry. Raises UnreadableHeaders."""
+    """Adds messages after the others; how many bytes they carry. Raises UnreadableHeaders."""
     size = 0
     for message in messages:
         kind, timestamp = message.timestamp()

@@ -6,7 +6,7 @@
     offset            epoch               butes  delta, times,    records
                                           ╰───────── producer ──────────────── the CRC covers this ──────────╯
 
-A producer may set what stands in front of the records anew; the records stay the bytes that they were.
+A producer may set what stands in front of the records again; the records stay the bytes that they were.
 """
 
 import struct
@@ -52,7 +52,7 @@ _UNOBSTRUCTED = frozenset(codec | bits for codec in range(len(CODECS)) for bits 
 
 
 class OldMagic(ValueError):
-    """Raised for messages that were written before magic 2, whose first has this offset: they have no header to be set anew."""
+    """Raised for messages that were written before magic 2, whose first has this offset: they have no header to be set again."""
 
     def __init__(self, offset: int, magic: int) -> None:
         super().__init__(f"the message at {offset} has the old format of magic {magic}")
@@ -80,7 +80,7 @@ class RecordBatch(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """The offset behind the batch, which a compacted one covers though its last record is gone."""
+        """The offset after the batch, which a compacted one covers though its last record is gone."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
@@ -115,7 +115,7 @@ class RecordBatch(NamedTuple):
         return _read_checksum(self.data[_CRC_FROM:]) == self.crc
 
     def intact_records(self) -> bytes | None:
-        """The bytes behind the header; None if they are not those of which the checksum was made."""
+        """The bytes after the header; None if they are not those of which the checksum was made."""
         covered = bytes(self.data[_CRC_FROM:])
         return covered[_COVERED.size :] if google_crc32c.value(covered) == self.crc else None
 
@@ -125,7 +125,7 @@ class RecordBatch(NamedTuple):
         return self.attributes & _LOG_APPEND_TIME != 0
 
     def has_records_of(self, other: "RecordBatch") -> bool:
-        """Whether it and another batch are intact and hold the same records, as far as that can be told of closed batches: the same bytes
+        """Whether it and another batch are intact and hold the same records, as far as closed batches show it: the same bytes
         after the header, to be read in the same way. Not where an offset is missing or the broker stamped the records."""
         if not (
             self.length == other.length
@@ -153,7 +153,7 @@ class RecordBatch(NamedTuple):
         if self.attributes & Attribute.DELETE_HORIZON:
             return "compaction has marked a batch with the time at which its tombstones go"
         if not self.is_known:
-            return f"a batch has the attributes {self.attributes:#06x}, which nobody knows"
+            return f"a batch has the attributes {self.attributes:#06x}, which are unknown"
         return None
 
     def by_producer(self, producer_id: int, epoch: int, sequence: int, transactional: bool = True) -> tuple[bytes, memoryview]:
@@ -190,16 +190,16 @@ def batches_in(records: bytes | bytearray | memoryview) -> Iterator[RecordBatch]
     while end - at >= _HEADER.size:
         header = _HEADER.unpack_from(view, at)
         _, length, _, magic, *_ = header
-        behind = at + _START.size + length
-        if magic < MAGIC or length < _HEADER.size - _START.size or behind > end:
+        after = at + _START.size + length
+        if magic < MAGIC or length < _HEADER.size - _START.size or after > end:
             break
-        yield _new(RecordBatch, (view[at:behind], *header))
-        at = behind
+        yield _new(RecordBatch, (view[at:after], *header))
+        at = after
     require_batch(view[at:])
 
 
 class BatchSpan(NamedTuple):
-    """Where batches begin and end, and of the last of them where it begins and the offset behind it."""
+    """Where batches begin and end, and of the last of them where it begins and the offset after it."""
 
     begin: int
     end: int
@@ -286,5 +286,5 @@ class AbortedTransactions:
 
 
 def following(sequence: int, records: int) -> int:
-    """The sequence number behind so many records: it begins at 0 again behind the largest number of 31 bits."""
+    """The sequence number after this many records: it begins at 0 again after the largest number of 31 bits."""
     return (sequence + records) & _LARGEST_SEQUENCE

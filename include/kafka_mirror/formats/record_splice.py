@@ -1,4 +1,4 @@
-"""Puts the records of an opened batch behind those of others: a record's time and place are written anew, the rest stays as it is.
+"""Puts the records of an opened batch after those of others: a record's time and place are rewritten, the rest stays as it is.
 
     length │ attributes │ timestamp less the batch's │ place in the batch │ key, value, headers
 

@@ -1,6 +1,6 @@
 """Skipped offsets in the ledger: what was passed over without being copied, and why. None of it is ever forgotten.
 
-They stand in the ledger's value as the field `skipped`, a list of lists `[start, end, reason]`, with the count behind them where not all
+They stand in the ledger's value as the field `skipped`, a list of lists `[start, end, reason]`, with the count after them where not all
 offsets between start and end were passed over.
 """
 
@@ -16,7 +16,7 @@ MAX_INTERVALS = 64
 
 @dataclass(frozen=True)
 class Skipped:
-    """Source offsets `[start, end)` that were passed over without being copied, and why. `count`: so many of them, where not all were."""
+    """Source offsets `[start, end)` that were passed over without being copied, and why. `count`: how many of them, where not all were."""
 
     start: int
     end: int
@@ -35,7 +35,7 @@ class Skipped:
         return Skipped(self.start, later.end, reason, None if count == later.end - self.start else count)
 
     def before(self, offset: int) -> "Skipped":
-        """What of it lies in front of an offset behind its start."""
+        """What of it lies in front of an offset after its start."""
         if self.end <= offset:
             return self
         return replace(self, end=offset, count=None if self.count is None else min(self.count, offset - self.start))
