@@ -34,7 +34,7 @@ def check_ledger(ledger: str, planned_id: str, topic_id: str | None) -> None:
 def check_clusters(
     records: Iterable[LedgerRecord], source: str, source_id: str, target: str, target_id: str, decisions: Decisions = NO_DECISIONS
 ) -> None:
-    """Raises OtherCluster if the ledger was written for other clusters than the aliases `source` and `target` lead to now, and nobody
+    """Raises OtherCluster if the ledger was written for other clusters than the aliases `source` and `target` lead to now, and no person
     decided that they are to be taken for the same."""
     source_adopted, target_adopted = decisions.adopted(source, source_id), decisions.adopted(target, target_id)
     for record in records:
@@ -97,10 +97,10 @@ def check_writer(
     now: datetime,
     decisions: Decisions = NO_DECISIONS,
 ) -> None:
-    """Raises ForeignWriter if another installation wrote to the lane within the last ten copy intervals, and nobody decided that this one
-    may write behind it.
+    """Raises ForeignWriter if another installation wrote to the lane within the last ten copy intervals, and no decision lets this one
+    write after it.
 
-    Two installations would fence each other for ever. Without `mirror.installation` on either side nothing can be told apart.
+    Two installations would fence each other for ever. Without `mirror.installation` on either side they cannot be distinguished.
     """
     if not installation:
         return
@@ -118,6 +118,6 @@ def foreign(record: LedgerRecord, installation: str, interval_seconds: float, no
 
 
 def check_configuration(planned: str, configured: str) -> None:
-    """Raises PlanMismatch if the job has another configuration than whoever submitted it."""
+    """Raises PlanMismatch if the job has another configuration than its submitter."""
     if planned != configured:
         raise PlanMismatch(planned, configured)

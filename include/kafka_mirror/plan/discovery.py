@@ -38,7 +38,7 @@ class KnownTopics:
 
 
 def known_topics(flow: Flow, digest: str) -> KnownTopics | None:
-    """What a plan of the flow knew, for its lanes; None where nobody is to compare it, or a class of the user's cannot travel."""
+    """What a plan of the flow knew, for its lanes; None where it is not to be compared, or a class of the user's cannot travel."""
     seconds = flow.value("mirror.follow.discovery.seconds")
     if not digest or not seconds:
         return None

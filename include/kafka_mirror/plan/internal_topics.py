@@ -26,9 +26,9 @@ def read_decisions(flow: Flow, control: Control, dry_run: bool) -> Decisions:
 def read_ledger(flow: Flow, target: Cluster, control: Control, decisions: Decisions, dry_run: bool) -> tuple[str, LedgerView]:
     """The ledger's topic id ('': a dry run found none) and what it says. Creates it where there is none, unless in a dry run.
 
-    The control topic keeps the id, so that a ledger that was lost, or whose name follows another separator now, is not silently begun anew:
-    that raises LedgerMissing. A ledger that holds partitions without the control topic naming it says that decisions were lost: that raises
-    ControlMissing.
+    The control topic keeps the id, so that a ledger that was lost, or whose name follows another separator now, is not silently begun
+    again: that raises LedgerMissing. A ledger that holds partitions without the control topic naming it says that decisions were lost: that
+    raises ControlMissing.
     """
     ledger = ledger_of(flow, target)
     noted_id, ledger_id = decisions.ledger_id, ledger.topic_id()

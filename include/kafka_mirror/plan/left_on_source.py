@@ -1,10 +1,10 @@
-"""What stands on the source and nobody copies: the topic moved to the target, and somebody wrote to it on the source all the same.
+"""What stands on the source and is not copied: the topic moved to the target, and somebody wrote to it on the source all the same.
 
                      watermark = end as of the move        end now
 source  ────── copied ──────┼───── written since ────────────┤
                             └─ with names kept the way back writes here as well, up to where its own ledger says
 
-A producer that nobody stopped, one that a network kept away, a super user whom no ACL holds off: the source takes the records and
+A producer that was not stopped, one that a network kept away, a super user whom no ACL holds off: the source takes the records and
 acknowledges them, and the flow copies no more of the topic. So they are named for as long as they stand there, but for control records and
 aborted ones.
 """
@@ -53,7 +53,7 @@ def _find_written(
     beyond = {tp: log for tp, log in logs.items() if _find_start(records.get(tp), topics[tp.topic], log) < log.stable}
     if not beyond:
         return []
-    # The ledger behind the ends: it knows all that the way back had written by then.
+    # The ledger after the ends: it knows all that the way back had written by then.
     way_back = _find_way_back(flow, source, beyond)
     ranges = {tp: part for tp, log in beyond.items() if (part := unexplained(records.get(tp), way_back.get(tp), topics[tp.topic], log))}
     reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=True)
@@ -62,7 +62,7 @@ def _find_written(
 
 
 def unexplained(record: LedgerRecord | None, way_back: LedgerRecord | None, topic: Topic, log: LogOffsets) -> Range | None:
-    """The offsets of a source partition that neither the flow copied nor the way back wrote, if they have to be read; None: there are none.
+    """The offsets of a source partition that neither the flow copied nor the way back wrote, if they must be read; None: there are none.
     `way_back` is its ledger's record of what it writes there."""
     start = _find_start(record, topic, log)
     if way_back is None or way_back.target_topic_id != topic.id or way_back.target_next < start:
@@ -72,7 +72,7 @@ def unexplained(record: LedgerRecord | None, way_back: LedgerRecord | None, topi
 
 
 def _find_start(record: LedgerRecord | None, topic: Topic, log: LogOffsets) -> int:
-    """Where the log goes on behind what was copied. Of a topic that was created anew under the name nothing was."""
+    """Where the log goes on after what was copied. Of a topic that was recreated under the name nothing was."""
     copied = record.watermark if record is not None and record.is_of(topic.id, log.leader_epoch) else 0
     return max(copied, log.start)
 

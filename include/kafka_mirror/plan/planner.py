@@ -149,7 +149,7 @@ class Planning:
         ]
 
     def _drop_paused(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """The partitions that nobody paused; the others are named, with who paused them and why."""
+        """The partitions that are not paused; the others are named, with who paused them and why."""
         pauses = {tp: self._decisions.pause(tp) for tp in partitions}
         in_force = {decision.key: decision for decision in pauses.values() if decision is not None}
         self.notices.extend(
@@ -186,7 +186,7 @@ class Planning:
                     self.waiting[tp] = (partition, first_sight(partition, starts[tp]).start)
                 else:
                     self._begin(partition, starts[tp])
-            # Else: a time that no leader could answer just now is not a time behind all records; the next run asks again.
+            # Else: a time that no leader could answer just now is not a time after all records; the next run asks again.
 
     def _begin(self, partition: SourceOffsets, start: StartPosition) -> None:
         decisions = self._decisions.of(partition.tp) if self._has_accepted_records(partition) else ()
@@ -230,9 +230,9 @@ class Planning:
         """Where a partition begins that the ledger does not know: where it is configured, unless its topic is mirrored already, or a
         cutover moved it to the source: then all that stands there was written since, but for what `open` noted in the ledger.
 
-        One that was added since has no records that were meant to be left out; nor can it be told from one whose beginning did not come to
-        be committed. So both begin at their earliest record: too much may be copied, but nothing is left out. Where somebody accepted
-        what stands on the target, a start that does not move with the time is what is meant.
+        One that was added since has no records that were meant to be left out; nor can it be distinguished from one whose beginning did not
+        come to be committed. So both begin at their earliest record: too much may be copied, but nothing is left out. Where somebody
+        accepted what stands on the target, a start that does not move with the time is what is meant.
         """
         tp = partition.tp
         start: StartPosition = self._flow.per_topic("mirror.start", tp.topic)

@@ -2,7 +2,7 @@
 
              log start                watermark          last stable offset      end
 source  ─────────┼──────── copied ────────┼──── the range ────────┼─ open transaction ─┤
-                 └─ behind the watermark: a gap                   └─ nothing committed is readable from here on
+                 └─ after the watermark: a gap                    └─ nothing committed is readable from here on
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class SourceOffsets:
     """Whether newer epochs follow, and the leader did not say where that one ends: the log may have been cut off below the watermark."""
 
     is_contradicted: bool = False
-    """Whether another bootstrap server knows a newer leader, so that the broker which told all this is cut off from its cluster."""
+    """Whether another bootstrap server knows a newer leader, so that the broker which said all this is cut off from its cluster."""
 
     def range(self, start: int, end: int, reason: str, skip_to: int | None = None) -> Range:
         """A range of this partition."""
@@ -84,7 +84,7 @@ def next_range(
 
 
 def _explain_other_log(partition: SourceOffsets, record: LedgerRecord) -> MirrorError | None:
-    """Why the log is not the one that was copied, or why nobody can tell; None if it is."""
+    """Why the log is not the one that was copied, or why that is unknown; None if it is."""
     tp, watermark = partition.tp, record.watermark
     if partition.is_contradicted:
         return contradicted(tp, watermark)
@@ -104,7 +104,7 @@ def _explain_other_log(partition: SourceOffsets, record: LedgerRecord) -> Mirror
 
 
 def unconfirmed(tp: TopicPartition, offset: int, epoch: int | None) -> MirrorError:
-    """The error of a partition of which nobody can tell whether its log was cut off in front of an offset."""
+    """The error of a partition where it is unknown whether its log was cut off in front of an offset."""
     return SourceUnreadable(
         f"{tp}@{offset}: the partition has another leader on the source, which does not say where leader epoch {epoch} ends in its log. So "
         "it is not known whether the log was cut off in front of this offset. Nothing was done with the partition.",
@@ -116,9 +116,9 @@ def unconfirmed(tp: TopicPartition, offset: int, epoch: int | None) -> MirrorErr
 
 
 def contradicted(tp: TopicPartition, offset: int) -> MirrorError:
-    """The error of a partition of which a broker told that is cut off from its cluster."""
+    """The error of a partition whose broker is cut off from its cluster."""
     return SourceUnreadable(
-        f"{tp}@{offset}: the broker of the source that told of the partition is cut off from its cluster: another one knows a newer "
+        f"{tp}@{offset}: the broker of the source that answered for the partition is cut off from its cluster: another one knows a newer "
         "leader. Nothing was done with the partition.",
         topic=tp.topic,
         partition=tp.partition,

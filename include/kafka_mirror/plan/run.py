@@ -37,7 +37,7 @@ UNNAMED = (
 def in_order(ranges: Iterable[Range], records: Mapping[TopicPartition, LedgerRecord], lanes: int, now: datetime) -> tuple[Range, ...]:
     """Lane by lane: the least recently served lane first, then the one with most to do; a budget may not reach the last ones.
 
-    A time of service that is still to come is of a host whose clock is ahead: nobody knows how long ago it was, so the lane comes first and
+    A time of service that is still to come is of a host whose clock is ahead: how long ago it was is unknown, so the lane comes first and
     gets another time. In a lane the partitions that are stuck come last, the least recently tried first; `records` has those of a lane in
     the order in which they were written, which no clock can confuse.
     """
@@ -91,7 +91,7 @@ class PlanContext:
 
 
 def plan_context(flow: Flow, dry_run: bool = False, by_person: bool = False, follow_for: float = 0.0) -> PlanContext:
-    """As `plan`, with what it was made from."""
+    """Plans the flow's next copy, and keeps what the plan was made from."""
     check_readable(flow)
     with clusters(flow) as (source, target):
         return survey(flow, source, target, dry_run, by_person=by_person, follow_for=follow_for)
@@ -106,7 +106,7 @@ def survey(
     by_person: bool = False,
     follow_for: float = 0.0,
 ) -> PlanContext:
-    """As `plan`, for whoever needs more than the work that is owed. With `undecided` as if nobody had decided about any partition."""
+    """Surveys the flow for callers that need more than the owed work. `undecided`: without any decision about partitions."""
     with named_with(flow.name):
         return _survey(flow, source, target, dry_run, undecided, by_person, follow_for)
 
@@ -128,7 +128,7 @@ def _survey(
         decisions = read_decisions(flow, control, dry_run)  # nothing is created before both clusters have answered
     ledger_id, view = read_ledger(flow, target, control, decisions, dry_run)
     check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
-    # A topic that was moved stays away, also where nobody is to have decided about single partitions.
+    # A topic that was moved stays away, also where decisions about single partitions are left out.
     selection = selection_by(flow, decisions)
     planning = Planning(flow, source, target, view, NO_DECISIONS if undecided else decisions, selection, dry_run, by_person, follow_for > 0)
     planning.run()

@@ -115,7 +115,7 @@ def with_epoch_ends(
     seconds: float = _EPOCH_SECONDS,
 ) -> dict[TopicPartition, SourceOffsets]:
     """The partitions, those with a new leader epoch since their last copy with the end of what they still have of it. That alone tells of a
-    truncated log that has grown again. One whose leader does not answer within so many seconds is unconfirmed; the lane that copies it
+    truncated log that has grown again. One whose leader does not answer in time is unconfirmed; the lane that copies it
     asks again."""
     copied = [
         LogPosition(tp, epoch, records[tp].watermark)
@@ -164,7 +164,7 @@ def _is_contradicted(partition: SourceOffsets, record: LedgerRecord, topic_id: s
 def confirmed(
     partitions: Mapping[TopicPartition, SourceOffsets], records: Mapping[TopicPartition, LedgerRecord]
 ) -> dict[TopicPartition, SourceOffsets]:
-    """The partitions, for whoever goes by where they depart from what was copied. Raises SourceUnreadable if that is not known of one."""
+    """The partitions for callers that go by where they depart from what was copied. Raises SourceUnreadable if one is not known."""
     for tp, partition in partitions.items():
         if partition.is_contradicted:
             raise contradicted(tp, records[tp].watermark)

@@ -4,7 +4,7 @@
     remote partition ────┼───────── ours ─────────┼── marker ──┼
                                                   └─ window ───┘   no visible record may stand here
 
-Our own commit marker is the one entry that may follow our last record. If exactly one offset lies behind `target_next`, it is that
+Our own commit marker is the one entry that may follow our last record. If exactly one offset follows `target_next`, it is that
 marker, for the transaction is known to be committed; more than one may be aborted attempts or somebody else's records, so they are read.
 """
 
@@ -17,7 +17,7 @@ from kafka_mirror.kafka.model import ConfigEntry, Topic
 from kafka_mirror.offsets.partition import TopicPartition
 
 UNKNOWN = -1
-"""An offset that no broker told."""
+"""An offset that no broker gave."""
 LIMITS = (
     "cleanup.policy",
     "max.message.bytes",
@@ -89,7 +89,7 @@ def hidden(state: RemotePartition, record: LedgerRecord | None) -> MirrorError |
 
 
 def window(state: RemotePartition, record: LedgerRecord | None, accepted: int = 0) -> tuple[int, int] | None:
-    """The target offsets in which no visible record may stand, if they have to be read to know that. In front of `accepted` a person lets
+    """The target offsets in which no visible record may stand, if they must be read to know that. In front of `accepted` a person lets
     them stay where the ledger knows nothing of the partition."""
     start = max(state.log_start, accepted) if record is None else max(state.log_start, record.target_next)
     if start >= state.last_stable:
