@@ -44,7 +44,7 @@ class Mm2Partition:
 
     @property
     def first(self) -> int:
-        """The first source offset that has to be read."""
+        """The first source offset that must be read."""
         if self.stored is None:
             return self.source_start
         places = [self.stored, *([self.sync.upstream] if self.sync else []), *([self.copied.upstream] if self.copied else [])]

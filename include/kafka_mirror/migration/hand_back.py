@@ -1,6 +1,6 @@
 """`hand-back`: MirrorMaker 2 goes on where the mirror stopped.
 
-Where MirrorMaker 2 goes on with a flow that is handed back: behind the watermarks, but for topics that are others by now.
+Where MirrorMaker 2 goes on with a flow that is handed back: after the watermarks, but for topics that are others by now.
 """
 
 import operator
@@ -58,8 +58,8 @@ _MARKER_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class ResumeOffsets:
-    """The offset of the last record that was mirrored, by source partition, or FROM_THE_START; `anew`: the partitions of topics that are
-    gone or were created anew. In neither are those of topics that we may not look at: `errors` has these."""
+    """The offset of the last record that was mirrored, by source partition, or FROM_THE_START; `again`: the partitions of topics that are
+    gone or were recreated. In neither are those of topics that we may not look at: `errors` has these."""
 
     offsets: Mapping[TopicPartition, int]
     anew: frozenset[TopicPartition] = frozenset()
@@ -94,7 +94,7 @@ def not_acted_on(records: Records, decisions: Decisions) -> tuple[str, ...]:
 
 
 def used_up(records: Records, decisions: Decisions) -> tuple[str, ...]:
-    """The same, before the flow is taken over: a partition goes on where MirrorMaker 2 stopped, and all that was decided is of before."""
+    """The records with all decisions used up: the flow is not taken over yet, and its partitions go on where MirrorMaker 2 stopped."""
     return tuple(
         f"{tp}: not done, and used up by the take-over: {decision}. Decide again if it is still wanted."
         for tp, decision in _report_waiting(records, decisions)
@@ -137,8 +137,8 @@ def _report_others(anew: Records, topics: Mapping[str, Topic], reset: str) -> It
     for name, record in {tp.topic: record for tp, record in anew.items()}.items():
         said, what = "is gone from the source", "a new one of that name"
         if name in topics:
-            said, what = f"was created anew on the source (topic id {record.source_topic_id} became {topics[name].id})", "it"
-        yield f"{name}: the topic {said}, so no old offset is told. MirrorMaker 2 begins {what} {reset}"
+            said, what = f"was recreated on the source (topic id {record.source_topic_id} became {topics[name].id})", "it"
+        yield f"{name}: the topic {said}, so no old offset is given. MirrorMaker 2 begins {what} {reset}"
 
 
 def _report_lost(records: Records, ends: Mapping[TopicPartition, int], reset: str) -> Iterator[str]:
@@ -161,7 +161,7 @@ def _read_reset(flow: Flow) -> str:
 
 def _report_silence(error: MirrorError, flow: Flow) -> ErrorReport:
     error.add_next(
-        after="Nothing was said to MirrorMaker 2 about this topic, for it may have been created anew. Once it can be looked at, run "
+        after="Nothing was said to MirrorMaker 2 about this topic, for it may have been recreated. Once it can be looked at, run "
         "hand-back again before MirrorMaker 2 is started. Else it goes by what Kafka Connect kept."
     )
     return error.of_flow(flow.name).report()
@@ -178,11 +178,11 @@ class HandBackRequest:
 
 def hand_back(flow: Flow, request: HandBackRequest, dry_run: bool = False) -> StepResult:
     """Writes Kafka Connect's offsets for every partition of the ledger, after an end was put to every copy; for topics that were created
-    anew or are gone, that there are none. With `dry_run` nothing is written or fenced. Running it again is harmless as long as
-    MirrorMaker 2 is not started. Topics that we may not look at are in the answer's errors, and MirrorMaker 2 is told nothing of them.
+    again or are gone, that there are none. With `dry_run` nothing is written or fenced. Running it again is harmless as long as
+    MirrorMaker 2 is not started. Topics that we may not look at are in the answer's errors, and MirrorMaker 2 gets nothing about them.
 
     Raises MirrorMakerRunning, CopyUnderWay, NothingToHandBack, and what the brokers say. If it ends half-way, the flow counts as handed
-    back and MirrorMaker 2 may not have been told: run it again.
+    back and MirrorMaker 2 may not know it: run it again.
     """
     check_readable(flow)
     with named_with(flow.name), two_clusters(flow) as (source, target):
@@ -216,7 +216,7 @@ class _HandBack:
             raise NothingToHandBack(flow.name)
         require_known_names(flow, records)
         self._require_silence(records)
-        notices = not_acted_on(records, decisions)  # while the ledger tells: behind the fence everything counts as done
+        notices = not_acted_on(records, decisions)  # while the ledger tells: after the fence everything counts as done
         records = {tp: record for tp, record in records.items() if record.moved is None}
         going = resume_offsets(flow, self._source, records)  # if that fails, it is to fail before anything is written
         if not dry_run:
@@ -228,7 +228,7 @@ class _HandBack:
 
     def _find_handed_back(self, plan: Plan, decision: Decision) -> tuple[Records, ResumeOffsets, tuple[str, ...]]:
         partitions = self._find_offsets_topic()
-        self._control.write_next([decision])  # before anything is told to MirrorMaker 2: from now on nothing is planned
+        self._control.write_next([decision])  # before anything is written for MirrorMaker 2: from now on nothing is planned
         records = self._fence(plan, Decided.of(decision))
         require_stopped(self._target, self._maker)
         going = resume_offsets(self._flow, self._source, records)
@@ -262,7 +262,7 @@ class _HandBack:
             return {tp: replace(record, writer=writer, decided=decided, handed_back=decided) for tp, record in there.items()}
 
         def one(lane: int) -> Records:
-            """The ledger records of a lane, read behind its fence."""
+            """The ledger records of a lane, read after its fence."""
             return write_lane(lane_task(self._flow, plan, lane, "hand-back"), change, decided)
 
         with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
@@ -311,7 +311,7 @@ class _HandBack:
         lines = [
             f"{tp}: MirrorMaker 2 goes on at source offset {records[tp].watermark}."
             if tp not in going.anew
-            else f"{tp}: MirrorMaker 2 begins anew, and not at the watermark {records[tp].watermark}."
+            else f"{tp}: MirrorMaker 2 begins again, and not at the watermark {records[tp].watermark}."
             for tp in rows
         ]
         lines += [*going.notices, *notices]

@@ -193,14 +193,14 @@ class _StateReader:
         if stored is not None and stored >= source.end:
             return TakeOverRefused(
                 *tp,
-                f"the source ends at {source.end}, in front of the offset {stored} that was mirrored: it lost records or was created anew.",
+                f"the source ends at {source.end}, in front of the offset {stored} that was mirrored: it lost records or was recreated.",
                 f"Move {remote.topic} out of the way, or let the copy follow what it holds: then decide accept-records.",
             )
         newest = syncs[-1].downstream if syncs else -1
         if (stored is not None and end == 0) or newest >= end > start:
             what = f"the newest offset sync names its offset {newest}" if newest >= end else f"Kafka Connect kept the offset {stored}"
             return TakeOverRefused(
-                *tp, f"{what}, and the remote partition {remote} ends at {end}: it lost records or was created anew.", _ANEW
+                *tp, f"{what}, and the remote partition {remote} ends at {end}: it lost records or was recreated.", _ANEW
             )
         return None
 

@@ -69,15 +69,15 @@ class Ambiguous:
 
 
 class MoreSource(Exception):
-    """Raised when the source has to be read further."""
+    """Raised when the source must be read further."""
 
 
 class MoreTail(Exception):
-    """Raised when the remote partition has to be read from further in front."""
+    """Raised when the remote partition must be read from further in front."""
 
 
 def index_of(records: Sequence[RecordDigest], offset: int) -> int:
-    """The index of the first record at an offset or behind it."""
+    """The index of the first record at an offset or after it."""
     return bisect_left(records, offset, key=lambda record: record.offset)
 
 

@@ -1,14 +1,14 @@
 """How far MirrorMaker 2 came with a partition, by what stands at the end of the remote one. Pure.
 
 Kafka Connect's offset says which record was certainly mirrored. After a crash more of them are on the target than it knows of, and some may
-be there twice, for a worker that starts again goes back to the record behind that offset:
+be there twice, for a worker that starts again goes back to the record after that offset:
 
     source   … N │ N+1 N+2 N+3 N+4 N+5 …             N: the offset that Connect kept
-    target   … N   N+1 N+2 N+3 │ N+1 N+2             a second start, behind N; stopped for good behind N+2
+    target   … N   N+1 N+2 N+3 │ N+1 N+2             a second start, after N; stopped for good after N+2
                └ a place that is known ┘ the tail: read, and followed record by record on the source
 
 The tail is followed from a place that is known on both sides: the newest offset sync, or the record N itself. Every record of the tail
-has to be the next one of the source, or the one behind N where a worker started again. What the last one of them is says where to go on. If
+must be the next one of the source, or the one after N where a worker started again. What the last one of them is says where to go on. If
 a record is none of these, or if two readings are possible, nothing is guessed.
 
 Follows the tail of a remote partition on the source, record by record, in every way that it can be read. Pure.
@@ -43,7 +43,7 @@ class Readings:
         self._offsets: list[int] = []
 
     def begin(self, index: int, first: tuple[SyncPair, ...]) -> None:
-        """The source record that has to be the first of the tail, and the pair right in front of it."""
+        """The source record that must be the first of the tail, and the pair right in front of it."""
         self._expected, self._first = {index: -1}, first
 
     def follow(self, tail: Sequence[RecordDigest], watermark: int) -> Position | Ambiguous:
@@ -96,7 +96,7 @@ def position(evidence: Evidence) -> Position | Ambiguous:
     """Where to go on with the partition. Raises MoreSource or MoreTail when what was read is not enough to say it."""
     restart = evidence.source_start if evidence.stored is None else evidence.stored + 1
     if not evidence.tail and evidence.tail_start <= evidence.target_start:
-        # Nothing that can be read would be copied a second time; nor is what we copied, where Connect was not told of it.
+        # Nothing that can be read would be copied a second time; nor is what we copied, where Connect does not know of it.
         return Position(max(restart, evidence.copied.upstream if evidence.copied else 0))
     contradiction = _find_contradiction(evidence)
     if contradiction is not None:
@@ -112,8 +112,8 @@ def position(evidence: Evidence) -> Position | Ambiguous:
 
 
 def tail_begin(places: Sequence[int], target_start: int, target_end: int, records: int) -> int:
-    """From where on to read the remote partition: the last of the places that are known if it is near enough, else so many offsets in front
-    of the end."""
+    """From where on to read the remote partition: the last of the places that are known if it is near enough, else a fixed number of
+    offsets in front of the end."""
     place = max(places, default=-1)
     if target_start <= place and target_end - place <= LONGEST:
         return place
@@ -168,7 +168,7 @@ def _place_by_stored(evidence: Evidence, restart: int) -> Position | Ambiguous:
         if evidence.source_read < min(restart, evidence.source_end):
             raise MoreSource
         if evidence.source_end <= restart:
-            return Position(restart)  # the source has nothing behind it, so nothing else can have been mirrored
+            return Position(restart)  # the source has nothing after it, so nothing else can have been mirrored
         return Ambiguous(evidence.tail_start, f"the source does not have the record {evidence.stored} any more.")
     if not any(stored.is_like(record) for record in tail):
         return _read_further(evidence, f"the source's record {evidence.stored} is not in it.")
@@ -189,7 +189,7 @@ def _find_last_record(evidence: Evidence) -> Position | Ambiguous:
         return Position(max(evidence.sync.upstream, stored) + 1, (evidence.sync,))
     if evidence.source_read < evidence.source_end:
         if len(evidence.source) >= LONGEST:
-            return Ambiguous(last.offset, "too much stands on the source behind the offset that was kept.")
+            return Ambiguous(last.offset, "too much stands on the source after the offset that was kept.")
         raise MoreSource
     alike = [record for record in evidence.source if record.offset >= stored and record.is_like(last)]
     if len(alike) != 1:
@@ -201,9 +201,9 @@ def taken_map(former_map: OffsetMap, syncs: Sequence[SyncPair], pairs: Sequence[
     """The map from what our own ledger had (empty on the first take-over), the syncs in the order in which they were written, and the pairs
     of the tail; `end` is where the copy goes on, on both sides.
 
-    MirrorMaker 2 may have mirrored a range twice. The newest copy of it counts: whoever reads on there misses nothing. What lies between
-    two syncs is not known, so every run of a sync is marked as one that others were dropped in front of, and the map is thinned behind
-    where the end of the remote partition lies behind all that is known.
+    MirrorMaker 2 may have mirrored a range twice. The newest copy of it counts: a reader that goes on there misses nothing. What lies
+    between two syncs is not known, so every run of a sync is marked as one that others were dropped in front of, and the map is
+    thinned after its last run where the end of the remote partition lies after all that is known.
     """
     runs = [run._replace(thinned=True) if number == 0 else run for number, run in enumerate(_build_runs(pairs))]
     first = SyncPair(runs[0].source, runs[0].target) if runs else end

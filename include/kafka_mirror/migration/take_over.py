@@ -37,7 +37,7 @@ from kafka_mirror.translation.offset_sync_store import SyncPair
 
 
 class TakenLane:
-    """What the ledger shall say of a lane's partitions; `errors` are those that were written to since they were looked at."""
+    """What the ledger is to say of a lane's partitions; `errors` are those that were written to since they were looked at."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class TakenLane:
 @dataclass(frozen=True)
 class TakeOverRequest:
     """What is asked for, by whom. `topics`: only these, by their names on the source. `at_stored`: where the tail leaves a doubt, go on
-    behind the offset that Connect kept."""
+    after the offset that Connect kept."""
 
     who: str
     why: str = "taken over from MirrorMaker 2"
@@ -257,5 +257,5 @@ def _report_doubt(partition: Mm2Partition, doubt: Ambiguous) -> TailInDoubt:
 def _write_line(partition: Mm2Partition, position: Position) -> str:
     stored_text = "Connect kept no offset" if partition.stored is None else f"Connect kept {partition.stored}"
     return (
-        f"{partition.tp}: goes on at source offset {position.watermark} ({stored_text}), behind {partition.remote}@{partition.target_end}."
+        f"{partition.tp}: goes on at source offset {position.watermark} ({stored_text}), after {partition.remote}@{partition.target_end}."
     )
