@@ -62,7 +62,7 @@ class SchemaVersion:
     @property
     def meaning(self) -> tuple[str, str, tuple[Reference, ...], str]:
         """What makes two schemas the same: type, text (as JSON, where it is JSON), references and contract. A registry may write a text
-        anew."""
+        again."""
         try:
             text = json.dumps(json.loads(self.text), separators=(",", ":"))
         except ValueError:

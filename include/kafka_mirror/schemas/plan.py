@@ -16,7 +16,7 @@ IMPORT = "IMPORT"
 
 @dataclass(frozen=True)
 class Contexts:
-    """By which context of the target each context of the source is known; those that nobody names keep their names."""
+    """By which context of the target each context of the source is known; those that are not named keep their names."""
 
     renamed: Mapping[str, str]
 

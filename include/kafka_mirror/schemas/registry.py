@@ -132,7 +132,7 @@ class Registry:
     # ------------------------------------------------------------ what is written
 
     def register(self, version: SchemaVersion) -> int:
-        """Registers a version with its id, and gives the id that it has now. The subject has to be in the mode IMPORT."""
+        """Registers a version with its id, and gives the id that it has now. The subject must be in the mode IMPORT."""
         body: dict[str, Any] = {"schema": version.text, "version": version.version, "id": version.id}
         if version.type != "AVRO":
             body["schemaType"] = version.type

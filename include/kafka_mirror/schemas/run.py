@@ -1,6 +1,6 @@
 """Brings the schemas of the source's registry to the target's, with the same ids (`schemas`).
 
-A run may be killed anywhere. All that it goes by is what the two registries hold, so the next one finds out anew what is left; a subject
+A run may be killed anywhere. All that it goes by is what the two registries hold, so the next one finds out again what is left; a subject
 that stands in the mode IMPORT since then gets the source's mode.
 """
 
@@ -49,7 +49,7 @@ class SchemasResult:
 
 
 def step(flow: "Flow", dry_run: bool = False) -> StepResult:
-    """`schemas` as a step. Raises as `sync_schemas`."""
+    """Runs `schemas` as a step. Raises as `sync_schemas`."""
     if not flow.value("mirror.schemas.source.url"):
         return StepResult({"skipped": NO_REGISTRY}, {}, (f"Skipped: {NO_REGISTRY}.",))
     done = sync_schemas(flow, dry_run)

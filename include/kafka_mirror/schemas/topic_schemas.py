@@ -21,7 +21,7 @@ _PARTS = ("key", "value")
 def newest_schemas(flow: "Flow", topics: Iterable[str]) -> Mapping[str, tuple[SchemaVersion, ...]]:
     """The newest version of the subjects `<topic>-key` and `<topic>-value` in the source's registry, of topics that have any.
 
-    Nothing for a flow without registries, and, with a warning, where the registry does not answer: nobody's records depend on it.
+    Nothing for a flow without registries, and, with a warning, where the registry does not answer: no record depends on it.
     """
     if not flow.value("mirror.schemas.source.url"):
         return {}
@@ -37,6 +37,6 @@ def newest_schemas(flow: "Flow", topics: Iterable[str]) -> Mapping[str, tuple[Sc
 
 
 def on_target(flow: "Flow", versions: Iterable[SchemaVersion]) -> tuple[SchemaVersion, ...]:
-    """The same schemas as the target's registry is to have them: of the same ids, in the contexts that the flow gives them there."""
+    """The schemas as the target's registry is to have them: of the same ids, in the contexts that the flow gives them there."""
     contexts = Contexts(parse_contexts(flow.value("mirror.schemas.contexts")))
     return tuple(map(contexts.move, versions))
