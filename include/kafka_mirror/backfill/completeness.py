@@ -31,7 +31,7 @@ class Period:
 @dataclass(frozen=True)
 class Completeness:
     """What an audit of an interval says of its topics: `complete` has the audited offsets of each partition, `reasons` says of the other
-    topics why nobody can say that they are complete."""
+    topics why it is unknown whether they are complete."""
 
     complete: Mapping[str, Mapping[int, Interval]]
     reasons: Mapping[str, str]
@@ -70,7 +70,7 @@ def completeness(resolution: Resolution, audit: AuditResult, remote: Callable[[s
 def clipped(inner: Mapping[int, Interval], outer: Mapping[int, Interval]) -> dict[int, Interval] | None:
     """The offsets of a period as far as they lie in the audited ones; None if partitions are missing.
 
-    Both may end at the end of the log, which went on since the audit: what came behind it was not audited.
+    Both may end at the end of the log, which went on since the audit: what came after it was not audited.
     """
     if inner.keys() != outer.keys():
         return None
@@ -79,7 +79,7 @@ def clipped(inner: Mapping[int, Interval], outer: Mapping[int, Interval]) -> dic
 
 
 def late(before: Mapping[int, Interval], now: Mapping[int, Interval]) -> str:
-    """What came for a period after it was told to be complete, in words; empty if nothing did."""
+    """What came for a period after it was said to be complete, in words; empty if nothing did."""
     more = {number: end - before.get(number, (start, start))[1] for number, (start, end) in sorted(now.items())}
     return ", ".join(f"partition {number}: {count:,} offsets" for number, count in more.items() if count > 0)
 

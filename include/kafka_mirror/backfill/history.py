@@ -60,7 +60,7 @@ class _Work:
     records: int = 0
     bytes: int = 0
     elsewhere: Collection[TopicId] = ()
-    """Topics whose history counts beside that of the topic that is written to: where nobody named that one, all that are there."""
+    """Topics whose history counts beside that of the topic that is written to: where that one is not named, all that are there."""
     _into: Mapping[str, Topic] = field(default_factory=dict)
     _ledger: PendingLedger = field(init=False)
 
@@ -90,7 +90,7 @@ class _Work:
 
     def _cut(self, tp: TopicPartition, interval: OffsetInterval, partition: SourceOffsets, live_start: int) -> None:
         start, end = cut(interval, live_start).history
-        # What the copy took since it began it has, also where the source's log starts behind that by now.
+        # What the copy took since it began it has, also where the source's log starts after that by now.
         if (interval.begins_at_log_start or start < partition.log_start) and live_start >= partition.log_start > 0:
             self.not_had.append(
                 f"{tp}: the source's log starts at {partition.log_start}; what the interval had in front of that, if anything, is gone"
@@ -135,7 +135,7 @@ class _Work:
         self.planned = replace(self.context.plan, ranges=tuple(ranges), errors=(), into=names, in_time_order=in_time_order)
 
     def _leave_out(self, absent: Iterable[TopicPartition]) -> None:
-        """Partitions that the survey has no offsets of. What is paused nobody waits for; the others are owed, with an error."""
+        """Partitions that the survey has no offsets of. Nothing waits for what is paused; the others are owed, with an error."""
         left_out = paused_partitions(self.context, sorted(absent))
         self.not_had.extend(left_out.values())
         for tp in left_out:

@@ -51,14 +51,14 @@ class OffsetInterval:
         return self.start == self.log_start > 0
 
 
-def offset_interval(tp: TopicPartition, first: int | None, behind: int | None, log_start: int, readable_end: int) -> OffsetInterval:
-    """The interval between the first records of two times, None for a time behind all records. Both ends lie in what can be read.
+def offset_interval(tp: TopicPartition, first: int | None, after: int | None, log_start: int, readable_end: int) -> OffsetInterval:
+    """The interval between the first records of two times, None for a time after all records. Both ends lie in what can be read.
 
-    `readable_end` has to be older than the answers for the times: a record that came between would belong to no interval otherwise.
+    `readable_end` must be older than the answers for the times: a record that came between would belong to no interval otherwise.
     """
     end = max(log_start, readable_end)
     begin = _clamp(first, log_start, end)
-    return OffsetInterval(*tp, begin, max(begin, _clamp(behind, log_start, end)), log_start, end)
+    return OffsetInterval(*tp, begin, max(begin, _clamp(after, log_start, end)), log_start, end)
 
 
 def _clamp(offset: int | None, least: int, most: int) -> int:

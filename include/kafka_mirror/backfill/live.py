@@ -30,8 +30,8 @@ _OTHER_LOG = (SourceRecreated, SourceTruncated)
 def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = False, run: str | None = None) -> BackfillPart:
     """One run of the copy for the partitions that have not passed the interval; none if all have. What is left is in `owed`.
 
-    Partitions that the copy begins, for the first time or anew, are begun as it begins them: until then nothing says what is live. What was
-    paused since the times were resolved is in `not_had`. `run` is the run's name in the ledger: what another one copied is not its own.
+    Partitions that the copy begins, for the first time or again, are begun as it begins them: until then nothing says what is live. What
+    was paused since the times were resolved is in `not_had`. `run` is the run's name in the ledger: what another one copied is not its own.
     Raises what concerns the whole flow.
     """
     with named_with(flow.name), clusters(flow) as (source, target):
@@ -67,7 +67,7 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
 
 
 def _check_stuck(part: BackfillPart, flow: str) -> BackfillPart:
-    """The part; with an error where something is left that no run of the copy would do, so that nobody waits for it for ever."""
+    """The part; with an error where something is left that no run of the copy would do, so that no run waits for it for ever."""
     if not part.owed or part.errors:
         return part
     error = NothingMoved.behind_the_log(part.owed)
@@ -75,7 +75,7 @@ def _check_stuck(part: BackfillPart, flow: str) -> BackfillPart:
 
 
 def _find_watermarks(plan: Plan, ledger: PendingLedger) -> dict[TopicPartition, int]:
-    """How far the copy is, of the partitions where that counts the offsets of the log as it is now: not where the topic was created anew or
+    """How far the copy is, of the partitions where that counts the offsets of the log as it is now: not where the topic was recreated or
     truncated. There, a watermark past the interval says nothing about it."""
     other_log = {partition_of(error) for error in plan.errors if error.kind in _OTHER_LOG}
     return {tp: record.watermark for tp, record in ledger.records.items() if tp not in other_log and tp not in ledger.begun}
@@ -84,7 +84,7 @@ def _find_watermarks(plan: Plan, ledger: PendingLedger) -> dict[TopicPartition, 
 def _drop_paused(
     wanted: Wanted, context: PlanContext, ledger: PendingLedger, watermarks: Mapping[TopicPartition, int]
 ) -> tuple[dict[TopicPartition, OffsetInterval], list[str]]:
-    """The intervals of what nobody paused, and what is said of the others as far as they are not copied."""
+    """The intervals of what is not paused, and what is said of the others as far as they are not copied."""
     left_out = paused_partitions(context, wanted)
     parts = _find_live_parts({tp: interval for tp, interval in wanted.items() if tp in left_out}, ledger)
     not_had = [left_out[tp] for tp, part in parts.items() if _count_owed({tp: part}, watermarks)]

@@ -16,7 +16,7 @@ from kafka_mirror.formats.documents import from_columns, from_document, to_colum
 from kafka_mirror.offsets.partition import TopicPartition
 
 IN_TIME_ORDER, ANY_ORDER = "time", "any"
-"""Whether history of a partition is written only behind older history, or in whatever order the backfills come."""
+"""Whether history of a partition is written only after older history, or in whatever order the backfills come."""
 
 
 _COLUMNS = ("topic", "partition", "start", "end", "log_start", "readable_end")

@@ -5,7 +5,7 @@ Wild timestamps: a record that is stamped so far ahead of its neighbours that it
     offsets      40    41    42     43    44    45
     stamped      d3    d3    2040   d3    d4    d5       o(d4) = o(d5) = o(d6) = 42: the intervals of d4 and d5 are empty
 
-Records are looked at from the interval's end on: the one that stands there is stamped behind the interval, and if most of those that follow
+Records are looked at from the interval's end on: the one that stands there is stamped after the interval, and if most of those that follow
 it are not, it jumped over them. If most of them are, the others are merely late, and nothing is said.
 """
 
@@ -37,7 +37,7 @@ from kafka_mirror.plan.run import PlanContext, survey
 from kafka_mirror.sync.flow_clusters import clusters
 
 SAMPLE = 16
-"""How many offsets behind the end of an interval are looked at."""
+"""How many offsets after the end of an interval are looked at."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +48,17 @@ class TimestampedOffset:
     timestamp: int
 
 
-def jumped_over(interval: OffsetInterval, times: TimeInterval, behind: Sequence[TimestampedOffset]) -> TimestampedOffset | None:
-    """The record at the interval's end whose timestamp jumps over it, if there is one. `behind` are the visible records from the interval's
+def jumped_over(interval: OffsetInterval, times: TimeInterval, after: Sequence[TimestampedOffset]) -> TimestampedOffset | None:
+    """The record at the interval's end whose timestamp jumps over it, if there is one. `after` are the visible records from the interval's
     end on, in order.
 
-    One behind an interval with records counts only if it is ahead of those behind it by more than the interval is long: that records are
+    One after an interval with records counts only if it is ahead of those after it by more than the interval is long: that records are
     a little out of order is nothing special.
     """
-    ahead = next((record for record in behind if record.timestamp >= times.end), None)
+    ahead = next((record for record in after if record.timestamp >= times.end), None)
     if ahead is None:
         return None
-    following = [record.timestamp for record in behind if record.offset > ahead.offset]
+    following = [record.timestamp for record in after if record.offset > ahead.offset]
     late = [timestamp for timestamp in following if timestamp < times.end]
     if not late or 2 * len(late) < len(following):
         return None
@@ -68,7 +68,7 @@ def jumped_over(interval: OffsetInterval, times: TimeInterval, behind: Sequence[
 
 
 def resolve(flow: Flow, request: BackfillRequest) -> Resolution:
-    """The offsets of a time interval, of each mirrored partition that is asked for and nobody paused; writes nothing.
+    """The offsets of a time interval, of each mirrored partition that is asked for and not paused; writes nothing.
 
     What concerns one partition or topic is in the errors. Raises what concerns the whole flow, and UsageError for a topic that is not
     mirrored.
@@ -84,7 +84,7 @@ def offsets_within(
 ) -> dict[TimeInterval, dict[TopicPartition, Interval]]:
     """The offsets of many time intervals, by one look at the clusters; intervals that touch share a question.
 
-    What cannot be read is absent. Nobody looks for wild timestamps.
+    What cannot be read is absent. Wild timestamps are not looked for.
     """
     check_readable(flow)
     with named_with(flow.name), clusters(flow) as (source, target):
@@ -97,10 +97,10 @@ def offsets_within(
             for time in (times.start, times.end):
                 if time not in firsts:
                     firsts[time] = lookup.first_offsets_at(time)
-            first, behind = firsts[times.start], firsts[times.end]
+            first, after = firsts[times.start], firsts[times.end]
             offsets[times] = {}
-            for tp in first.keys() & behind.keys():
-                interval = offset_interval(tp, first[tp], behind[tp], wanted[tp].log_start, wanted[tp].readable_end)
+            for tp in first.keys() & after.keys():
+                interval = offset_interval(tp, first[tp], after[tp], wanted[tp].log_start, wanted[tp].readable_end)
                 offsets[times][tp] = (interval.start, interval.end)
         return offsets
 
@@ -110,12 +110,12 @@ def _resolve_one(flow: Flow, request: BackfillRequest, source: Cluster, context:
     refused: dict[str, MirrorError] = {}
     starts = pending_ledger_of(context).starts
     asking = _TimestampLookup(flow, source, wanted, starts, refused)
-    first, behind = asking.first_offsets_at(request.times.start), asking.first_offsets_at(request.times.end)
+    first, after = asking.first_offsets_at(request.times.start), asking.first_offsets_at(request.times.end)
     errors, not_had, absent = _list_left_out(flow, request.topics, context)
     intervals = []
     for tp, partition in wanted.items():
-        if tp in first and tp in behind:
-            intervals.append(offset_interval(tp, first[tp], behind[tp], partition.log_start, partition.readable_end))
+        if tp in first and tp in after:
+            intervals.append(offset_interval(tp, first[tp], after[tp], partition.log_start, partition.readable_end))
         elif tp.topic not in refused:
             errors.append(unreadable(tp, NOT_LED).report())
     wild_timestamps = _find_outliers(flow, request, intervals, starts, refused)
@@ -138,7 +138,7 @@ class _TimestampLookup:
     """Asks for the first offsets of times.
 
     A broker's answer counts everything in the log: records of aborted transactions, and the markers of transactions, which are stamped by
-    the broker's clock however old the records are. Where history is cut, that would leave out what stands behind them. So of a partition
+    the broker's clock however old the records are. Where history is cut, that would leave out what stands after them. So of a partition
     with history the log is read on from the answer to the first record that counts; as a rule that is the very first. Of the others only
     the copy is asked to pass the interval, and the audit to compare it: for these any offsets do that tile.
     """
@@ -227,7 +227,7 @@ def _find_outliers(
     refused: dict[str, MirrorError],
 ) -> dict[TopicPartition, WildTimestamp]:
     """The partitions whose interval a wild timestamp cuts short, unless that is accepted. An interval of live offsets that has records is
-    none of them: what it lacks is copied all the same; nor is history that nobody asked for."""
+    none of them: what it lacks is copied all the same; nor is history that was not asked for."""
     suspects = {
         interval.topic_partition: interval
         for interval in intervals
@@ -236,8 +236,8 @@ def _find_outliers(
         and _is_losing_records(interval, starts.get(interval.topic_partition, 0), request.history)
     }
     timestamps: dict[TopicPartition, WildTimestamp] = {}
-    for tp, behind in _read_after(flow, suspects, refused).items():
-        ahead = jumped_over(suspects[tp], request.times, behind)
+    for tp, after in _read_after(flow, suspects, refused).items():
+        ahead = jumped_over(suspects[tp], request.times, after)
         if ahead is not None:
             timestamps[tp] = WildTimestamp(*tp, ahead.offset, moment_of(ahead.timestamp), text_of(request.times))
     return timestamps
@@ -258,11 +258,11 @@ def _is_accepted(flow: Flow, request: BackfillRequest, topic: str) -> bool:
 def _read_after(
     flow: Flow, suspects: Mapping[TopicPartition, OffsetInterval], refused: dict[str, MirrorError]
 ) -> dict[TopicPartition, list[TimestampedOffset]]:
-    """The first records behind each interval, with their timestamps."""
+    """The first records after each interval, with their timestamps."""
     reader = _open_reader(flow)
     ranges = {tp: (interval.end, min(interval.end + SAMPLE, interval.readable_end)) for tp, interval in suspects.items()}
-    behind: dict[TopicPartition, list[TimestampedOffset]] = {}
+    after: dict[TopicPartition, list[TimestampedOffset]] = {}
     for message in reader.read(ranges, flow.request_seconds, refused):
         tp = TopicPartition(message.topic(), message.partition())
-        behind.setdefault(tp, []).append(TimestampedOffset(message.offset(), message.timestamp()[1]))
-    return behind
+        after.setdefault(tp, []).append(TimestampedOffset(message.offset(), message.timestamp()[1]))
+    return after

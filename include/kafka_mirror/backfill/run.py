@@ -12,7 +12,7 @@ from kafka_mirror.config import Flow
 
 _PAUSE_SECONDS = 5.0
 _IN_VAIN = 3
-"""After so many slices one after the other that came no further it is left to a person."""
+"""How many slices in a row may come no further before it is left to a person."""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def summary(
 
 @dataclass(frozen=True)
 class RangeSummary:
-    """A date range, interval by interval: what is told to people once, when all of it has ended."""
+    """A date range, interval by interval: what is reported once, when all of it has ended."""
 
     flow: str
     intervals: tuple[BackfillSummary, ...]

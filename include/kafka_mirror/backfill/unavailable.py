@@ -39,7 +39,7 @@ def paused_partitions(context: PlanContext, partitions: Iterable[TopicPartition]
 
 
 def why_absent(context: PlanContext, tp: TopicPartition) -> list[ErrorReport]:
-    """Why a partition that nobody paused cannot be filled just now: what the plan says of it, else SourceUnreadable."""
+    """Why a partition that is not paused cannot be filled just now: what the plan says of it, else SourceUnreadable."""
     return told_of(context, tp) or [unreadable(tp, _explain(context, tp)).report().of_flow(context.plan.flow)]
 
 
