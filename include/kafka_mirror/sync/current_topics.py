@@ -28,14 +28,14 @@ def current_selection(flow: Flow, target: Cluster) -> TopicSelection:
 
 
 def selection_by(flow: Flow, decisions: Decisions) -> TopicSelection:
-    """The same, by decisions that were read."""
+    """The topic selection by decisions that were read."""
     returned = frozenset(decisions.returned_topics) if flow.value("mirror.way.back") else None
     return replace(topic_selection(flow), moved=frozenset(decisions.moved_topics), returned=returned)
 
 
 def check_ledger_name(ledger: str, source: str, target: Cluster, decisions: Decisions) -> None:
     """Raises LedgerMissing where the flow from `source` has its ledger under another name than `ledger`, unless somebody decided to begin
-    anew."""
+    again."""
     if decisions.ledger_id is not None or target.topics([ledger]):
         return
     other = renamed_ledger(ledger, source, target)

@@ -30,7 +30,7 @@ def clusters(flow: Flow) -> Iterator[tuple[Cluster, Cluster]]:
 
 @contextmanager
 def two_clusters(flow: Flow) -> Iterator[tuple[Cluster, Cluster]]:
-    """As `clusters`, for steps that write: asks both for their ids. Raises SameCluster, and what a cluster answers."""
+    """Opens the flow's clusters for steps that write: asks both for their ids. Raises SameCluster, and what a cluster answers."""
     with clusters(flow) as (source, target):
         check_two_clusters(source, target, flow.value("mirror.one.cluster"))
         yield source, target

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafka_mirror.kafka.cluster import Cluster
 
 MANY_READ = 500_000
-"""From so many records on a run says that reading them back takes its time."""
+"""From how many records on a run says that reading them back takes its time."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _emit(
 
 
 def due_pairs(record: LedgerRecord, newest: SyncPair | None, lag_max: int, copied_from: int) -> tuple[SyncPair, ...]:
-    """The pairs of a partition that a run which began to copy at `copied_from` writes behind the newest one. While a restart copies once
+    """The pairs of a partition that a run which began to copy at `copied_from` writes after the newest one. While a restart copies once
     more, readers go by the older copies, as our own translation does, whose pairs the topic has."""
     if record.older is not None and record.older.offset_map is not None:
         copied_from = max(copied_from, record.older.end)

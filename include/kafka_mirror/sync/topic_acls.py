@@ -1,7 +1,7 @@
 """Gives the remote topics of a flow the ACLs of their source topics, but for all that is about writing (`topic-acls`).
 
-Whoever may read a topic may read its mirror, and nobody may write there but the mirror itself (KIP-382). So neither an ALLOW nor a DENY of
-writing is carried: a denial says who must not write to the source, as a write fence's does, and on the target it would stop the mirror.
+A principal that may read a topic may read its mirror, and only the mirror itself may write there (KIP-382). So neither an ALLOW nor a DENY
+of writing is carried: a denial says who must not write to the source, as a write fence's does, and on the target it would stop the mirror.
 """
 
 from bisect import bisect_left

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TopicChange:
-    """A remote topic that is to have so many partitions."""
+    """A remote topic with the number of partitions that it is to have."""
 
     topic: str
     remote: str
@@ -81,7 +81,7 @@ class TopicDiff:
 
 def compare_topics(flow: "Flow", selection: TopicSelection, topics: Mapping[str, Topic], target: "Cluster") -> TopicDiff:
     """Looks for the remote topics of selected source topics. What the target hides is an error of that topic, and so is a remote name that
-    another topic has too, unless the ledger has the topic: whoever may create topics stops none that is mirrored."""
+    another topic has too, unless the ledger has the topic: the right to create topics stops none that is mirrored."""
     names = {name: selection.remote(name) for name in topics}
     shared = selection.with_shared_remote_name(topics)
     if shared:

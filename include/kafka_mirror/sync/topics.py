@@ -249,7 +249,7 @@ class _Refresh:
         waiting = set() if self._dry_run else {TopicPartition(change.remote, n) for change in created for n in range(change.partitions)}
 
         def all_led() -> bool:
-            """Asks for a few at a time: for those behind them only when these are led."""
+            """Asks for a few at a time: for those after them only when these are led."""
             while portion := sorted(waiting)[:_ASKED_AT_ONCE]:
                 waiting.difference_update(led := self._target.led(portion))
                 if len(led) < len(portion):

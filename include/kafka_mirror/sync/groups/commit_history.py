@@ -1,7 +1,7 @@
 """What the control topic keeps of one group for the undo of `group-offsets`: where it stood before each of the newest runs. Pure.
 
-A run notes a group before it commits for it. The runs of a history follow on each other: nobody but the mirror moved the group in between.
-As soon as somebody did, the history begins anew, for an undo over that would put back what is not wanted any more.
+A run notes a group before it commits for it. The runs of a history follow on each other: only the mirror moved the group in between.
+As soon as somebody did, the history begins again, for an undo over that would put back what is not wanted any more.
 
 It is the `document` of the note GROUP_OFFSETS. Field names and meanings are for keeps.
 """
@@ -15,7 +15,7 @@ from kafka_mirror.sync.groups.group_move import GroupMove, Positions, facts_of_m
 
 VERSION = 1
 KEPT_RUNS = 5
-"""So many runs of a group are kept; what the oldest of them changed includes the runs before it that belong to its history."""
+"""How many runs of a group are kept; what the oldest of them changed includes the runs before it that belong to its history."""
 MAX_BYTES = 900_000
 """Of a document: Kafka's `max.message.bytes` is 1,048,588 for the whole batch unless somebody changed it."""
 
@@ -81,7 +81,7 @@ def merged(moves: Sequence[GroupMove]) -> GroupMove:
 
 
 def _shorten(runs: tuple[GroupRun, ...], most: int) -> CommitHistory:
-    """At most so many runs: the oldest takes in those behind it, as long as there are too many."""
+    """The history with at most KEPT_RUNS runs: the oldest takes in those after it, as long as there are too many."""
     while len(runs) > most:
         first, second, *later = runs
         whole = merged([first.move, second.move])

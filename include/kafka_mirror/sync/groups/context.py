@@ -67,7 +67,7 @@ def group_context(flow: "Flow", run: str = "") -> GroupContext:
 
 
 def with_share(context: GroupContext, parts: int) -> GroupContext:
-    """The same for one of so many parts of a step, with its share of what the step may read to count."""
+    """The context for one of several parts of a step, with its share of what the step may read to count."""
     return replace(context, count_max_bytes=context.count_max_bytes // parts)
 
 

@@ -9,11 +9,11 @@ from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.sync.groups.group_move import Positions, is_same
 
 Wanted = Mapping[str, Mapping[TopicPartition, Committed | None]]
-"""Where each group shall stand; None: it shall have no position there."""
+"""Where each group is to stand; None: it is to have no position there."""
 
 
 def positions_on(groups: Groups, names: Collection[str]) -> Mapping[str, Positions]:
-    """What the groups committed. Raises what the cluster says against one of them: nobody knows then where it stands."""
+    """What the groups committed. Raises what the cluster says against one of them: it is unknown then where it stands."""
     errors: dict[str, MirrorError] = {}
     committed = groups.committed(names, errors)
     for error in errors.values():

@@ -1,7 +1,7 @@
 """What the control topic notes of one group that moves, what is still to commit, and what an undo puts back. Pure.
 
-The note is written before anything is committed. So of each partition only these positions can stand on the target as long as nobody else
-writes there: what was there before, one that the mirror meant to commit at some time since (`ours`), or none, for offsets expire.
+The note is written before anything is committed. So of each partition only these positions can stand on the target as long as no other
+client writes there: what was there before, one that the mirror meant to commit at some time since (`ours`), or none, for offsets expire.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -73,7 +73,7 @@ def is_same(present: Committed | None, wanted: Committed | None) -> bool:
 
 
 def _is_back(present: Committed | None, before: Committed | None) -> bool:
-    """Whether a group has what it had before. Its own consumers may have committed the same place anew, in a newer leader epoch: what the
+    """Whether a group has what it had before. Its own consumers may have committed the same place again, in a newer leader epoch: what the
     mirror commits carries no epoch."""
     return present == before or (present is not None and present.leader_epoch is not None and is_same(present, before))
 

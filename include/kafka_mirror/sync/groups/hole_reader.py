@@ -21,9 +21,9 @@ OVER_BUDGET = "counting its place would cost more than it may (mirror.translatio
 NOT_THE_SAME = "its place cannot be counted: between the known offsets around it the clusters do not hold the same records"
 SEEN_BEFORE = NOT_THE_SAME + ", as was seen before"
 GONE = "its place cannot be counted: the records around it are gone from one of the clusters"
-UNSURE = "its place cannot be counted: nobody knows which of the records around it were passed over"
+UNSURE = "its place cannot be counted: it is unknown which of the records around it were passed over"
 _BESIDE = 70
-"""So many bytes a record costs beside what it carries, on the way and here."""
+"""How many bytes a record costs beside what it carries, on the way and here."""
 _UNKNOWN_BYTES = 1_000
 _ROUNDS = 8
 
@@ -62,7 +62,7 @@ class PartitionHole:
 
     @property
     def is_unsure(self) -> bool:
-        """Whether records of it were passed over, and nobody knows which."""
+        """Whether records of it were passed over, and it is unknown which."""
         return any(
             skip.count is not None and skip.start < self.hole.source_end and skip.end > self.hole.source for skip in self.record.skipped
         )
@@ -89,7 +89,7 @@ class HoleCounter:
         self._spending = _ReadBudget(context.count_max_bytes, time.monotonic() + context.count_max_seconds)
 
     def count(self, holes: Collection[PartitionHole]) -> Answers:
-        """Each hole's places, or why there are none. Raises nothing of ours: whoever cannot be counted stays early."""
+        """Each hole's places, or why there are none. Raises nothing of ours: a position that cannot be counted stays early."""
         answers: Answers = {}
         for is_back in (False, True):
             of_direction = [hole for hole in holes if hole.is_back == is_back]

@@ -142,11 +142,11 @@ class _Target:
         return logs, set(there) - logs.keys()
 
     def _report_leaderless(self, tp: TopicPartition) -> KafkaFailure:
-        said = f"Cluster '{self._cluster.alias}': {tp} has no leader, so nobody knows which offsets it has. None was committed for it."
+        said = f"Cluster '{self._cluster.alias}': {tp} has no leader, so its offsets are unknown. None was committed for it."
         return without_leader(tp, said)
 
     def _sync(self, wanted: Mapping[str, _Wanted], logs: Mapping[TopicPartition, tuple[int, int]]) -> GroupOffsetsResult:
-        # The state first: whoever joins and commits after it is found by the look at the offsets, or refused by the broker.
+        # The state first: a member that joins and commits after it is found by the look at the offsets, or refused by the broker.
         states = self._groups.listed()
         errors: dict[str, MirrorError] = {}
         idle = {name: wanted_group for name, wanted_group in wanted.items() if not unfit(states.get(name))}

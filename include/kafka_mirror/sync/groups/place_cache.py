@@ -3,7 +3,7 @@
 There is no process that could remember it, so the checkpoints do. A checkpoint whose position was exact says so in a header, with the
 generation that it was made in. Within a generation no record of the remote partition moves, and the copy of a source offset that has one
 does not either: so the position is that of every group with the same offset, for as long as the generation lasts. A hole that was read in
-vain is noted likewise.
+vain is noted too.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ class KnownPlaces:
         self._used: set[_Place | _Hole] = set()
 
     def begin(self, load: Load) -> None:
-        """Begins another step with what this one knew. What nobody asked for is forgotten."""
+        """Begins another step with what this one knew. What was not asked for is forgotten."""
         self._load = load
         self._exact = {key: place for key, place in self._exact.items() if key in self._used}
         self._unplaced = {key for key in self._unplaced if key in self._used}
@@ -62,7 +62,7 @@ class KnownPlaces:
         self._exact[remote, generation, offset] = position
 
     def learn_unplaced(self, remote: TopicPartition, generation: str, offset: int) -> None:
-        """Keeps that the place of an offset cannot be told."""
+        """Keeps that the place of an offset is unknown."""
         self._unplaced.add((remote, generation, offset))
 
     def learn_in_vain(self, remote: TopicPartition, generation: str, hole: Hole, limit: int) -> None:

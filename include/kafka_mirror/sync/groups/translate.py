@@ -24,7 +24,7 @@ Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
 Records = Mapping[TopicPartition, LedgerRecord]
 
 NOT_MIRRORED = "the flow does not mirror the topic"
-"""The one reason for no answer that is nobody's to mend."""
+"""The one reason for no answer that needs no mending."""
 _UNUSABLE = "the topic's remote name cannot be used"
 _NO_LEADER = "the partition has no leader on the source"
 _UNCONFIRMED = "its leader does not say whether the source's log still is the one of which it was committed"
@@ -92,7 +92,7 @@ def translate_groups(
 
 
 def stored_checkpoints(context: GroupContext, target: Cluster) -> StoredCheckpoints:
-    """The flow's checkpoints as they are. What is damaged among them is told by whoever writes them. Raises what keeps them from being
+    """The flow's checkpoints as they are. Their writer reports what is damaged among them. Raises what keeps them from being
     read."""
     stored, _ = read_stored(target, context.clients.target_consumer, context.checkpoints_topic)
     return stored
