@@ -46,7 +46,7 @@ def _skip_record(request: DecisionRequest, state: PartitionState, when: datetime
 def _accept_records(request: DecisionRequest, state: PartitionState, when: datetime) -> DecisionWithEffect | None:
     if not state.unexplained or state.remote_end is None:
         return None
-    effect = f"what stands in {state.remote}-{state.tp.partition} below {state.remote_end} stays, and the copy goes on behind it"
+    effect = f"what stands in {state.remote}-{state.tp.partition} below {state.remote_end} stays, and the copy goes on after it"
     facts = {"target_topic": state.remote, "target_topic_id": state.remote_id, "target_end": state.remote_end}
     return DecisionWithEffect(_build_decision(request, state, when, **facts), effect)
 

@@ -38,7 +38,7 @@ def take_ownership(
     if not installation:
         raise NothingToDecide(
             request.decision,
-            "mirror.installation is not set, so no installation is told from another.",
+            "mirror.installation is not set, so installations cannot be distinguished.",
             next="Set mirror.installation, to another name in each installation, to keep two from writing the same flow.",
         )
     others = [record.writer for record in records if foreign(record, installation, interval_seconds, now)]
@@ -47,7 +47,7 @@ def take_ownership(
     until = max(when, *(writer.time for writer in others))
     names = ", ".join(sorted({f"'{writer.installation}' on {writer.host}" for writer in others}))
     decision = Decision(request.decision, request.who, when, request.why, installation=installation, until=until)
-    return [DecisionWithEffect(decision, f"'{installation}' writes on behind what {names} wrote until {moment_text(until)}")]
+    return [DecisionWithEffect(decision, f"'{installation}' writes on after what {names} wrote until {moment_text(until)}")]
 
 
 def begin_control(request: DecisionRequest, noted_id: str | None, present_id: str | None, when: datetime) -> list[DecisionWithEffect]:
@@ -79,7 +79,7 @@ def throttle(request: DecisionRequest, before: Decision | None, configured: int,
     """Another rate than before. `before`: the decision in force; `configured`: what the properties say (mirror.max.bytes.per.second)."""
     rate_asked = request.bytes_per_second
     if rate_asked is None and before is None:
-        raise NothingToDecide(request.decision, f"nobody decided how fast the flow copies; the properties say {_write_rate(configured)}.")
+        raise NothingToDecide(request.decision, f"no decision says how fast the flow copies; the properties say {_write_rate(configured)}.")
     decision = Decision(request.decision, request.who, when, request.why, bytes_per_second=rate_asked)
     rate = _write_rate(configured if rate_asked is None else rate_asked)
     whose = ", as the properties say" if rate_asked is None else ""

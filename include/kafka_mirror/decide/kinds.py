@@ -1,4 +1,4 @@
-"""The decisions that a person can take: what each does, and what it has to be told."""
+"""The decisions that a person can take: what each does, and what it needs to know."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ OPTIONS: Mapping[str, str] = {
     START: "--to-earliest, --to-latest or --to-offset",
     RATE: "--bytes-per-second",
 }
-"""What a decision may be told beside who decides and why, with its options on the command line."""
+"""What a decision may be given beside who decides and why, with its options on the command line."""
 
 
 @dataclass(frozen=True)
 class DecisionKind:
-    """One decision: its name on a button, what it does, what it needs to be told, and what it may be told."""
+    """One decision: its name on a button, what it does, what it must be given, and what it may be given."""
 
     title: str
     explanation: str
@@ -52,7 +52,7 @@ KINDS: Mapping[str, DecisionKind] = {
         "Restart", "Go on at another source offset: the one that the error calls for, unless you name one.", (TOPIC,), (PARTITION, START)
     ),
     ACCEPT_RECORDS: DecisionKind(
-        "Accept the records", "Leave what stands in the remote partition, and write behind it.", (TOPIC,), (PARTITION,)
+        "Accept the records", "Leave what stands in the remote partition, and write after it.", (TOPIC,), (PARTITION,)
     ),
     PAUSE: DecisionKind(
         "Pause", "Leave the topic, or one partition of it, out of every plan until somebody resumes it.", (TOPIC,), (PARTITION,)

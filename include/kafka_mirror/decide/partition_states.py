@@ -78,7 +78,7 @@ def _find_remote_states(target: Cluster, remote: str, states: list[PartitionStat
 
 
 def _add_unexplained(flow: Flow, target: Cluster, states: list[PartitionState], decisions: Decisions) -> list[PartitionState]:
-    """The states, with whether a run would find records that nobody accounts for: behind what was already decided about the partition."""
+    """The states, with whether a run would find records that nothing accounts for: after what was already decided about the partition."""
     offsets: dict[TopicPartition, SourceOffsets] = {state.tp: state.source for state in states if state.source is not None}
     others = {state.tp: [decision for decision in decisions.of(state.tp) if decision.decision != ACCEPT_RECORDS] for state in states}
     records = {

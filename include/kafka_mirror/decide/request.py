@@ -99,7 +99,7 @@ def rate_of(given: str | int) -> int | None:
         raise ValueError(f"{text!r} may be bits; write {number}{prefix}{binary}B for bytes a second")
     rate = Fraction(number) * (1024 if binary else 1000) ** (_POWERS.index(prefix.lower()) + 1 if prefix else 0)
     if rate < 1 or rate.denominator != 1 or (binary and not prefix):
-        raise ValueError(f"{text!r} is no rate; it has to be a whole number of bytes a second, at least 1")
+        raise ValueError(f"{text!r} is no rate; it must be a whole number of bytes a second, at least 1")
     return int(rate)
 
 

@@ -28,7 +28,7 @@ from kafka_mirror.sync.flow_clusters import check_answering_clusters, clusters, 
 _PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0)
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
 _ANY_OTHER = -1
-"""The number of no partition, so that nobody decides about it."""
+"""The number of no partition, so that no decision is about it."""
 
 
 def decide(flow: Flow, request: DecisionRequest, dry_run: bool = False) -> list[DecisionWithEffect]:
@@ -83,7 +83,7 @@ class _DecisionMaker:
                 return effects
             except DecidedMeanwhile as other:
                 meanwhile = other
-                time.sleep(pause * random.random())  # noqa: S311 — two that began together shall not do so again
+                time.sleep(pause * random.random())  # noqa: S311 — two that began together must not do so again
         raise meanwhile
 
     def _find_effects(self, decisions: Decisions) -> list[DecisionWithEffect]:
