@@ -45,7 +45,7 @@ def apply_restart(record: LedgerRecord, decision: Decision, now: PartitionFacts)
 
 
 def caught_up(record: LedgerRecord) -> LedgerRecord:
-    """The record without the older copies that newer ones stand behind, if the watermark has passed them."""
+    """The record without the older copies that newer ones stand after, if the watermark has passed them."""
     if record.older is None:
         return record
     skipped = ((skip.start, skip.end) for skip in record.skipped)
@@ -208,7 +208,7 @@ def _accept_records(record: LedgerRecord, decision: Decision, now: PartitionFact
 
 
 def records_accepted_until(decisions: Iterable[Decision], now: PartitionFacts) -> int | None:
-    """Up to which offset of the remote partition records may stay that the ledger does not know; None if nobody decided so."""
+    """Up to which offset of the remote partition records may stay that the ledger does not know; None if that was not decided."""
     ends = [
         decision.target_end
         for decision in decisions

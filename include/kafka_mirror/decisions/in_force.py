@@ -40,7 +40,7 @@ class Decisions:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was decided, or nobody could have: there is no control topic yet."""
+        """Whether nothing was decided, or could have been: there is no control topic yet."""
         return not self.all
 
     @property
@@ -52,7 +52,7 @@ class Decisions:
     def of(self, tp: TopicPartition) -> tuple[Decision, ...]:
         """Returns the decisions about one partition's offsets, in the order in which they are applied.
 
-        Of what was decided before the ledger was begun anew only accept-records is left, for it is about the target alone. A new ledger
+        Of what was decided before the ledger was begun again only accept-records is left, for it is about the target alone. A new ledger
         does not note what was acted on in the old one, and its watermarks come past the places where those stood.
         """
         begun = self._by_key.get((BEGIN_LEDGER, None, None))
@@ -87,7 +87,7 @@ class Decisions:
 
     @property
     def returned_topics(self) -> Mapping[str, Decision]:
-        """The topics that a cutover of the opposite flow moved to the flow's source, likewise."""
+        """The topics that a cutover of the opposite flow moved to the flow's source, with the decision that moved each."""
         return self._find_by_word(RETURNED)
 
     def _find_by_word(self, word: str) -> dict[str, Decision]:
@@ -108,7 +108,7 @@ class Decisions:
         return decision if decision is not None and decision.installation == installation else None
 
     def lets_in(self, record: LedgerRecord, installation: str) -> Decision | None:
-        """The decision by which this installation goes on behind a record of another one: it was written before that was decided."""
+        """The decision by which this installation goes on after a record of another one: it was written before that was decided."""
         decision, writer = self.ownership(installation), record.writer
         if decision is None or decision.until is None or writer.installation in ("", installation):
             return None
@@ -150,7 +150,7 @@ NO_DECISIONS = Decisions()
 
 def moment_after(decisions: Decisions, records: Iterable[LedgerRecord], now: datetime) -> datetime:
     """When something is decided: `now`, to the millisecond, but later than all that was decided or acted on before, whatever the clock of
-    whoever did that. A record notes only the newest decision that was acted on, and takes every older one for used up."""
+    the decider. A record notes only the newest decision that was acted on, and takes every older one for used up."""
     earlier = [decision.when for decision in decisions.all] + [record.decided.when for record in records if record.decided]
     newest = max(earlier, default=now - timedelta(seconds=1)) + timedelta(milliseconds=1)
     return max(now.replace(microsecond=now.microsecond // 1000 * 1000), newest)
