@@ -1,6 +1,9 @@
-"""What files and classes are called: by what they are, never by what happened to them, and each word has one meaning."""
+"""What files, classes and functions are called, each word with one meaning; and how docstrings, comments and messages are worded."""
 
 import ast
+import io
+import re
+import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,6 +75,19 @@ VAGUE_NAMES = set("asked each found kept known left made seen shown told".split(
 ROOMS_WITH_VAGUE_NAMES = {"cli", "config", "web"}
 
 
+PLAIN_ROOMS = set("audit backfill config decide decisions formats logins migration offsets plan policy schemas sync translation".split())
+"""Their functions and sentences keep the rules below. A room that is mended joins them, until all have."""
+DIALECT = re.compile(r"\b(so many|(has|have) to be|anew|likewise|whoever|nobody|told|shall|whence|behind)\b", re.IGNORECASE)
+LAG = re.compile(r"\b(be|is|falls|lags) behind\b|look-behind|^.behind.$")
+"""*Behind* is lag. (A look-behind is a regular expression's, and `"behind"` the reason of a range of a flow that lags.)"""
+POINTER = re.compile(r"as `\w+`[,.;]|the same( (of|for|as|with|without|in)\b|[,;.])|likewise|see `", re.IGNORECASE)
+"""How a docstring begins that only points elsewhere."""
+NO_VERBS = set(
+    "about across after ahead along around at before behind below beside by during elsewhere far here in instead late near not of off on "
+    "or out over since still then there through under unlike until when where while within without".split()
+)
+
+
 def is_participle_or_pronoun(name: str) -> bool:
     """By the name's last word, which says what the file is."""
     word = name.rpartition("_")[2]
@@ -110,6 +126,33 @@ def vague_names(tree: ast.AST) -> Iterator[str]:
                 yield f"line {node.lineno}: {name}"
 
 
+def dialect(code: str) -> Iterator[str]:
+    """The lines of texts and comments with words of DIALECT."""
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type in (tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", None)):  # the last from Python 3.12 on
+            for number, line in enumerate(token.string.splitlines(), token.start[0]):
+                if DIALECT.search(LAG.sub("", line)):
+                    yield f"line {number}: {line.strip()}"
+
+
+def pointers(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and POINTER.match(text := ast.get_docstring(node) or ""):
+            yield text
+
+
+def odd_functions(tree: ast.AST) -> Iterator[str]:
+    """Private functions whose names begin as no verb does; properties are values."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef) or not node.name.startswith("_") or node.name.startswith("__"):
+            continue
+        first = node.name.strip("_").partition("_")[0]
+        if (first in NO_VERBS or is_participle_or_pronoun(first)) and not any(
+            "property" in ast.unparse(each) for each in node.decorator_list
+        ):
+            yield f"line {node.lineno}: {node.name}"
+
+
 def test_no_module_is_called_by_a_participle_or_a_pronoun() -> None:
     modules = (path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
     assert sorted(str(path) for path in modules if is_participle_or_pronoun(path.stem)) == []
@@ -132,6 +175,35 @@ def test_flow_is_a_replication_flow_and_nothing_else() -> None:
 def test_no_value_is_called_by_what_happened_to_it() -> None:
     trees = [(path, tree) for path, tree in library_trees() if len(path.parts) > 1 and path.parts[0] not in ROOMS_WITH_VAGUE_NAMES]
     assert [f"{path} {name}" for path, tree in trees for name in vague_names(tree)] == []
+
+
+def test_plain_rooms_keep_to_plain_words() -> None:
+    for path, tree in library_trees():
+        if path.parts[0] in PLAIN_ROOMS:
+            wrong = [*dialect((LIBRARY / path).read_text(encoding="utf-8")), *pointers(tree), *odd_functions(tree)]
+            assert not wrong, f"{path}: {wrong}"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ('"has to be true"', True),
+        ("# what stands behind it", True),
+        ('f"{place}, which nobody knows"', True),
+        ('"how far the flow may be behind"', False),
+        ("nobody = 1", False),
+        ('def run() -> None:\n    """As `plan`, without a flow."""', True),
+        ('def run() -> None:\n    """The same for pairs."""', True),
+        ('def run() -> None:\n    """Raises as `plan`."""', False),
+        ("def _behind() -> None: ...", True),
+        ("def _opened() -> None: ...", True),
+        ("def _open() -> None: ...", False),
+        ("@property\ndef _opened() -> None: ...", False),
+    ],
+)
+def test_rules_say_what_is_not_plain(code: str, expected: bool) -> None:
+    tree = ast.parse(code)
+    assert bool([*dialect(code), *pointers(tree), *odd_functions(tree)]) == expected
 
 
 @pytest.mark.parametrize(
