@@ -53,7 +53,7 @@ DEFAULT_LIMITS: Mapping[str, DefaultLimit] = {
 def hand_over_seconds(flow: Flow) -> float:
     """How long lanes that follow go on after their run was due, at most: until the next one has planned, started its job and fenced them.
     It is over before a third run is due. 0: a run ends with its plan, or before the next one is due."""
-    interval = _between_copies(flow)
+    interval = _count_copy_seconds(flow)
     if not flow.value("mirror.follow.seconds") or flow.value("mirror.run.max.seconds") < interval:
         return 0.0
     return min(_HAND_OVER_SECONDS, interval / 2)

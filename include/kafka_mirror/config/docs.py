@@ -20,7 +20,7 @@ def markdown_table() -> str:
     known = (*CATALOGUE.values(), *OF_THE_FILE.values())
     for group in dict.fromkeys(prop.group for prop in known):
         members = [prop for prop in known if prop.group == group and not prop.effect and not prop.refused]
-        parts.append("\n".join(_group(_TITLES.get(group, group[0].upper() + group[1:]), members)))
+        parts.append("\n".join(_write_group(_TITLES.get(group, group[0].upper() + group[1:]), members)))
     lines = [
         "### Refused, unless it says what is done anyway",
         "",
@@ -28,11 +28,11 @@ def markdown_table() -> str:
         "|---|---|---|",
     ]
     refused = [prop for prop in known if prop.refused]
-    lines += [f"| {_anchored(prop.name)} | {_default(prop) or 'empty'} | {_cell(prop.refused)} |" for prop in refused]
+    lines += [f"| {_add_anchor(prop.name)} | {_write_default(prop) or 'empty'} | {_escape(prop.refused)} |" for prop in refused]
     lines += ["", "### Accepted, without effect in batch (with a notice)", "", "| properties | because |", "|---|---|"]
     worker = dict.fromkeys(sorted(WORKER_NAMES - set(OF_THE_FILE) - set(CATALOGUE)), "there is no Connect worker")
     reasons = {prop.name: prop.effect for prop in known if prop.effect} | worker
-    lines += _by_reason(reasons)
+    lines += _group_by_reason(reasons)
     return "\n\n".join([*parts, "\n".join(lines)]) + "\n"
 
 
@@ -41,47 +41,47 @@ def markdown_client_table() -> str:
     known = (*CLIENT_PROPERTIES.values(), *SECURITY_PROPERTIES.values())
     mapped, refused, ignored = ([prop for prop in known if prop.becomes == list_] for list_ in ("mapped", "refused", "without effect"))
     lines = ["## Mapped to librdkafka (and `bootstrap.servers`)", "", "| Java client setting | clients | librdkafka |", "|---|---|---|"]
-    lines += [f"| `{prop.name}` | {_roles(prop)} | {_code(prop.librdkafka)} |" for prop in mapped]
+    lines += [f"| `{prop.name}` | {_list_roles(prop)} | {_mark_code(prop.librdkafka)} |" for prop in mapped]
     lines += ["", "## Refused, because bytes or guarantees would change", ""]
     lines += ["| Java client setting | clients | possible values |", "|---|---|---|"]
-    lines += [f"| `{prop.name}` | {_roles(prop)} | {_cell(prop.refuse.text) or 'none'} |" for prop in refused if prop.refuse]
+    lines += [f"| `{prop.name}` | {_list_roles(prop)} | {_escape(prop.refuse.text) or 'none'} |" for prop in refused if prop.refuse]
     lines += ["", "## Accepted, without effect in batch", "", "| Java client settings | because |", "|---|---|"]
-    lines += _by_reason({prop.name: prop.effect for prop in ignored})
+    lines += _group_by_reason({prop.name: prop.effect for prop in ignored})
     return "\n".join(lines) + "\n"
 
 
-def _anchored(name: str) -> str:
+def _add_anchor(name: str) -> str:
     """The name of a property, with an anchor that is called as it is: `configuration.md#mirror.lanes`."""
     return f'<a id="{name}"></a>`{name}`'
 
 
-def _by_reason(reasons: Mapping[str, str]) -> list[str]:
+def _group_by_reason(reasons: Mapping[str, str]) -> list[str]:
     """A row for each reason, with the names that have it."""
     return [
-        f"| {', '.join(f'`{name}`' for name, why in reasons.items() if why == reason)} | {_cell(reason)} |"
+        f"| {', '.join(f'`{name}`' for name, why in reasons.items() if why == reason)} | {_escape(reason)} |"
         for reason in dict.fromkeys(reasons.values())
     ]
 
 
-def _roles(known: ClientProperty) -> str:
+def _list_roles(known: ClientProperty) -> str:
     return "all" if known.roles == ALL else ", ".join(sorted(known.roles))
 
 
-def _code(names: str) -> str:
+def _mark_code(names: str) -> str:
     return ", ".join(f"`{name}`" for name in names.split(", "))
 
 
-def _group(title: str, members: Iterable[Property]) -> Iterator[str]:
+def _write_group(title: str, members: Iterable[Property]) -> Iterator[str]:
     yield f"### {title}"
     yield ""
     yield "| property | default | allowed | meaning |"
     yield "|---|---|---|---|"
     for prop in members:
-        allowed = _cell(prop.valid.text if prop.valid else "").replace(_BY_TOPIC, "by topic:")
-        yield f"| {_anchored(prop.name)} | {_default(prop)} | {allowed} | {_cell(prop.doc)} |"
+        allowed = _escape(prop.valid.text if prop.valid else "").replace(_BY_TOPIC, "by topic:")
+        yield f"| {_add_anchor(prop.name)} | {_write_default(prop)} | {allowed} | {_escape(prop.doc)} |"
 
 
-def _default(definition: Property) -> str:
+def _write_default(definition: Property) -> str:
     if definition.default_from:
         return f"that of `{definition.default_from}`"
     value: Any = definition.default
@@ -89,9 +89,9 @@ def _default(definition: Property) -> str:
         return ""
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
-    return f"`{_cell(', '.join(value) if isinstance(value, tuple) else str(value))}`"
+    return f"`{_escape(', '.join(value) if isinstance(value, tuple) else str(value))}`"
 
 
-def _cell(text: str) -> str:
+def _escape(text: str) -> str:
     # A bare < would begin an HTML tag, which vanishes from the page.
     return text.replace("|", "\\|").replace("<", "&lt;")

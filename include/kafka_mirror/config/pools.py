@@ -24,8 +24,8 @@ def pools(flows: Iterable[FlowName], team: str = "") -> dict[str, dict[str, Any]
     """
     of_team = {"team_name": team} if team else {}
     return {
-        SPARK_POOL: _pool(SPARK_DRIVERS, "Spark jobs of the mirror other than copies"),
-        **{flow.pool: {**_pool(_slots(flow), f"Copies of {flow.name}"), **of_team} for flow in flows},
+        SPARK_POOL: _describe_pool(SPARK_DRIVERS, "Spark jobs of the mirror other than copies"),
+        **{flow.pool: {**_describe_pool(_slots(flow), f"Copies of {flow.name}"), **of_team} for flow in flows},
     }
 
 
@@ -34,5 +34,5 @@ def _slots(flow: FlowName) -> int:
     return SLOTS_TO_FOLLOW if isinstance(flow, Flow) and flow.value("mirror.follow.seconds") else 1
 
 
-def _pool(slots: int, description: str) -> dict[str, Any]:
+def _describe_pool(slots: int, description: str) -> dict[str, Any]:
     return {"slots": slots, "description": description, "include_deferred": False}

@@ -45,7 +45,7 @@ def from_document(kind: type[T], document: Any) -> T:
 
     Raises ValueError for anything else.
     """
-    return cast("T", _reader(cast("Hashable", kind))(document))
+    return cast("T", _build_reader(cast("Hashable", kind))(document))
 
 
 def pack(value: Any) -> str:
@@ -56,7 +56,7 @@ def pack(value: Any) -> str:
 def unpack(kind: type[T], text: Any) -> T:
     """The value of this class that was packed. Raises ValueError for anything else."""
     try:
-        document = json.loads(zlib.decompress(base64.b64decode(_checked(str, text))))
+        document = json.loads(zlib.decompress(base64.b64decode(_check(str, text))))
     except zlib.error as error:
         raise ValueError(f"it is not packed ({error})") from None
     return from_document(kind, document)
@@ -83,7 +83,7 @@ def from_columns(kind: type[T], columns: Mapping[str, Sequence[Any]]) -> tuple[T
     """
     hints = get_type_hints(kind)
     names = [name for name in hints if name in columns]
-    read = [list(map(_reader(hints[name]), _checked(list, columns[name]))) for name in names]
+    read = [list(map(_build_reader(hints[name]), _check(list, columns[name]))) for name in names]
     try:
         return tuple(kind(**dict(zip(names, row, strict=True))) for row in zip(*read, strict=True))
     except TypeError as error:
@@ -100,44 +100,44 @@ def rows_of(names: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Itera
 
 
 @cache
-def _reader(kind: Any) -> _Reader:
+def _build_reader(kind: Any) -> _Reader:
     """How a value of this annotation is read."""
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:
         return lambda document: document
     if kind is datetime:
-        return lambda document: datetime.fromisoformat(_checked(str, document))
+        return lambda document: datetime.fromisoformat(_check(str, document))
     if is_dataclass(kind):
-        return _dataclass_reader(cast("type", kind))
+        return _build_dataclass_reader(cast("type", kind))
     if origin in (Union, UnionType):
-        [inner] = [_reader(part) for part in parts if part is not NoneType]
+        [inner] = [_build_reader(part) for part in parts if part is not NoneType]
         return lambda document: None if document is None else inner(document)
     if origin is not None and issubclass(origin, Mapping):
         return _mapping_reader(*parts)
     if origin is frozenset or (origin is tuple and parts[1:] == (...,)):
-        member = _reader(parts[0])
-        return lambda document: origin(map(member, _checked(list, document)))
+        member = _build_reader(parts[0])
+        return lambda document: origin(map(member, _check(list, document)))
     if origin is tuple or (isinstance(kind, type) and issubclass(kind, tuple)):
-        row = [_reader(part) for part in parts or get_type_hints(kind).values()]
+        row = [_build_reader(part) for part in parts or get_type_hints(kind).values()]
         make = tuple if origin is tuple else kind._make
-        return lambda document: make(read(part) for read, part in zip(row, _checked(list, document), strict=True))
-    return lambda document: _checked(kind, document)
+        return lambda document: make(read(part) for read, part in zip(row, _check(list, document), strict=True))
+    return lambda document: _check(kind, document)
 
 
 def _mapping_reader(key_kind: Any, value_kind: Any) -> _Reader:
-    key, value = _reader(key_kind), _reader(value_kind)
+    key, value = _build_reader(key_kind), _build_reader(value_kind)
     if key_kind is str:
-        return lambda document: {name: value(part) for name, part in _checked(dict, document).items()}
-    return lambda document: {key(name): value(part) for name, part in _checked(list, document or [])}
+        return lambda document: {name: value(part) for name, part in _check(dict, document).items()}
+    return lambda document: {key(name): value(part) for name, part in _check(list, document or [])}
 
 
-def _dataclass_reader(kind: type) -> _Reader:
+def _build_dataclass_reader(kind: type) -> _Reader:
     hints = get_type_hints(kind)
-    readers = {field.name: _reader(hints[field.name]) for field in fields(kind)}
+    readers = {field.name: _build_reader(hints[field.name]) for field in fields(kind)}
     required = {field.name for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING}
 
     def read(document: Any) -> Any:
-        present = _checked(dict, document).keys() & readers.keys()
+        present = _check(dict, document).keys() & readers.keys()
         if missing := required - present:
             raise ValueError(f"{kind.__name__} lacks {', '.join(sorted(missing))}")
         return kind(**{name: readers[name](document[name]) for name in present})
@@ -145,7 +145,7 @@ def _dataclass_reader(kind: type) -> _Reader:
     return read
 
 
-def _checked(kind: Any, document: Any) -> Any:
+def _check(kind: Any, document: Any) -> Any:
     """The document itself, if it is of exactly this type; a float may be written as a whole number."""
     if type(document) is kind:
         return document

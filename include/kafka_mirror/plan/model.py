@@ -47,7 +47,7 @@ class Range:
     decisions: tuple[Decision, ...] = ()
     """What people decided about the partition and is in force, for all the plan can see. A lane holds it against its own ledger record."""
     log_end: int | None = None
-    """Where the partition's log ends behind `end`: there stands a transaction that was open when the plan was made. None: at `end`."""
+    """Where the partition's log ends after `end`: there stands a transaction that was open when the plan was made. None: at `end`."""
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -83,7 +83,7 @@ class Plan:
     into: Mapping[str, str] = field(default_factory=dict)
     """For a plan of history, whose ranges all are: the topics of the target that it goes to, by source topic."""
     in_time_order: bool = True
-    """Whether history may only stand behind older history of its partition."""
+    """Whether history may only stand after older history of its partition."""
     time: datetime | None = None
     """When the plan was made, by the clock that will plan the next run too; None: a plan that does not say."""
     by_person: bool = False
@@ -116,15 +116,15 @@ _COLUMNS = ("topic", "partition", "topic_id", "start", "end", "reason", "leader_
 
 def to_columns(plan: Plan) -> dict[str, Any]:
     """The plan with its ranges by column. `skip_to` is there for the few ranges that pass over a gap, `decided` for those about which
-    somebody decided something, `log_end` for those behind which a transaction is open, by their place in the columns."""
+    somebody decided something, `log_end` for those after which a transaction is open, by their place in the columns."""
     ranges = list(enumerate(plan.ranges))
     rest: dict[str, Any] = documents.to_document(replace(plan, ranges=(), decisions=()))
     return rest | {
         "ranges": documents.to_columns(_COLUMNS, plan.ranges),
         "skip_to": {str(index): planned.skip_to for index, planned in ranges if planned.skip_to is not None},
-        "decided": {str(index): _documents(planned.decisions) for index, planned in ranges if planned.decisions},
+        "decided": {str(index): _write_documents(planned.decisions) for index, planned in ranges if planned.decisions},
         "log_end": {str(index): planned.log_end for index, planned in ranges if planned.log_end is not None},
-        "decisions": _documents(plan.decisions),
+        "decisions": _write_documents(plan.decisions),
     }
 
 
@@ -134,13 +134,13 @@ def from_columns(document: Mapping[str, Any]) -> Plan:
     ranges = list(documents.from_columns(Range, document["ranges"]))
     for index in map(int, document["skip_to"].keys() | document["decided"].keys() | document["log_end"].keys()):
         skip_to, decided, log_end = (document[name].get(str(index)) for name in ("skip_to", "decided", "log_end"))
-        ranges[index] = replace(ranges[index], skip_to=skip_to, decisions=_decisions(decided or ()), log_end=log_end)
-    return replace(plan, ranges=tuple(ranges), decisions=_decisions(document["decisions"]))
+        ranges[index] = replace(ranges[index], skip_to=skip_to, decisions=_read_decisions(decided or ()), log_end=log_end)
+    return replace(plan, ranges=tuple(ranges), decisions=_read_decisions(document["decisions"]))
 
 
-def _documents(decisions: Iterable[Decision]) -> list[dict[str, Any]]:
+def _write_documents(decisions: Iterable[Decision]) -> list[dict[str, Any]]:
     return [as_document(decision) for decision in decisions]
 
 
-def _decisions(documents: Iterable[Mapping[str, Any]]) -> tuple[Decision, ...]:
+def _read_decisions(documents: Iterable[Mapping[str, Any]]) -> tuple[Decision, ...]:
     return tuple(from_document(document) for document in documents)

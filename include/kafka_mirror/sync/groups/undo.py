@@ -52,7 +52,7 @@ def undo_step(flow: "Flow", run: str, dry_run: bool = False) -> StepResult:
         control = control_of_groups(context, target)
         decisions = decisions_of(control)
         notes = CommitNotes(control, decisions, context.control_replication_factor)
-        return Undo(Groups(target), notes, _moved_remotes(context, decisions)).run(run, target.alias, dry_run)
+        return Undo(Groups(target), notes, _find_moved_remotes(context, decisions)).run(run, target.alias, dry_run)
 
 
 class Undo:
@@ -69,16 +69,16 @@ class Undo:
         histories = {group: self._notes.of_group(group) for group in self._notes.groups}
         moves = {group: move for group, history in histories.items() if (move := history.since(run)) is not None}
         if not moves:
-            raise GroupRunUnknown(run, target, _runs_of(histories))
+            raise GroupRunUnknown(run, target, _list_runs(histories))
         there = positions_on(self._groups, moves)
         states = self._groups.listed()
-        alone = {group: reason for group in moves if (reason := unfit(states.get(group)) or self._moved_reason(moves[group]))}
+        alone = {group: reason for group in moves if (reason := unfit(states.get(group)) or self._explain_moved(moves[group]))}
         undo = {group: plan_undo(move, there[group]) for group, move in moves.items() if group not in alone}
         failed = {} if dry_run else self._write(moves, undo)
         if not dry_run:
             self._notes.keep({group: histories[group].before(run) for group in undo if group not in failed}, run)
-        outcomes = [_outcome(group, undo.get(group), alone.get(group, ""), failed.get(group, ())) for group in sorted(moves)]
-        return _step_result(outcomes, target, dry_run)
+        outcomes = [_judge(group, undo.get(group), alone.get(group, ""), failed.get(group, ())) for group in sorted(moves)]
+        return _summarize(outcomes, target, dry_run)
 
     def _write(self, moves: Mapping[str, GroupMove], undo: Mapping[str, GroupUndo]) -> dict[str, list[str]]:
         """Commits and deletes, and gives what does not stand there afterwards as it should, by group."""
@@ -89,24 +89,24 @@ class Undo:
         wanted = {group: {tp: moves[group].before[tp] for tp in (*plan.commit, *plan.delete)} for group, plan in changes.items()}
         return dict(unlike(wanted, positions_on(self._groups, changes))) | refused
 
-    def _moved_reason(self, move: GroupMove) -> str:
+    def _explain_moved(self, move: GroupMove) -> str:
         topics = sorted({tp.topic for tp in move.before if tp.topic in self._moved})
         return f"the wave {self._moved[topics[0]]} moved {', '.join(topics)}" if topics else ""
 
 
-def _moved_remotes(context: GroupContext, decisions: Decisions) -> dict[str, str]:
+def _find_moved_remotes(context: GroupContext, decisions: Decisions) -> dict[str, str]:
     """The remote topics that are written on the target since a cutover, with its wave."""
     moved = decisions.moved_topics.items()
     return {context.selection.display_name(topic): decision.wave or "" for topic, decision in moved}
 
 
-def _runs_of(histories: Mapping[str, CommitHistory]) -> tuple[str, ...]:
+def _list_runs(histories: Mapping[str, CommitHistory]) -> tuple[str, ...]:
     """The runs that are kept, those of most groups first."""
     counts = Counter(entry.run for history in histories.values() for entry in history.runs)
     return tuple(run for run, _ in counts.most_common())
 
 
-def _outcome(group: str, undo: GroupUndo | None, alone: str, failed: Collection[str]) -> UndoOutcome:
+def _judge(group: str, undo: GroupUndo | None, alone: str, failed: Collection[str]) -> UndoOutcome:
     if undo is None:
         return UndoOutcome(group, LEFT_ALONE, reason=alone)
     if failed:
@@ -117,20 +117,20 @@ def _outcome(group: str, undo: GroupUndo | None, alone: str, failed: Collection[
     return UndoOutcome(group, state, len(undo.commit), len(undo.delete), reason)
 
 
-def _step_result(outcomes: Sequence[UndoOutcome], target: str, dry_run: bool) -> StepResult:
+def _summarize(outcomes: Sequence[UndoOutcome], target: str, dry_run: bool) -> StepResult:
     states = Counter(outcome.state for outcome in outcomes)
     totals = {"groups": len(outcomes), "states": dict(sorted(states.items()))}
     result = to_columns(("group", "state", "restored", "deleted", "reason"), outcomes)
-    return StepResult(result, totals, tuple(_lines(outcomes, dry_run)), tuple(_reports(outcomes, target)))
+    return StepResult(result, totals, tuple(_write_lines(outcomes, dry_run)), tuple(_list_reports(outcomes, target)))
 
 
-def _reports(outcomes: Sequence[UndoOutcome], target: str) -> Iterator[ErrorReport]:
+def _list_reports(outcomes: Sequence[UndoOutcome], target: str) -> Iterator[ErrorReport]:
     for outcome in outcomes:
         if outcome.state == NOT_UNDONE:
             yield GroupUndoFailed(outcome.group, target, outcome.reason).report()
 
 
-def _lines(outcomes: Sequence[UndoOutcome], dry_run: bool) -> Iterator[str]:
+def _write_lines(outcomes: Sequence[UndoOutcome], dry_run: bool) -> Iterator[str]:
     verb = "would be " if dry_run else ""
     for outcome in outcomes:
         counts = f"{outcome.restored} positions {verb}put back, {outcome.deleted} {verb}deleted, for there was none before"
