@@ -81,7 +81,7 @@ class Flow(FlowName):
     connector: Mapping[str, Setting]
     """The connectors' map (§1.6 of the specification), each value with the key that the user wrote."""
     worker_settings: Mapping[str, Setting]
-    """The Connect worker's map (§1.5), likewise."""
+    """The flattened properties of the Connect worker (§1.5), references unresolved."""
     references: References
     notices: tuple[str, ...] = field(default=())
     file: str = ""
@@ -110,7 +110,7 @@ class Flow(FlowName):
 
     @cached_property
     def worker(self) -> Mapping[str, str]:
-        """The flattened properties of the Connect worker, from which the data producer's come. Likewise."""
+        """The flattened properties of the Connect worker, from which the data producer's come, references unresolved."""
         return Texts((name, setting.text) for name, setting in self.worker_settings.items())
 
     @cached_property
@@ -130,17 +130,17 @@ class Flow(FlowName):
         setting = self.connector.get(name)
         if setting is None:
             return self.value(definition.default_from) if definition.default_from else definition.default
-        return self._parsed(setting, definition.parse)
+        return self._parse(setting, definition.parse)
 
     def text(self, name: str) -> str:
         """The text of a property that is set, blanks and all, references resolved now: what MM2 hands to a policy. Raises as `value`."""
-        return self._resolved(self.connector[name]).text
+        return self._resolve(self.connector[name]).text
 
     def per_topic(self, name: str, topic: str) -> Any:
         """The word that a per-topic property has for a topic; a StartPosition for mirror.start. Raises as `value`."""
         word = word_for(self.value(name), topic)
         if name == "mirror.start":
-            return start_position(word) if word is not None else self._start_by_reset()
+            return start_position(word) if word is not None else self._derive_start()
         return word if word is not None else _FALLBACK_WORDS[name]
 
     def client(self, side: Side, role: Role) -> dict[str, Any]:
@@ -162,24 +162,24 @@ class Flow(FlowName):
         return float(self.value("admin.timeout.ms") / 1000)
 
     def mapped_client(self, side: Side, role: Role) -> MappedSettings:
-        """As `client`, with the Java settings that each comes from."""
+        """The client's settings, with the Java settings that each comes from."""
         resolved: dict[str, Setting] = {}
         problems: list[Problem] = []
         for name, setting in self.java_settings(side, role).items():
             try:
-                resolved[name] = self._resolved(setting)
+                resolved[name] = self._resolve(setting)
             except ConfigurationError as error:
                 # What cannot be read is reported as such, and not as missing.
                 resolved[name] = setting._replace(unresolved=True)
                 problems += error.problems
-        mapped = client_settings(resolved, self.as_client(side, role, files=True), self._connection(resolved, problems))
-        problems += [self._with_quoting(problem, side, role) for problem in mapped.problems]
+        mapped = client_settings(resolved, self.as_client(side, role, files=True), self._find_connection(resolved, problems))
+        problems += [self._explain_quoting(problem, side, role) for problem in mapped.problems]
         if problems:
             raise self.unusable(problems)
         return mapped
 
-    def _with_quoting(self, problem: Problem, side: Side, role: Role) -> Problem:
-        """The same; of a login module that cannot be read, with the references that put a quote or a backslash into it."""
+    def _explain_quoting(self, problem: Problem, side: Side, role: Role) -> Problem:
+        """The problem; of a login module that cannot be read, with the references that put a quote or a backslash into it."""
         setting = self.java_settings(side, role).get("sasl.jaas.config")
         if setting is None or problem.property != setting.origin or not has_reference(setting.text):
             return problem
@@ -189,7 +189,7 @@ class Flow(FlowName):
         advice = 'it is put in before the line is read, in MirrorMaker 2 too, so write \\" and \\\\ there'
         return replace(problem, message=f"{problem.message}; what {' and '.join(odd)} gives has a quote or a backslash in it: {advice}")
 
-    def _connection(self, resolved: Mapping[str, Setting], problems: list[Problem]) -> ConnectionSettings | None:
+    def _find_connection(self, resolved: Mapping[str, Setting], problems: list[Problem]) -> ConnectionSettings | None:
         """What the Airflow connection says that stands for the whole cluster; None where none does, or it cannot be read."""
         setting = resolved.get(CONNECTION)
         if setting is None or setting.unresolved:
@@ -218,13 +218,13 @@ class Flow(FlowName):
         """The bootstrap servers of a side, for messages. Raises ConfigurationError if a reference in them cannot be read."""
         connection = self.connector.get(f"{side}.cluster.{CONNECTION}")
         if connection is not None:
-            resolved = self._resolved(connection)
+            resolved = self._resolve(connection)
             return str(self.references.extra_of(resolved, CONNECTION_TYPE).get("bootstrap.servers", ""))
         setting = self.connector.get(f"{side}.cluster.bootstrap.servers")
         return self.references.resolve(setting) if setting else ""
 
-    def _parsed(self, setting: Setting, parse: Callable[[str], Any]) -> Any:
-        resolved = self._resolved(setting)
+    def _parse(self, setting: Setting, parse: Callable[[str], Any]) -> Any:
+        resolved = self._resolve(setting)
         try:
             return parse(resolved.text)
         except ValueError as error:
@@ -232,16 +232,16 @@ class Flow(FlowName):
             complaint = "what its reference leads to is not a valid value" if resolved.hidden else str(error)
             raise self.unusable([Problem(setting.origin, complaint, resolved.display_text)]) from None
 
-    def _resolved(self, setting: Setting) -> Setting:
+    def _resolve(self, setting: Setting) -> Setting:
         try:
             text = self.references.resolve(setting)
         except ConfigurationError as error:
             raise self.unusable(error.problems) from None
         return setting._replace(text=text, hidden=has_reference(setting.text))
 
-    def _start_by_reset(self) -> StartPosition:
+    def _derive_start(self) -> StartPosition:
         setting = self.java_settings("source", "consumer").get("auto.offset.reset")
-        return EARLIEST if setting is None else self._parsed(setting, reset_position)
+        return EARLIEST if setting is None else self._parse(setting, reset_position)
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ class Configuration:
         return (*self.flows, *self.invalid, *self.only_beating, *self.invalid_beating)
 
     def for_heartbeats(self) -> "Configuration":
-        """The same with the pairs that beat for its flows: enabled ones whose `emit.heartbeats.enabled` is true, and those that do nothing
+        """With the pairs that beat for its flows: enabled ones whose `emit.heartbeats.enabled` is true, and those that do nothing
         else."""
         beating = tuple(flow for flow in self.flows if flow.value("emit.heartbeats.enabled"))
         return replace(self, flows=(*beating, *self.only_beating), invalid=(*self.invalid, *self.invalid_beating), kind="beating")
@@ -301,10 +301,10 @@ class Configuration:
                 raise invalid.error
         if self.unreadable:
             raise self.unreadable[0]
-        raise _unknown(name, [each.name for each in (*self.flows, *self.invalid)], self.kind)
+        raise _refuse_unknown(name, [each.name for each in (*self.flows, *self.invalid)], self.kind)
 
 
-def _unknown(name: str, known: list[str], kind: str) -> MirrorError:
+def _refuse_unknown(name: str, known: list[str], kind: str) -> MirrorError:
     from kafka_mirror.config.unknown_keys import nearest
 
     near = nearest(name, known)

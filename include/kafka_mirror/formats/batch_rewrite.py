@@ -332,7 +332,7 @@ def sealed_batches(records: Sequence[Record], max_bytes: int, codec: str = _PLAI
 
 
 def content_of(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()) -> bytes:
-    """What stands of a record behind its place in the batch."""
+    """What stands of a record after its place in the batch."""
     key_bytes, value_bytes, *others = (
         _NULL if part is None else signed_varint(len(part)) + part
         for part in (key, value, *(part for name, header in headers for part in (name.encode(), header)))

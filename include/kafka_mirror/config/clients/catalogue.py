@@ -155,46 +155,44 @@ _REFUSED = (
 )
 
 
-def _without_effect(names: str, roles: frozenset[str], why: str, told: bool = True) -> tuple[ClientProperty, ...]:
+def _ignore(names: str, roles: frozenset[str], why: str, told: bool = True) -> tuple[ClientProperty, ...]:
     return tuple(ClientProperty(name, roles, effect=why, told=told) for name in names.split())
 
 
 _IGNORED = (
-    *_without_effect(
+    *_ignore(
         "metric.reporters metrics.sample.window.ms metrics.num.samples metrics.recording.level",
         ALL,
         _NO_JAVA_METRICS,
     ),
-    *_without_effect("retries", ADMIN | PRODUCER, _BOUNDED),
-    *_without_effect("default.api.timeout.ms", ADMIN | CONSUMER, _BOUNDED),
-    *_without_effect("socket.connection.setup.timeout.max.ms", ALL, "librdkafka has one time for setting up a connection", told=False),
-    *_without_effect("config.providers", ALL, "references are resolved before a client sees them", told=False),
-    *_without_effect("bootstrap.controllers", ADMIN, "brokers are asked, not controllers"),
-    *_without_effect("max.poll.records", CONSUMER, "how much is read at a time follows mirror.transaction.max.bytes"),
-    *_without_effect(
+    *_ignore("retries", ADMIN | PRODUCER, _BOUNDED),
+    *_ignore("default.api.timeout.ms", ADMIN | CONSUMER, _BOUNDED),
+    *_ignore("socket.connection.setup.timeout.max.ms", ALL, "librdkafka has one time for setting up a connection", told=False),
+    *_ignore("config.providers", ALL, "references are resolved before a client sees them", told=False),
+    *_ignore("bootstrap.controllers", ADMIN, "brokers are asked, not controllers"),
+    *_ignore("max.poll.records", CONSUMER, "how much is read at a time follows mirror.transaction.max.bytes"),
+    *_ignore(
         "group.id group.instance.id group.protocol group.remote.assignor max.poll.interval.ms session.timeout.ms heartbeat.interval.ms "
         "enable.auto.commit auto.commit.interval.ms partition.assignment.strategy exclude.internal.topics",
         CONSUMER,
         _GROUPLESS,
     ),
-    *_without_effect(
-        "share.acquire.mode share.acknowledgement.mode internal.throw.on.fetch.stable.offset.unsupported", CONSUMER, _GROUPLESS
-    ),
-    *_without_effect("allow.auto.create.topics", CONSUMER, "reading never creates a topic"),
+    *_ignore("share.acquire.mode share.acknowledgement.mode internal.throw.on.fetch.stable.offset.unsupported", CONSUMER, _GROUPLESS),
+    *_ignore("allow.auto.create.topics", CONSUMER, "reading never creates a topic"),
     # Flow.per_topic reads it.
-    *_without_effect("auto.offset.reset", CONSUMER, "not the client reads it: it is the default of mirror.start", told=False),
-    *_without_effect("delivery.timeout.ms max.block.ms", PRODUCER, _BOUNDED),
-    *_without_effect("transaction.timeout.ms", PRODUCER, "the copy's transactions follow mirror.transaction.timeout.ms"),
-    *_without_effect("metadata.max.idle.ms", PRODUCER, "a run is short"),
-    *_without_effect(
+    *_ignore("auto.offset.reset", CONSUMER, "not the client reads it: it is the default of mirror.start", told=False),
+    *_ignore("delivery.timeout.ms max.block.ms", PRODUCER, _BOUNDED),
+    *_ignore("transaction.timeout.ms", PRODUCER, "the copy's transactions follow mirror.transaction.timeout.ms"),
+    *_ignore("metadata.max.idle.ms", PRODUCER, "a run is short"),
+    *_ignore(
         "linger.ms batch.size buffer.memory max.request.size max.in.flight.requests.per.connection",
         PRODUCER,
         "how large batches are, and how many are under way, is for the copy to say",
     ),
-    *_without_effect(
-        "compression.gzip.level compression.lz4.level compression.zstd.level", PRODUCER, "what is packed anew gets its codec's own level"
+    *_ignore(
+        "compression.gzip.level compression.lz4.level compression.zstd.level", PRODUCER, "what is packed again gets its codec's own level"
     ),
-    *_without_effect(
+    *_ignore(
         "partitioner.class partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.ignore.keys",
         PRODUCER,
         "a record keeps the number of its source partition",

@@ -34,7 +34,7 @@ def security_settings(mapped: MappedSettings, settings: Mapping[str, Setting], a
         return
     protocol = setting.text.strip().upper()
     if protocol not in PROTOCOLS:
-        mapped.refuse(setting, f"has to be one of {', '.join(PROTOCOLS)}")
+        mapped.refuse(setting, f"must be one of {', '.join(PROTOCOLS)}")
         return
     mapped.put("security.protocol", protocol.lower(), setting)
     tls, sasl = protocol.endswith("SSL"), protocol.startswith("SASL_")
@@ -70,16 +70,16 @@ def client_settings(settings: Mapping[str, Setting], client: Client, connection:
         settings = {**settings, **connection.java}
         mapped.problems += connection.problems
     if CONNECTION not in settings or connection is not None:
-        _bootstrap(mapped, settings.get("bootstrap.servers"), client.alias)
+        _map_bootstrap(mapped, settings.get("bootstrap.servers"), client.alias)
     security_settings(mapped, settings, client.alias)
     for name, setting in settings.items():
         known = CLIENT_PROPERTIES.get(name)
         if known and client.role in known.roles:
-            _one(mapped, known, setting)
+            _map_one(mapped, known, setting)
     if connection is not None:
         tune(mapped, connection, client.role)
     _agree(mapped.settings)
-    _defaults(mapped.settings, client)
+    _add_defaults(mapped.settings, client)
     return mapped
 
 
@@ -89,7 +89,7 @@ def is_known(name: str, role: str) -> bool:
     return name in CLIENT_KEYS or name in _CONNECTORS_OWN or (known is not None and role in known.roles)
 
 
-def _one(mapped: MappedSettings, known: ClientProperty, setting: Setting) -> None:
+def _map_one(mapped: MappedSettings, known: ClientProperty, setting: Setting) -> None:
     if known.librdkafka:
         mapped.take(known.librdkafka, setting, known.convert)
     elif known.refuse and not setting.unresolved:
@@ -100,21 +100,21 @@ def _one(mapped: MappedSettings, known: ClientProperty, setting: Setting) -> Non
         mapped.without_effect[setting.origin] = known.effect
 
 
-def _bootstrap(mapped: MappedSettings, setting: Setting | None, alias: str) -> None:
+def _map_bootstrap(mapped: MappedSettings, setting: Setting | None, alias: str) -> None:
     if setting is None:
         mapped.refuse(f"{alias}.bootstrap.servers", "is missing; it has to say where the brokers of this cluster are: host:port, …")
         return
-    mapped.take("bootstrap.servers", setting, _addresses)
+    mapped.take("bootstrap.servers", setting, _check_addresses)
 
 
-def _addresses(text: str) -> str:
+def _check_addresses(text: str) -> str:
     addresses = parse_list(text)
     for address in addresses:
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise ValueError("has to be a list of host:port")
+            raise ValueError("must be a list of host:port")
     if not addresses:
-        raise ValueError("is empty; it has to be a list of host:port")
+        raise ValueError("is empty; it must be a list of host:port")
     return ",".join(addresses)
 
 
@@ -127,8 +127,8 @@ def _agree(found: dict[str, Any]) -> None:
             found[most] = max(found.get(most, 0), found[least])
 
 
-def _defaults(found: dict[str, Any], client: Client) -> None:
-    # As in MM2: a connector's clients put theirs behind the configured one, the producer of the records takes it as it is, so that quotas
+def _add_defaults(found: dict[str, Any], client: Client) -> None:
+    # As in MM2: a connector's clients put theirs after the configured one, the producer of the records takes it as it is, so that quotas
     # can be set for it; not configured, each lane names its own.
     if (client.side, client.role) != ("target", "producer"):
         own = f"{client.flow}|mirror|{client.side}-{client.role}"

@@ -82,19 +82,19 @@ def test_client_ids_are_extended_as_in_mm2_but_for_the_producer_of_the_records()
 @pytest.mark.parametrize(
     ("java", "role", "reason"),
     [
-        ({"acks": "1"}, "producer", "has to be all"),
-        ({"acks": "0"}, "producer", "has to be all"),
-        ({"enable.idempotence": "false"}, "producer", "has to be true"),
+        ({"acks": "1"}, "producer", "must be all"),
+        ({"acks": "0"}, "producer", "must be all"),
+        ({"enable.idempotence": "false"}, "producer", "must be true"),
         ({"transactional.id": "x"}, "producer", "each lane has its own"),
         ({"transaction.two.phase.commit.enable": "true"}, "producer", "nobody would end"),
         ({"interceptor.classes": "my.Interceptor"}, "consumer", "a Java class cannot be loaded"),
         ({"security.providers": "my.Provider"}, "admin", "a Java class cannot be loaded"),
         ({"value.deserializer": "my.Deserializer"}, "consumer", "byte for byte"),
         ({"key.serializer": "my.Serializer"}, "producer", "byte for byte"),
-        ({"isolation.level": "read-committed"}, "consumer", "has to be read_committed or read_uncommitted"),
-        ({"compression.type": "brotli"}, "producer", "has to be none or gzip"),
+        ({"isolation.level": "read-committed"}, "consumer", "must be read_committed or read_uncommitted"),
+        ({"compression.type": "brotli"}, "producer", "must be none or gzip"),
         ({"fetch.min.bytes": "many"}, "consumer", "whole number"),
-        ({"check.crcs": "yes"}, "consumer", "has to be true or false"),
+        ({"check.crcs": "yes"}, "consumer", "must be true or false"),
         ({"bootstrap.servers": "host"}, "admin", "list of host:port"),
         ({"bootstrap.servers": "host:99999"}, "admin", "list of host:port"),
         ({"bootstrap.servers": "a:1,,b:2"}, "admin", "empty member"),
@@ -154,7 +154,7 @@ def test_references_are_resolved_when_a_client_is_asked_for(flow):
 def test_a_resolved_value_that_is_wrong_is_refused_without_showing_it(flow):
     made = flow("west.producer.compression.type = ${env:CODEC}", {"CODEC": "hidden"})
 
-    with pytest.raises(ConfigurationError, match=r"west\.producer\.compression\.type: has to be none or gzip") as raised:
+    with pytest.raises(ConfigurationError, match=r"west\.producer\.compression\.type: must be none or gzip") as raised:
         made.client("target", "producer")
     assert "hidden" not in str(raised.value)
 
