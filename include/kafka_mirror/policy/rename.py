@@ -106,7 +106,7 @@ class RenamingPolicy(ReplicationPolicy):
             raise RenameRefused(remote, "is empty after the prefix by mirror.rename, and no policy reads such a name back")
         original = renames.original(name)
         if original is None:
-            raise RenameRefused(remote, f"cannot be renamed back: mirror.rename does not say that '{name}' was '{topic}'")
+            raise RenameRefused(remote, f"cannot be renamed back by mirror.rename: no rule says that '{name}' was '{topic}'")
         if original != topic:
             raise RenameRefused(remote, f"is by mirror.rename that of '{original}', whether there is such a topic or not")
         if name != topic and self._is_kept_as_it_is(name):

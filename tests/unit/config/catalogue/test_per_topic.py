@@ -125,7 +125,7 @@ def test_an_unexplained_target_fails_unless_told_so(flow):
         ("mirror.start = sometimes", "is no start"),
         ("mirror.start = a(=latest", "a group is not closed"),
         ("mirror.on.gap = ignore", "must be fail or skip-and-record"),
-        ("mirror.on.gap = fail, a=skip-and-record", "nothing behind it is ever used"),
+        ("mirror.on.gap = fail, a=skip-and-record", "nothing after it is ever used"),
         ("mirror.on.unexplained.target = a=overwrite", "must be fail or append"),
         ("mirror.on.gap = fail,", "empty member"),
     ],

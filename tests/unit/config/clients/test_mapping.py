@@ -86,7 +86,7 @@ def test_client_ids_are_extended_as_in_mm2_but_for_the_producer_of_the_records()
         ({"acks": "0"}, "producer", "must be all"),
         ({"enable.idempotence": "false"}, "producer", "must be true"),
         ({"transactional.id": "x"}, "producer", "each lane has its own"),
-        ({"transaction.two.phase.commit.enable": "true"}, "producer", "nobody would end"),
+        ({"transaction.two.phase.commit.enable": "true"}, "producer", "would never end"),
         ({"interceptor.classes": "my.Interceptor"}, "consumer", "a Java class cannot be loaded"),
         ({"security.providers": "my.Provider"}, "admin", "a Java class cannot be loaded"),
         ({"value.deserializer": "my.Deserializer"}, "consumer", "byte for byte"),
