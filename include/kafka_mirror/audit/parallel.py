@@ -99,7 +99,7 @@ def compare_on_spark(context: AuditContext, stretches: Sequence[AuditRange], lea
 
 
 def tasks_of(stretches: Sequence[AuditRange], cores: int, least: int) -> list[Task]:
-    """The tasks of a first round for so many cores. A stretch is cut where it has more than a core's share of all, and no part has fewer
+    """The tasks of a first round for this many cores. A stretch is cut where it has more than a core's share of all, and no part has fewer
     than `least` offsets unless the stretch has."""
     share = _compute_share(stretches, cores, least)
     cut = {
@@ -112,7 +112,7 @@ def tasks_of(stretches: Sequence[AuditRange], cores: int, least: int) -> list[Ta
 
 
 def piece_tasks(stretches: Sequence[AuditRange], cores: int, least: int) -> list[Task]:
-    """The tasks of a second round for so many cores: pieces of each stretch, none of fewer than `least` offsets unless the stretch has."""
+    """The tasks of a second round for this many cores: pieces of each stretch, none of fewer than `least` offsets unless the stretch has."""
     share = _compute_share(stretches, cores, least)
     return [
         piece
@@ -122,7 +122,7 @@ def piece_tasks(stretches: Sequence[AuditRange], cores: int, least: int) -> list
 
 
 def cut_at_pairs(stretch: AuditRange, share: int) -> list[AuditRange]:
-    """Parts of a stretch of at least so many offsets, each of both sides; fewer parts where the offset map is coarse."""
+    """Parts of a stretch of at least this many offsets, each of both sides; fewer parts where the offset map is coarse."""
     parts, rest = list[AuditRange](), stretch
     while (pair := pair_at_or_after(stretch.runs, rest.start + share)) is not None:
         if pair.source >= stretch.end or not rest.target_start <= pair.target <= stretch.target_end:
