@@ -112,7 +112,7 @@ def tasks_of(stretches: Sequence[AuditRange], cores: int, least: int) -> list[Ta
 
 
 def piece_tasks(stretches: Sequence[AuditRange], cores: int, least: int) -> list[Task]:
-    """The tasks of a second round for this many cores: pieces of each stretch, none of fewer than `least` offsets unless the stretch has."""
+    """A second round of tasks for this many cores: pieces of each stretch, none of fewer than `least` offsets unless the stretch has."""
     share = _compute_share(stretches, cores, least)
     return [
         piece
