@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
-from kafka_mirror.airflow import compat
+from kafka_mirror.airflow import api_server
 from kafka_mirror.airflow.copy_xcom import verdict_from_xcom, watermarks_from_xcom
 from kafka_mirror.airflow.tasks import from_xcom
 from kafka_mirror.config.flow import FlowName
@@ -71,7 +71,7 @@ class StaleWhileRevalidate(Generic[Key, Value]):
 
 def base_path() -> str:
     """The path under which this Airflow is reached, without a slash at its end; empty if it has a host of its own."""
-    return urlsplit(compat.base_url()).path.rstrip("/")
+    return urlsplit(api_server.base_url()).path.rstrip("/")
 
 
 class AirflowAccess:
@@ -82,25 +82,25 @@ class AirflowAccess:
 
     async def person(self, request: Any) -> Person:
         """Who sent the request, by Airflow's session cookie or a Bearer token. Raises HTTPException, as Airflow's own routes do."""
-        user = await compat.user_of(request)
+        user = await api_server.user_of(request)
         return Person(user.get_name(), user)
 
     def may(self, person: Person, method: str, flow: FlowName) -> bool:
         """What the auth manager says about the flow's copy DAG."""
-        return compat.is_authorized(person.user, method, flow.dag_id(COPY))
+        return api_server.is_authorized(person.user, method, flow.dag_id(COPY))
 
     def sees_all_teams(self, person: Person) -> bool:
         """What the auth manager says about the DAGs of every team."""
-        return compat.sees_all_teams(person.user)
+        return api_server.sees_all_teams(person.user)
 
     def login_url(self, back_to: str) -> str:
         """The login page of the auth manager."""
-        return compat.login_url(back_to)
+        return api_server.login_url(back_to)
 
     def note(self, person: Person, event: str, flow: FlowName, facts: Mapping[str, Any]) -> None:
         """Adds an entry about the flow's copy DAG to the audit log."""
-        with compat.database_session() as session:
-            compat.add_to_audit_log(session, event, person.name, json.dumps(dict(facts), ensure_ascii=False), flow.dag_id(COPY))
+        with api_server.database_session() as session:
+            api_server.add_to_audit_log(session, event, person.name, json.dumps(dict(facts), ensure_ascii=False), flow.dag_id(COPY))
 
     def copy_run(self, person: Person, flow: FlowName, run_id: str) -> CopyRun | None:
         """A run of the flow's copy DAG, by what its tasks left in XCom; the run alone for a person who may not read that."""
@@ -120,15 +120,15 @@ class AirflowAccess:
 
 
 def _may_read_returned(person: Person, dag_id: str) -> bool:
-    return compat.is_authorized(person.user, "GET", dag_id, returned=True)
+    return api_server.is_authorized(person.user, "GET", dag_id, returned=True)
 
 
 def read_copy_run(flow: FlowName, run_id: str) -> CopyRun | None:
     """A run of the flow's copy DAG with what its tasks returned, whoever asks."""
     dag_id = flow.dag_id(COPY)
-    with compat.database_session() as session:
-        row = compat.run_of_id(session, dag_id, run_id)
-        values = compat.values_of_run(session, dag_id, run_id)
+    with api_server.database_session() as session:
+        row = api_server.run_of_id(session, dag_id, run_id)
+        values = api_server.values_of_run(session, dag_id, run_id)
     if row is None:
         return None
     planned, published, said = values.get("plan"), values.get("publish"), values.get("verdict", "")
@@ -138,7 +138,7 @@ def read_copy_run(flow: FlowName, run_id: str) -> CopyRun | None:
 
 
 def _read_view(flow: FlowName) -> AirflowView:
-    with compat.database_session() as session:
+    with api_server.database_session() as session:
         audit, audit_run = _newest_audit(session, flow)
         copied, copied_by = _newest_copy(session, flow)
         return AirflowView(
@@ -155,36 +155,36 @@ def _read_view(flow: FlowName) -> AirflowView:
 
 def _dags(session: "Session", flow: FlowName) -> Iterator[Dag]:
     prefix = flow.dag_id("")
-    for dag_id, paused in compat.dags_with_prefix(session, prefix):
+    for dag_id, paused in api_server.dags_with_prefix(session, prefix):
         yield Dag(dag_id, dag_id.removeprefix(prefix), paused, _newest_run(session, dag_id), _newest_run(session, dag_id, "success"))
 
 
 def _newest_run(session: "Session", dag_id: str, state: str = "") -> DagRun | None:
-    row = compat.newest_run(session, dag_id, state)
+    row = api_server.newest_run(session, dag_id, state)
     return None if row is None else DagRun(*row)
 
 
 def _missing_pools(session: "Session", flow: FlowName) -> list[str]:
     needed = pools([flow])
-    existing = compat.existing_pools(session, list(needed))
+    existing = api_server.existing_pools(session, list(needed))
     return [name for name in needed if name not in existing]
 
 
 def _unhealthy_components() -> list[str]:
-    status = compat.component_status()
+    status = api_server.component_status()
     return [name.replace("_", "-") for name in _COMPONENTS if status[name] == "unhealthy"]
 
 
 def _newest_audit(session: "Session", flow: FlowName) -> tuple[Mapping[str, Any] | None, tuple[str, str] | None]:
     """The newest document of an audit, whether it was an audit's own run or a backfill's, and the run that left it."""
-    for dag_id, run_id, value in compat.returned_values(session, [flow.dag_id("audit"), flow.dag_id("backfill")], "audit", 1):
+    for dag_id, run_id, value in api_server.returned_values(session, [flow.dag_id("audit"), flow.dag_id("backfill")], "audit", 1):
         return _audit_document(value) if isinstance(value, Mapping) else None, (dag_id, run_id)
     return None, None
 
 
 def _newest_copy(session: "Session", flow: FlowName) -> tuple[str, str]:
     """What the newest verdict of a run with work says, and the run; empty where none of the newest runs had any, or none was good."""
-    for _, run_id, value in compat.returned_values(session, [flow.dag_id(COPY)], "verdict", VERDICTS):
+    for _, run_id, value in api_server.returned_values(session, [flow.dag_id(COPY)], "verdict", VERDICTS):
         if isinstance(value, str) and not value.startswith(NOTHING_TO_DO):
             return value, run_id
     return "", ""
@@ -198,5 +198,5 @@ def _audit_document(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _freshness_documents(session: "Session", flow: FlowName) -> list[Mapping[str, Any]]:
     """What the newest runs of `freshness` returned, the newest first."""
-    values = compat.returned_values(session, [flow.dag_id("freshness")], "freshness", FRESHNESS_RUNS)
+    values = api_server.returned_values(session, [flow.dag_id("freshness")], "freshness", FRESHNESS_RUNS)
     return [value for _, _, value in values if isinstance(value, Mapping)]

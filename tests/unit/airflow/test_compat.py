@@ -9,12 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka_mirror.airflow import compat
+from kafka_mirror.airflow import api_server, compat
 from kafka_mirror.errors import UsageError
 
 IMPORTS = [
     (node.module, alias.name)
-    for node in ast.walk(ast.parse(Path(compat.__file__).read_text(encoding="utf-8")))
+    for file in (compat, api_server)
+    for node in ast.walk(ast.parse(Path(file.__file__).read_text(encoding="utf-8")))
     if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("airflow.")
     for alias in node.names
 ]

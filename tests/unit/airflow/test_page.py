@@ -90,7 +90,7 @@ def test_the_newest_copy_is_that_of_the_newest_run_with_work(
         assert (dags, task) == (["east-to-west.copy"], "verdict")
         return [(dags[0], f"run {number}", verdict) for number, verdict in enumerate(verdicts)]
 
-    monkeypatch.setattr(page.compat, "returned_values", returned)
+    monkeypatch.setattr(page.api_server, "returned_values", returned)
     assert page._newest_copy(None, FlowName("east", "west")) == known
 
 
@@ -108,7 +108,7 @@ def test_what_a_dags_tasks_returned_is_for_those_who_may_read_its_xcom(forbidden
 
     monkeypatch.setattr(page, "_read_view", lambda _flow: whole)
     monkeypatch.setattr(page, "read_copy_run", lambda _flow, _run: CopyRun(DagRun("r", "success"), said="done: 3"))
-    monkeypatch.setattr(page.compat, "is_authorized", is_authorized)
+    monkeypatch.setattr(page.api_server, "is_authorized", is_authorized)
     access = AirflowAccess()
     view, run = access.view(person, flow), access.copy_run(person, flow, "r")
     assert (
