@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset
+from airflow.sdk.exceptions import AirflowRuntimeError
 
 from kafka_mirror.airflow.compat import asset_state_store
 from kafka_mirror.config.flow import FlowName
@@ -52,8 +53,6 @@ def remember_audit(flow: FlowName, run: str, document: Mapping[str, Any]) -> Non
 
     The store has no transactions, and audits of several days may end at once: an audit that finds its entry overwritten writes again.
     """
-    from airflow.sdk.exceptions import AirflowRuntimeError
-
     try:
         for _ in range(_TRIES):
             _store(flow).set(_AUDITS, to_document(audits_of(flow).plus(run, document)))
@@ -68,8 +67,6 @@ def remember_audit(flow: FlowName, run: str, document: Mapping[str, Any]) -> Non
 
 def remember_step(flow: FlowName, step: str, run: str, errors: Sequence[ErrorReport]) -> None:
     """Keeps what a run of a step ended with, for the alerts of the freshness DAG; a step has one run at a time."""
-    from airflow.sdk.exceptions import AirflowRuntimeError
-
     try:
         before = _step(flow, step)
         if errors or before.errors:

@@ -19,6 +19,7 @@ from kafka_mirror.airflow.backfill_xcom import resolution_of
 from kafka_mirror.airflow.compat import asset_events, tell_partitions
 from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.tasks import ONE_VALUE, from_xcom, is_dry_run, pull, run_name, skip, task_body
+from kafka_mirror.backfill.model import moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,7 +120,6 @@ def _earlier_events(asset: Asset, since: datetime) -> dict[str, Offsets]:
 def _news(flow: Flow, resolution: Resolution, topics: list[_Topic], periods: list[Period]) -> dict[str, dict[str, Any]]:
     """What was not told yet, by topic and key: times, offsets, and the reason if it was told before."""
     from kafka_mirror.backfill.completeness import clipped, late
-    from kafka_mirror.backfill.model import moment_of
 
     wants_late, news = flow.value("mirror.assets.late.events"), dict[str, dict[str, Any]]()
     wanted = [(topic, period) for topic in topics for period in periods if wants_late or period.key not in topic.earlier]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset, AssetAlias
 
 from kafka_mirror.airflow.lineage import namespace
+from kafka_mirror.config.patterns import compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -42,8 +43,6 @@ def outlets(flow: Flow) -> list[AssetAlias]:
 
 def is_asset(flow: Flow) -> Callable[[str], bool]:
     """Tells of a source topic whether its remote topic is an asset."""
-    from kafka_mirror.config.patterns import compile_pattern
-
     return compile_pattern("|".join(flow.value("mirror.assets.topics"))).matches
 
 

@@ -9,6 +9,7 @@ summary is sent at least once.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context
@@ -103,8 +104,6 @@ def _backwards(run: Any) -> Iterator[Any]:
 
 
 def _forwards(run: Any) -> Iterator[Any]:
-    from datetime import timedelta
-
     for _ in range(_MAX_RUNS):
         after = run_before(run.dag_id, run.data_interval_end + timedelta(milliseconds=1))
         if after is None or after.run_type != "backfill" or after.data_interval_start != run.data_interval_end:

@@ -25,7 +25,7 @@ from kafka_mirror.airflow.tasks import (
 )
 from kafka_mirror.airflow.time_limits import step_limit
 from kafka_mirror.cutover.wave.findings import STOP, WARNING
-from kafka_mirror.cutover.wave.record import ROLLED_BACK, read_name, wave_name
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, read_name, wave_name
 from kafka_mirror.cutover.wave.selection import Wave, patterns
 from kafka_mirror.cutover.wave.step import FAILOVER, OPEN, PREFLIGHT, STEPS, STOPPED, WAITING, StepOptions, StepOutcome, steps_of
 from kafka_mirror.errors import UsageError
@@ -80,7 +80,6 @@ def report_task(flow_name: str) -> Any:
     def run() -> dict[str, Any]:
         """The report as a document."""
         from kafka_mirror.cutover.wave.after_open import written_since_open
-        from kafka_mirror.cutover.wave.record import OPENED
         from kafka_mirror.cutover.wave.report import WaveReport
         from kafka_mirror.cutover.wave.run import stored_waves
 

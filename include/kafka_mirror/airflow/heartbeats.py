@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import TaskDeferred
 
 from kafka_mirror.airflow.alert_store import store_of
 from kafka_mirror.airflow.flow_files import configuration_of, files_of
@@ -40,8 +41,6 @@ class HeartbeatOperator(BaseOperator):
 
     def execute(self, context: Context) -> Any:
         """Reads the configuration and defers to the triggerer."""
-        from airflow.sdk.exceptions import TaskDeferred
-
         from kafka_mirror.airflow.heartbeat_trigger import HeartbeatTrigger
         from kafka_mirror.sync.heartbeats import step
 

@@ -5,6 +5,8 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
+from airflow.sdk import BaseNotifier
+
 from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.config import Flow
 from kafka_mirror.config.notifiers import NotifierCall, parse_notifiers
@@ -43,8 +45,6 @@ def notifier_of(flow: Flow, name: str) -> NotifierCall:
 
 
 def _notifier(call: NotifierCall, name: str) -> Any:
-    from airflow.sdk import BaseNotifier
-
     module_name, _, class_name = call.path.rpartition(".")
     try:
         kind = getattr(importlib.import_module(module_name), class_name)

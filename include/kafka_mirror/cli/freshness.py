@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from kafka_mirror.alerts.channels import connections_of, send_by
 from kafka_mirror.cli.answer import DONE, FAILED, Answer, Piece, table
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import MirrorError, UsageError
@@ -56,7 +57,6 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 
 def _tested(flow: Flow) -> Answer:
-    from kafka_mirror.alerts.channels import connections_of, send_by
     from kafka_mirror.alerts.check import test_alert
 
     connections = connections_of(flow)

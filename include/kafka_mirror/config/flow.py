@@ -20,6 +20,7 @@ from kafka_mirror.config.clients.mapping import Client, client_settings
 from kafka_mirror.config.file import located
 from kafka_mirror.config.references import EXTRA, HANDED_OVER, References, has_reference
 from kafka_mirror.config.setting import Setting, Texts
+from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.errors import ConfigurationError, MirrorError, Problem, UsageError
 
 _NOT_FOR_AIRFLOW = re.compile(r"[^A-Za-z0-9_.-]")
@@ -305,8 +306,6 @@ class Configuration:
 
 
 def _refuse_unknown(name: str, known: list[str], kind: str) -> MirrorError:
-    from kafka_mirror.config.unknown_keys import nearest
-
     near = nearest(name, known)
     hint = f"Did you mean '{near}'? " if near else ""
     switch = "enabled" if kind == "enabled" else "emit.heartbeats.enabled"

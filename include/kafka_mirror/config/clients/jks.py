@@ -23,6 +23,10 @@ class DamagedKeyStore(ValueError):
     """Raised when the bytes are no key store of this kind."""
 
 
+class WrongKeyPassword(ValueError):
+    """Raised when the store opens, but the key in it does not."""
+
+
 class WrongPassword(ValueError):
     """Raised when the password of the store or of a key is not the right one."""
 

@@ -8,13 +8,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_mirror.config.clients.jks import MAGIC, DamagedKeyStore, WrongPassword, read_jks
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_der_private_key,
+    load_pem_private_key,
+)
+from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
+
+from kafka_mirror.config.clients.jks import MAGIC, DamagedKeyStore, WrongKeyPassword, WrongPassword, read_jks
 
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----", re.DOTALL)
-
-
-class WrongKeyPassword(ValueError):
-    """Raised when the store opens, but the key in it does not."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +65,6 @@ def identity(content: bytes, kind: str, password: str | None, key_password: str 
 
 def identity_of_pem(chain: bytes, key: bytes, key_password: str | None) -> Identity:
     """The private key and its chain from PEM texts. Raises WrongKeyPassword, and ValueError with a reason."""
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
     blocks = [match.group() for match in _BLOCK.finditer(key) if match.group(1).endswith(b"PRIVATE KEY")]
     if not blocks:
         raise ValueError("holds no private key: -----BEGIN PRIVATE KEY----- …")
@@ -75,8 +81,6 @@ def identity_of_pem(chain: bytes, key: bytes, key_password: str | None) -> Ident
 
 
 def _build_identity(key: Any, chain: list[Any]) -> Identity:
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-
     if key is None:
         raise ValueError("holds no private key")
     if not chain:
@@ -93,8 +97,6 @@ def _build_identity(key: Any, chain: list[Any]) -> Identity:
 
 
 def _open(protected: Any, password: str) -> Any:
-    from cryptography.hazmat.primitives.serialization import load_der_private_key
-
     try:
         return load_der_private_key(protected.open(password), None)
     except WrongPassword:
@@ -102,8 +104,6 @@ def _open(protected: Any, password: str) -> Any:
 
 
 def _read_pem(content: bytes) -> list[Any]:
-    from cryptography import x509
-
     blocks = [match.group() for match in _BLOCK.finditer(content) if match.group(1) in (b"CERTIFICATE", b"TRUSTED CERTIFICATE")]
     if not blocks:
         raise ValueError("holds no certificate: -----BEGIN CERTIFICATE----- …")
@@ -114,8 +114,6 @@ def _read_pem(content: bytes) -> list[Any]:
 
 
 def _load_certificate(der: bytes) -> Any:
-    from cryptography import x509
-
     try:
         return x509.load_der_x509_certificate(der)
     except ValueError:
@@ -123,9 +121,6 @@ def _load_certificate(der: bytes) -> Any:
 
 
 def _load_pkcs12(content: bytes, password: str | None) -> Any:
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
-
     if content.lstrip().startswith(b"-----BEGIN "):
         raise ValueError("is a PEM file; say so by its type: PEM")
     # DER: a SEQUENCE. Whatever else this is, it is no store.
@@ -140,6 +135,4 @@ def _load_pkcs12(content: bytes, password: str | None) -> Any:
 
 
 def _write_pem(certificates: Iterable[Any]) -> str:
-    from cryptography.hazmat.primitives.serialization import Encoding
-
     return "".join(certificate.public_bytes(Encoding.PEM).decode("ascii") for certificate in certificates)

@@ -1,13 +1,19 @@
-"""TLS: from Java's `ssl.*` with its key stores (PEM, PKCS12, JKS) to librdkafka's, which gets every certificate and key as PEM."""
+"""TLS: from Java's `ssl.*` with its key stores (PEM, PKCS12, JKS) to librdkafka's, which gets every certificate and key as PEM.
+
+Stores are opened where a cluster is, and not while DAG files are read: what opens them is imported then.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafka_mirror.config.clients.client_settings import MappedSettings
-from kafka_mirror.config.clients.jks import DamagedKeyStore, WrongPassword
-from kafka_mirror.config.clients.key_stores import Identity, WrongKeyPassword, identity, identity_of_pem, trusted_certificates
+from kafka_mirror.config.clients.jks import DamagedKeyStore, WrongKeyPassword, WrongPassword
 from kafka_mirror.config.setting import Setting
+
+if TYPE_CHECKING:
+    from kafka_mirror.config.clients.key_stores import Identity
 
 _TYPES = ("PEM", "PKCS12", "JKS")
 _NEEDS_PEM = "certificates and keys that stand in the configuration itself need the type PEM"
@@ -53,11 +59,13 @@ def _map_trust(mapped: MappedSettings, settings: Settings) -> None:
     password = settings.get("ssl.truststore.password")
     if password and password.unresolved:
         return
+    from kafka_mirror.config.clients.key_stores import trusted_certificates
+
     with _note_errors(mapped, where, password):
         mapped.put("ssl.ca.pem", trusted_certificates(content, kind, password.text if password else None), where)
 
 
-def _map_key(mapped: MappedSettings, settings: Settings, alias: str) -> Identity | None:
+def _map_key(mapped: MappedSettings, settings: Settings, alias: str) -> "Identity | None":
     chain, key = settings.get("ssl.keystore.certificate.chain"), settings.get("ssl.keystore.key")
     location = settings.get("ssl.keystore.location")
     kind = _check_type(mapped, settings.get("ssl.keystore.type"))
@@ -76,13 +84,15 @@ def _map_key(mapped: MappedSettings, settings: Settings, alias: str) -> Identity
     return _open(mapped, settings, kind, location) if location else None
 
 
-def _open(mapped: MappedSettings, settings: Settings, kind: str, where: Setting, key: Setting | None = None) -> Identity | None:
+def _open(mapped: MappedSettings, settings: Settings, kind: str, where: Setting, key: Setting | None = None) -> "Identity | None":
     """The identity in a store, or in the two texts of the configuration; notes what is wrong with it."""
     password, key_password = settings.get("ssl.keystore.password"), settings.get("ssl.key.password")
     content = _read_content(mapped, where, is_file=key is None)
     key_content = _read_content(mapped, key, is_file=False) if key else content
     if content is None or key_content is None or any(each and each.unresolved for each in (password, key_password)):
         return None
+    from kafka_mirror.config.clients.key_stores import identity, identity_of_pem
+
     found = None
     with _note_errors(mapped, where, password, key_password):
         opening = key_password.text if key_password else None

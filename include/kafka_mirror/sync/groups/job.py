@@ -14,8 +14,10 @@ from kafka_mirror.spark.driver import Spark
 from kafka_mirror.spark.run import SparkRunner, runner_by_hand
 from kafka_mirror.sync.groups import checkpoints
 from kafka_mirror.sync.groups import offsets as group_offsets
+from kafka_mirror.sync.groups.checkpoints import CheckpointsResult
 from kafka_mirror.sync.groups.context import GroupContext, group_context, with_share
 from kafka_mirror.sync.groups.find import KnownGroups, selected_groups
+from kafka_mirror.sync.groups.offsets import GroupOffsetsResult
 from kafka_mirror.sync.step import StepResult
 
 MOST_AT_ONCE = 2_000
@@ -51,9 +53,6 @@ def chunks(names: Sequence[str], cores: int) -> list[Sequence[str]]:
 
 def run_part(step: str, context: GroupContext, names: Sequence[str], dry_run: bool) -> Any:
     """A part of the job, on a worker. An error of ours is an answer: Spark would try three times more, and end the job for all."""
-    from kafka_mirror.sync.groups.checkpoints import CheckpointsResult
-    from kafka_mirror.sync.groups.offsets import GroupOffsetsResult
-
     try:
         return GROUP_STEPS[step].run(context, names, dry_run)
     except MirrorError as error:
