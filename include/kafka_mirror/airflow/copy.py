@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator, TriggerRule, get_current_context, task
 
 from kafka_mirror.airflow.assets import tell_assets
-from kafka_mirror.airflow.copy_xcom import (
-    plan_from_xcom,
-    plan_to_xcom,
-    published_to_xcom,
-    results_from_xcom,
-    results_to_xcom,
-    run_from_xcom,
-    run_to_xcom,
-    verdict_from_xcom,
-    verdict_to_xcom,
-)
+from kafka_mirror.airflow.copy_xcom import plan_from_xcom, plan_to_xcom
 from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.lineage import ReportsLineage, lineage_of_copy
 from kafka_mirror.airflow.tasks import (
@@ -80,6 +70,7 @@ def publish(flow_name: str) -> dict[str, Any]:
 
     Where the job reported other watermarks, the ledger counts. The verdict names the syncs that could not be written.
     """
+    from kafka_mirror.airflow.results_xcom import published_to_xcom, results_from_xcom, run_from_xcom
     from kafka_mirror.copy.publish import publish as publish_run
     from kafka_mirror.plan.model import Plan
     from kafka_mirror.status.run_log import published_lines
@@ -111,6 +102,7 @@ def publish(flow_name: str) -> dict[str, Any]:
 @task(task_id="verdict", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
 def verdict(flow_name: str) -> str:
     """Fails with everything that failed in the run, and if work was owed and nothing moved."""
+    from kafka_mirror.airflow.results_xcom import verdict_from_xcom
     from kafka_mirror.status.run_log import verdict_lines
 
     plan_value, published_value = pull("plan"), pull("publish")
@@ -177,6 +169,8 @@ class CopyOperator(RunsOnSpark, ReportsLineage, BaseOperator):
                 return self._follow(flow, plan, context)
             if not plan.has_work:
                 skip(_nothing_to_copy(plan))
+            from kafka_mirror.airflow.results_xcom import results_to_xcom, verdict_to_xcom
+
             self.log.info("%s: run %s copies, try %d.", flow.name, run_name(), try_number())
             self.log.info("%s The log of the task plan lists them.", work_line(plan))
             results = self.copy_by_job(flow, plan)
@@ -203,6 +197,7 @@ class CopyOperator(RunsOnSpark, ReportsLineage, BaseOperator):
     def _follow(self, flow: Flow, plan: Plan, context: Context) -> Any:
         """Goes on until the next run is due. What it returns has all of its plans, whether it is skipped, fails or went well."""
         from kafka_mirror.airflow.follow import follow_in_task, store_try
+        from kafka_mirror.airflow.results_xcom import run_from_xcom, run_to_xcom, verdict_to_xcom
         from kafka_mirror.status.run_log import lanes_line, work_line
 
         self.log.info("%s: run %s copies and follows, try %d. %s", flow.name, run_name(), try_number(), work_line(plan))

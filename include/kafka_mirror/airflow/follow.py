@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from kafka_mirror.airflow.backfill_runs import clear_number
-from kafka_mirror.airflow.copy_xcom import run_from_xcom
+from kafka_mirror.airflow.results_xcom import run_from_xcom
 from kafka_mirror.airflow.tasks import run_name
 from kafka_mirror.config import Flow
 from kafka_mirror.config.deadlines import hand_over_seconds

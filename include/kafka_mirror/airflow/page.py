@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from kafka_mirror.airflow import api_server
-from kafka_mirror.airflow.copy_xcom import verdict_from_xcom, watermarks_from_xcom
+from kafka_mirror.airflow.results_xcom import verdict_from_xcom, watermarks_from_xcom
 from kafka_mirror.airflow.tasks import from_xcom
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.config.pools import pools

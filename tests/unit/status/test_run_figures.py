@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_mirror.airflow.copy_xcom import plan_to_xcom, published_to_xcom, results_to_xcom, verdict_from_xcom, verdict_to_xcom
+from kafka_mirror.airflow.copy_xcom import plan_to_xcom
+from kafka_mirror.airflow.results_xcom import published_to_xcom, results_to_xcom, verdict_from_xcom, verdict_to_xcom
 from kafka_mirror.copy.job import results_from_columns, results_to_columns
 from kafka_mirror.copy.model import FORWARDED, BatchShare, CopiedElsewhere, LaneResult, RewriteReason, Watermark
 from kafka_mirror.copy.publish import compared

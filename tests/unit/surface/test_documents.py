@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from kafka_mirror.airflow import copy_xcom
+from kafka_mirror.airflow import copy_xcom, results_xcom
 from kafka_mirror.airflow.tasks import to_xcom
 from kafka_mirror.alerts.audits import Audits
 from kafka_mirror.alerts.tracker import TrackedProblem
@@ -49,10 +49,10 @@ def keys(document: Any, path: str) -> list[str]:
 
 DOCUMENTS: dict[str, Callable[[], Any]] = {
     "copy.plan": lambda: copy_xcom.plan_to_xcom(example(Plan)),
-    "copy.results": lambda: copy_xcom.results_to_xcom([example(LaneResult)]),
-    "copy.following": lambda: copy_xcom.run_to_xcom(example(RunResult)),
-    "copy.published": lambda: copy_xcom.published_to_xcom(example(Published)),
-    "copy.verdict": lambda: copy_xcom.verdict_to_xcom(example(Verdict)),
+    "copy.results": lambda: results_xcom.results_to_xcom([example(LaneResult)]),
+    "copy.following": lambda: results_xcom.run_to_xcom(example(RunResult)),
+    "copy.published": lambda: results_xcom.published_to_xcom(example(Published)),
+    "copy.verdict": lambda: results_xcom.verdict_to_xcom(example(Verdict)),
     "audit": lambda: example(AuditResult).as_document(),
     "audit.totals": lambda: example(AuditResult).totals,
     "backfill.resolve": lambda: example(Resolution).as_document(),
