@@ -40,7 +40,7 @@ class Translation:
 class OffsetMap:
     """The runs of one partition, oldest first. A value: nothing changes it.
 
-    It consists of the runs of its own bytes, which every mirror reads, and of the pairs in their holes (`kafka_mirror.offsets.map_bytes`).
+    It consists of the runs of its own bytes, which every mirror reads, and of the pairs in their holes (`map_bytes`).
     What was read stays bytes until somebody asks for its runs.
 
     `thinned_behind`: records stand on the target after the last run of which the map does not know what they are copies of. It is kept

@@ -4,7 +4,7 @@
     offset_map_pairs             └ pair pair pair ─┴ pair pair pair ─┘                      a second text, for mirrors that know it
 
 A run is three unsigned LEB128 numbers: its distance in the source and in the target from the end of the run before, and twice its length,
-plus one if thinned. The first one counts from 0. How pairs are written, `kafka_mirror.offsets.pair_bytes` tells; in front of them stands a
+plus one if thinned. The first one counts from 0. How pairs are written, `pair_bytes` tells; in front of them stands a
 CRC-32 of both, so they are read with the very runs whose holes they are in, or refused. Both texts are base64.
 
 Bytes become runs when somebody asks for them: a ledger holds thousands of maps, of which a plan or a status looks at none, and as runs each

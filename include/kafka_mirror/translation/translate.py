@@ -7,7 +7,7 @@ answer   first  │ its record, or          the position after
          record │ one before it           the last mirrored record
 
 Never late: if nothing more came from the source, the group would read every record that the target holds and that it has not read. Of a
-record that stands there twice, for a restart copied it once more, one copy is enough; which one, kafka_mirror.offsets.older_copies tells.
+record that stands there twice, for a restart copied it once more, one copy is enough; which one, `offsets.older_copies` tells.
 """
 
 import hashlib
