@@ -19,9 +19,9 @@ from kafka_mirror.config.setting import Setting
 from kafka_mirror.errors import CheckpointsMissing, ConfigurationError, KafkaFailure, Problem
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.mm2 import Fields
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.policy import ReplicationPolicy, lineage
 from kafka_mirror.policy.java_regex import compile_java
 

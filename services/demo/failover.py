@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from confluent_kafka import Consumer, Message
 
 from kafka_mirror.config import Flow
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_translation import GroupOffset
+from kafka_mirror.groups.translation import EXACT
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.status.group_position import group_position
-from kafka_mirror.sync.groups.translate import GroupOffset
-from kafka_mirror.translation.translate import EXACT
 from services.demo.settings import DemoFailed
 from services.demo.verify import Ledger, read_ledger, watermark
 

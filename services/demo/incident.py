@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from kafka_mirror.config import Flow
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide
-from kafka_mirror.formats.control import PAUSE, RESUME
+from kafka_mirror.ledger.control_records import PAUSE, RESUME
 from services.airflow_api import AirflowApi
 from services.demo.settings import DemoFailed
 from services.demo.shop import RETURNS

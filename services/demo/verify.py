@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from kafka_mirror.config import Flow
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.flow_clusters import clusters, ledger_of
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.clusters import clusters, ledger_of
+from kafka_mirror.ledger.record import LedgerRecord
 from services.airflow_api import AirflowApi
 from services.comparison import Comparison
 from services.demo.settings import DemoFailed

@@ -60,7 +60,7 @@ def mail_fields(mail: MailSink, **extra: Any) -> dict[str, Any]:
 
 def channel(connection: str) -> Any:
     import kafka_mirror.airflow  # noqa: F401 — tells the alerts how to open channels
-    from kafka_mirror.alerts.channels import channel as opened
+    from kafka_mirror.status.alerts.channels import channel as opened
 
     return opened(connection)
 
@@ -246,8 +246,8 @@ def pager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, airflow_home: Path) -
 
 def send_all(alert: Alert, cleared: bool = False) -> dict[str, Any]:
     import kafka_mirror.airflow  # noqa: F401 — tells the alerts how to open channels
-    from kafka_mirror.alerts.channels import connections_of, send_by
     from kafka_mirror.config import load
+    from kafka_mirror.status.alerts.channels import connections_of, send_by
 
     return send_by(connections_of(load().flow(alert.flow)), alert, cleared)
 

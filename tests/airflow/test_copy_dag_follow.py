@@ -13,14 +13,14 @@ import pytest
 from kafka_mirror.airflow.spark_hook import TaskRunner
 from kafka_mirror.copy.job import DRIVER_DIED, FollowWork
 from kafka_mirror.copy.model import LaneResult, Watermark
+from kafka_mirror.copy.plan.model import Plan, Range
+from kafka_mirror.copy.plan.run import PlanContext
 from kafka_mirror.copy.publish import Published
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import ClusterUnreachable, MirrorError, RecordRefused
 from kafka_mirror.formats.documents import to_document
-from kafka_mirror.kafka.ledger import LedgerView
-from kafka_mirror.offsets.partition import lane_of
-from kafka_mirror.plan.model import Plan, Range
-from kafka_mirror.plan.run import PlanContext
+from kafka_mirror.formats.offsets.partition import lane_of
+from kafka_mirror.ledger.topic import LedgerView
 from kafka_mirror.spark.files import write_answer
 from tests.airflow.spark_here import told
 from tests.airflow.task_log import TaskLog
@@ -107,7 +107,7 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
             super().__init__(flow)
             core.end = self.end
 
-    monkeypatch.setattr("kafka_mirror.plan.run.plan", core.plan)
+    monkeypatch.setattr("kafka_mirror.copy.plan.run.plan", core.plan)
     monkeypatch.setattr("kafka_mirror.copy.follow.plan_context", core.plan_context)
     monkeypatch.setattr("kafka_mirror.copy.follow.watch_idle", core.watch)
     monkeypatch.setattr("kafka_mirror.copy.follow._SECONDS_WORTH_A_PLAN", 0.1)

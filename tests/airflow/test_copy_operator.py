@@ -9,6 +9,7 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.copy.model import LaneResult, Watermark
+from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.publish import Published
 from kafka_mirror.errors import (
     AuthorizationRefused,
@@ -21,10 +22,9 @@ from kafka_mirror.errors import (
     RecordRefused,
 )
 from kafka_mirror.formats.documents import to_document
-from kafka_mirror.plan.model import Plan, Range
+from kafka_mirror.groups.offset_syncs import OffsetSyncsResult
 from kafka_mirror.spark.files import write_answer, write_failure
 from kafka_mirror.spark.start import master_of
-from kafka_mirror.sync.offset_syncs import OffsetSyncsResult
 from tests.airflow.spark_here import told
 from tests.airflow.task_log import TaskLog
 
@@ -92,7 +92,7 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     """The stand-in, in the place of what it stands for; afterwards, no file of a job is left."""
     configured(*FLOW)
     core = Core()
-    monkeypatch.setattr("kafka_mirror.plan.run.plan", core.plan)
+    monkeypatch.setattr("kafka_mirror.copy.plan.run.plan", core.plan)
     monkeypatch.setattr("kafka_mirror.copy.publish.publish", core.publish)
     monkeypatch.setattr("kafka_mirror.copy.publish.reached", core.reached)
     monkeypatch.setattr(

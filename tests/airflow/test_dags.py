@@ -284,7 +284,7 @@ began = time.process_time()
 bag = DagBag(sys.argv[1])
 provider = "airflow.providers.apache.spark.hooks.spark_submit"
 heavy = (provider, "pyspark", "confluent_kafka", "kafka", "pandas", "numpy")
-heavy += ("kafka_mirror.kafka.cluster", "kafka_mirror.alerts.webhook")
+heavy += ("kafka_mirror.kafka.cluster", "kafka_mirror.status.alerts.webhook")
 heavy = [name for name in heavy if name in sys.modules]
 print(json.dumps([len(bag.dags), bag.import_errors, heavy, time.process_time() - began]))
 """

@@ -13,8 +13,8 @@ import pytest
 from kafka_mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, AuditResult, Difference, PartitionAudit
 from kafka_mirror.config import Flow, load
 from kafka_mirror.config.flow import FlowName
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.plan.run import plan
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
 from services.sinks import HttpSink
@@ -313,7 +313,7 @@ def test_a_check_that_fails_unexpectedly_is_red_and_told(make_freshness: Callabl
         raise KeyError("nobody foresaw this")
 
     with monkeypatch.context() as patch:
-        patch.setattr("kafka_mirror.alerts.check.observe", broken)
+        patch.setattr("kafka_mirror.status.alerts.check.observe", broken)
         for _ in range(2):
             assert "nobody foresaw this" in freshness.run(state="failed")["open"][0]["detail"]
     assert freshness.run()["open"] == []

@@ -102,10 +102,10 @@ def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
 
     from kafka_mirror.errors import ClusterUnreachable
     from kafka_mirror.formats.documents import to_document
+    from kafka_mirror.groups.find import KnownGroups
+    from kafka_mirror.groups.job import GroupWork
+    from kafka_mirror.ledger.step import StepResult
     from kafka_mirror.spark.files import write_answer
-    from kafka_mirror.sync.groups.find import KnownGroups
-    from kafka_mirror.sync.groups.job import GroupWork
-    from kafka_mirror.sync.step import StepResult
 
     configured(
         "clusters = east, west",

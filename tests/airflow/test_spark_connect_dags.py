@@ -14,10 +14,10 @@ from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.config import Flow, load
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.errors import SparkServerRefused, SparkServerUnavailable
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.groups.checkpoints import CheckpointsResult
-from kafka_mirror.sync.groups.find import KnownGroups
-from kafka_mirror.sync.groups.job import GROUP_STEPS, GroupStep, run_group_step
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.checkpoints import CheckpointsResult
+from kafka_mirror.groups.find import KnownGroups
+from kafka_mirror.groups.job import GROUP_STEPS, GroupStep, run_group_step
 from tests.airflow.task_log import TaskLog
 from tests.spark_session import SparkOfThisProcess
 

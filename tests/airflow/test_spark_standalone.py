@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.ledger.clusters import clusters, ledger_of
+from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.spark.start import INCLUDE
-from kafka_mirror.sync.flow_clusters import clusters, ledger_of
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from services.spark import SparkCluster

@@ -9,10 +9,10 @@ import os
 import sys
 from pathlib import Path
 
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.offsets.partition import TopicPartition
 from services.java import ROOT
 from tests.bench.processes import Cost, cost_of
 from tests.bench.results import append

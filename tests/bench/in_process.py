@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kafka_mirror.config import load
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.plan.run import plan
-from kafka_mirror.sync.flow_clusters import clusters
-from kafka_mirror.sync.topics import refresh_topics
+from kafka_mirror.ledger.clusters import clusters
+from kafka_mirror.topics.topics import refresh_topics
 from tests.bench.backlog import Backlog
 from tests.bench.results import append, median, spread
 from tests.bench.stage import Stage, stage

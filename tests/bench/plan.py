@@ -4,7 +4,7 @@ import sys
 import time
 
 from kafka_mirror.config import load
-from kafka_mirror.plan.run import plan
+from kafka_mirror.copy.plan.run import plan
 from services.oracle import Record
 from tests.bench.results import append, spread
 from tests.bench.stage import Stage, stage

@@ -20,18 +20,18 @@ import psutil
 
 from kafka_mirror.config import Flow, load
 from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.copy.plan.model import Plan, to_columns
+from kafka_mirror.copy.plan.planner import Planning
+from kafka_mirror.copy.plan.run import in_order
 from kafka_mirror.copy.run import lane_tasks
-from kafka_mirror.decisions.in_force import Decisions
-from kafka_mirror.formats.ledger import LastRecord, LedgerRecord, Writer
-from kafka_mirror.formats.ledger_codec import decode, encode
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster, TopicListing
-from kafka_mirror.kafka.ledger import LedgerView
 from kafka_mirror.kafka.model import ConfigEntry, LogOffsets, LogPosition, Partition, Topic
-from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan, to_columns
-from kafka_mirror.plan.planner import Planning
-from kafka_mirror.plan.run import in_order
+from kafka_mirror.ledger.codec import decode, encode
+from kafka_mirror.ledger.decisions import Decisions
+from kafka_mirror.ledger.record import LastRecord, LedgerRecord, Writer
+from kafka_mirror.ledger.topic import LedgerView
 from services.flows import ClusterPair
 from tests.bench.results import append
 

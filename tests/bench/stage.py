@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from kafka_mirror.formats.record_batch import batches_in
+from kafka_mirror.formats.batches.record_batch import batches_in
 from services.flows import ClusterPair
 from services.java import ROOT
 from services.kafka import KafkaCluster

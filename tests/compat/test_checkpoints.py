@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.formats.mm2 import Checkpoint
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_rules import Candidate, StoredCheckpoint, due, key_of, to_commit
 from kafka_mirror.policy import DefaultReplicationPolicy
-from kafka_mirror.translation.group_rules import Candidate, StoredCheckpoint, due, key_of, to_commit
 from services.flows import ClusterPair
 from services.oracle import Oracle
 from tests.compat.peer import Peer, compared

@@ -7,7 +7,7 @@ import pytest
 from kafka_mirror.client import MirrorClient, translate_offsets, translate_offsets_matching
 from kafka_mirror.errors import CheckpointsMissing, ClusterUnreachable, DeadlineExceeded
 from kafka_mirror.formats.mm2 import Checkpoint
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Record

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as At
 
 from kafka_mirror.__main__ import main
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.mirrormaker import MirrorMaker
 from services.oracle import Record
 from tests.integration.consumers import committed

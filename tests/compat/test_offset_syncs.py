@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.mm2 import Checkpoint, Heartbeat, OffsetSync
-from kafka_mirror.offsets.map import OffsetMap, runs_of
-from kafka_mirror.translation.offset_sync_pairs import MOST, pairs_to_write
-from kafka_mirror.translation.offset_sync_store import OffsetSyncStore, SyncPair
+from kafka_mirror.formats.offsets.map import OffsetMap, runs_of
+from kafka_mirror.groups.offset_sync_pairs import MOST, pairs_to_write
+from kafka_mirror.groups.offset_sync_store import OffsetSyncStore, SyncPair
 from tests.compat.peer import Peer, Refused, compared
 
 KINDS = {"offset_sync": mm2.decode_offset_sync, "checkpoint": mm2.decode_checkpoint, "heartbeat": mm2.decode_heartbeat}

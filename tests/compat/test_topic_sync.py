@@ -7,8 +7,8 @@ from kafka_mirror.config.catalogue import CATALOGUE
 from kafka_mirror.kafka.model import LITERAL, Acl, ConfigEntry, PatternAcl
 from kafka_mirror.policy import DefaultReplicationPolicy, TopicSelection
 from kafka_mirror.policy.filters import DefaultConfigPropertyFilter, DefaultTopicFilter
-from kafka_mirror.sync.config_diff import configs_to_create, configs_to_sync
-from kafka_mirror.sync.topic_acls import remote_acls
+from kafka_mirror.topics.config_diff import configs_to_create, configs_to_sync
+from kafka_mirror.topics.topic_acls import remote_acls
 from tests.compat.peer import Peer, compared
 
 EXCLUDE = CATALOGUE["config.properties.exclude"].default

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.copy.verdict import DONE
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.bootstrap_servers import beginning_at, servers
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.offsets.partition import TopicPartition
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.faults.deposed_leader import Site, new_site

@@ -17,7 +17,7 @@ import pytest
 
 from kafka_mirror.copy.verdict import Verdict
 from kafka_mirror.errors import MirrorError
-from kafka_mirror.offsets.partition import lane_of
+from kafka_mirror.formats.offsets.partition import lane_of
 from services.comparison import Comparison
 from services.oracle import Record
 from tests.engine_hooks import EngineHooks, HitInTransaction

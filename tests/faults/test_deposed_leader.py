@@ -12,19 +12,19 @@ from kafka_mirror.copy import lane_protocol
 from kafka_mirror.copy import publish as publishing
 from kafka_mirror.copy.lane_writer import Records, write_lane
 from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.run import copy_in_process, lane_task
 from kafka_mirror.copy.verdict import DONE, NOTHING_TO_DO, verdict
 from kafka_mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
-from kafka_mirror.formats.batch_records import StoredRecord
-from kafka_mirror.kafka import ledger
+from kafka_mirror.formats.batches.batch_records import StoredRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.compare_and_set import LogEnd
 from kafka_mirror.kafka.log_reader import newest_records
 from kafka_mirror.kafka.reader import BoundedReader, Ranges
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.run import plan
+from kafka_mirror.ledger import topic as ledger
+from kafka_mirror.ledger.compare_and_set import LogEnd
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.faults.deposed_leader import SERVERS, Beginnings, Site, new_site

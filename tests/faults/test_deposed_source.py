@@ -17,9 +17,9 @@ from kafka_mirror.cutover.wave.step import AUDIT_GATE, CATCH_UP, DONE, FENCE, LA
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide
 from kafka_mirror.errors import MirrorError, SourceUnreadable
-from kafka_mirror.formats.control import RESTART
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.ledger.control_records import RESTART
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.verdict import Verdict
 from kafka_mirror.cutover.failover.failback_compare import LESS
@@ -26,9 +27,8 @@ from kafka_mirror.cutover.wave.step import STOPPED
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide
 from kafka_mirror.errors import SourceUnreadable
-from kafka_mirror.formats.control import RESTART
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.plan.run import plan
+from kafka_mirror.ledger.control_records import RESTART
 from tests.engine_hooks import EngineHooks
 from tests.faults.conftest import Placed, ThreeBrokers
 from tests.faults.injections_brokers import UncleanElection

@@ -12,8 +12,8 @@ import pytest
 
 from kafka_mirror.copy.verdict import DONE, FAILED, Verdict
 from kafka_mirror.errors import MirrorError
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.flow_clusters import clusters
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.clusters import clusters
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record
 from services.proxy import Proxy

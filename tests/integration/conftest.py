@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import pytest
 
 from kafka_mirror.config import Flow, load
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.publish import Published, publish
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.verdict import Verdict, verdict
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.kafka.ledger import LedgerView
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.run import plan
-from kafka_mirror.sync.flow_clusters import clusters, ledger_of
-from kafka_mirror.sync.topics import RefreshTopicsResult, refresh_topics
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.clusters import clusters, ledger_of
+from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.topic import LedgerView
+from kafka_mirror.topics.topics import RefreshTopicsResult, refresh_topics
 from services.comparison import Comparison
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side

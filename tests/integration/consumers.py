@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, Message
 
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Committed, Groups
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.waiting import PATIENCE
 
 SECONDS = PATIENCE

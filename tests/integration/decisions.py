@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_mirror.__main__ import main
-from kafka_mirror.formats.ledger_codec import encode, encode_key
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.ledger.codec import encode, encode_key
 from tests.engine_hooks import EngineHooks
 from tests.waiting import PATIENCE
 

@@ -5,8 +5,8 @@ from confluent_kafka import Producer
 
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
+from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.migration.take_over import TakeOverRequest, take_over
-from kafka_mirror.sync.flow_clusters import clusters
 from tests.waiting import PATIENCE
 
 

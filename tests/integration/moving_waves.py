@@ -10,10 +10,10 @@ from kafka_mirror.cutover.wave.control_notes import write_behind
 from kafka_mirror.cutover.wave.move import move_of
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
-from kafka_mirror.decisions.in_force import Decisions
-from kafka_mirror.formats.control import Decision
-from kafka_mirror.kafka.control import Control
-from kafka_mirror.sync.flow_clusters import control_of
+from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.control import Control
+from kafka_mirror.ledger.control_records import Decision
+from kafka_mirror.ledger.decisions import Decisions
 from services.flows import ClusterPair
 from services.oracle import Oracle
 from tests.integration.conftest import Mirroring

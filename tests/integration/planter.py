@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Producer
 
-from kafka_mirror.formats.ledger import LedgerRecord, Writer
-from kafka_mirror.formats.ledger_codec import encode, encode_key
-from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.sync.flow_clusters import clusters
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.ledger.clusters import clusters
+from kafka_mirror.ledger.codec import encode, encode_key
+from kafka_mirror.ledger.record import LedgerRecord, Writer
 from services.oracle import Record
 
 NOW = 1_790_000_000_000

@@ -2,7 +2,7 @@
 
 import time
 
-from kafka_mirror.sync.heartbeats import Heart
+from kafka_mirror.topics.heartbeats import Heart
 from services.oracle import Record
 from tests.integration.consumers import set_offsets
 

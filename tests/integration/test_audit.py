@@ -9,7 +9,7 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.audit.run import audit
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.planter import NOW, SOURCE, by_topic, numbered
 

@@ -3,8 +3,8 @@
 import pytest
 
 from kafka_mirror.audit.run import audit
-from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.planter import NOW, numbered
 

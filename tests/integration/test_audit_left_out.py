@@ -6,9 +6,9 @@ from dataclasses import replace
 from kafka_mirror.__main__ import main
 from kafka_mirror.audit.compare_ranges import compare_audit_ranges
 from kafka_mirror.audit.run import audit
-from kafka_mirror.formats.history import History, HistoryTopic
-from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.history import History, HistoryTopic
 from tests.integration.planter import COARSE, SOURCE, Planter, by_topic, numbered
 
 

@@ -14,9 +14,9 @@ import pendulum
 from kafka_mirror.backfill.intervals import TimeInterval
 from kafka_mirror.backfill.model import ANY_ORDER, BackfillRequest
 from kafka_mirror.backfill.run import run_backfill
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.run import plan
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.java import ROOT
 from tests.integration.backfill_flow import ALL, DAY, DAYS, FIRST, PARTITIONS, Backfilling, day
 from tests.waiting import PATIENCE, eventually

@@ -9,7 +9,7 @@ from kafka_mirror.backfill.model import BackfillRequest
 from kafka_mirror.backfill.resolve import resolve
 from kafka_mirror.backfill.summary import summary
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.integration.access import acl, only_error, source_topic, with_user
 from tests.integration.backfill_flow import ALL, DAYS, PARTITIONS, Backfilling, day
 from tests.integration.decisions import recreate

@@ -3,9 +3,9 @@
 import pytest
 
 from kafka_mirror.copy.model import FORWARDED, JOINED, REWRITTEN, added_shares
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.run import plan
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.stored_batches import stored
 

@@ -7,9 +7,9 @@ import pytest
 import zstandard
 from kafka.protocol.producer import ProduceRequest
 
-from kafka_mirror.formats.varint import signed_varint
+from kafka_mirror.formats.batches.varint import signed_varint
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_pool import BrokerPool
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.integration.decisions import errors_of, mirrored, used_up
 
 MEGABYTES = 130

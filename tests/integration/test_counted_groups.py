@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from kafka_mirror.__main__ import main
+from kafka_mirror.groups import group_translation as translated_groups
+from kafka_mirror.groups import hole_reader
+from kafka_mirror.groups.checkpoints import emit
+from kafka_mirror.groups.context import group_context
+from kafka_mirror.groups.mm2_topics import read_stored
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.mm2_topics import read_stored
 from kafka_mirror.status.snapshot_groups import read_groups
-from kafka_mirror.sync.groups import hole_reader
-from kafka_mirror.sync.groups import translate as translated_groups
-from kafka_mirror.sync.groups.checkpoints import emit
-from kafka_mirror.sync.groups.context import group_context
 from tests.integration.consumers import set_offsets
 from tests.waiting import ADMIN_TIMEOUT_MS
 

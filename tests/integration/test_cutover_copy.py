@@ -9,7 +9,7 @@ from kafka_mirror.cutover.steps import catch_up, fence, last_copy
 from kafka_mirror.cutover.wave.move import move_of
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, FENCE, STOPPED, WAITING
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.wave_notes import NotesInMemory, options
 

@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_mirror.__main__ import main
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.cutover.failover import failover_groups
 from kafka_mirror.cutover.failover import open_step as failover_open
@@ -24,15 +25,14 @@ from kafka_mirror.cutover.failover.survey import survey_failover
 from kafka_mirror.cutover.wave.control_notes import write_behind
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER, StepOptions
-from kafka_mirror.decisions.in_force import Decisions
 from kafka_mirror.errors import FlowClosed, MirrorError, NotClosed
-from kafka_mirror.formats.control import CLOSED
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.checkpoints import emit
+from kafka_mirror.groups.context import group_context
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.run import plan
-from kafka_mirror.sync.flow_clusters import control_of
-from kafka_mirror.sync.groups.checkpoints import emit
-from kafka_mirror.sync.groups.context import group_context
+from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.control_records import CLOSED
+from kafka_mirror.ledger.decisions import Decisions
 from services.oracle import Record
 from tests.integration.consumers import member, read
 from tests.waiting import PATIENCE

@@ -10,9 +10,9 @@ from kafka_mirror.cutover.wave.record import ROLLED_BACK
 from kafka_mirror.cutover.wave.run import roll_back, run_wave
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER, FAILOVER_STEPS, MOVE_GROUPS, StepOptions
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.groups.checkpoints import emit
-from kafka_mirror.sync.groups.context import group_context
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.checkpoints import emit
+from kafka_mirror.groups.context import group_context
 from tests.integration.consumers import committed, set_offsets
 from tests.waiting import ADMIN_TIMEOUT_MS
 

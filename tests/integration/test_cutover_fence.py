@@ -9,8 +9,8 @@ from kafka_mirror.cutover.steps import fence
 from kafka_mirror.cutover.wave.move import move_of
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, FENCE, LAST_WRITE_MS, QUIET_SINCE_MS, STOPPED, WAITING
-from kafka_mirror.sync.flow_clusters import clusters
-from kafka_mirror.sync.topic_acls import sync_topic_acls
+from kafka_mirror.ledger.clusters import clusters
+from kafka_mirror.topics.topic_acls import sync_topic_acls
 from services.oracle import OracleError, Record
 from tests.integration.access import acl
 from tests.integration.wave_notes import Killed, NotesInMemory, options

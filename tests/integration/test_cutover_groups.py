@@ -12,14 +12,14 @@ from kafka_mirror.cutover.groups import move_groups
 from kafka_mirror.cutover.wave.move import move_of
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, EMPTY_SINCE_MS, MOVE_GROUPS, STOPPED, WAITING
-from kafka_mirror.formats.control import MOVED, RETURNED, Decision
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.context import group_context
+from kafka_mirror.groups.group_move import AFTER, BEFORE, move_from_facts
+from kafka_mirror.groups.group_offsets import synchronise
 from kafka_mirror.kafka.group_transaction import GroupTransaction
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.flow_clusters import clusters, control_of
-from kafka_mirror.sync.groups.context import group_context
-from kafka_mirror.sync.groups.group_move import AFTER, BEFORE, move_from_facts
-from kafka_mirror.sync.groups.offsets import synchronise
+from kafka_mirror.ledger.clusters import clusters, control_of
+from kafka_mirror.ledger.control_records import MOVED, RETURNED, Decision
 from tests.integration.consumers import committed, groups_of, member, read, set_offsets
 from tests.wave_notes import Killed, NotesInMemory, step_options
 

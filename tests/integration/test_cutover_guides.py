@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from kafka_mirror.__main__ import INTERRUPTED, main
 from kafka_mirror.cli import cutover_wave
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.flows import ClusterPair
 from services.oracle import Oracle
 from tests.integration.access import acl

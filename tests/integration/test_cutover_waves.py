@@ -29,11 +29,11 @@ from kafka_mirror.cutover.wave.step import (
     steps_of,
 )
 from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveDiffers, WaveIsOpen, WaveRollsBack, WaveRunElsewhere, WaveUnknown
-from kafka_mirror.formats.control import MOVED, PAUSE, WAVE, Decision, encode, encode_key
-from kafka_mirror.kafka.control import Control
 from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.writer import RecordWriter
-from kafka_mirror.sync.flow_clusters import clusters, control_of
+from kafka_mirror.ledger.clusters import clusters, control_of
+from kafka_mirror.ledger.control import Control
+from kafka_mirror.ledger.control_records import MOVED, PAUSE, WAVE, Decision, encode, encode_key
 
 OPTIONS = StepOptions("w", "ann@here", "because", dry_run=False)
 

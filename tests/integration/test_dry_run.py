@@ -9,9 +9,9 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 from kafka_mirror.__main__ import main
 from kafka_mirror.cli.parser import parser
 from kafka_mirror.config import load
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.status.snapshot_builder import FlowSnapshotBuilder
 from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 

@@ -13,8 +13,8 @@ from kafka_mirror.cutover.wave.run import run_wave
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, FAILOVER, PLANNED, StepOptions
 from kafka_mirror.errors import FlowClosed
-from kafka_mirror.sync.groups.checkpoints import emit
-from kafka_mirror.sync.groups.context import group_context
+from kafka_mirror.groups.checkpoints import emit
+from kafka_mirror.groups.context import group_context
 from services.oracle import Record
 from tests.integration.consumers import committed, set_offsets
 from tests.integration.moving_waves import IDENTITY, BothWays, both_ways

@@ -6,9 +6,9 @@ from kafka_mirror.cutover.failover.survey import survey_failover
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide
-from kafka_mirror.formats.control import RESTART
-from kafka_mirror.sync.groups.checkpoints import emit
-from kafka_mirror.sync.groups.context import group_context
+from kafka_mirror.groups.checkpoints import emit
+from kafka_mirror.groups.context import group_context
+from kafka_mirror.ledger.control_records import RESTART
 from services.oracle import Record
 from tests.integration.consumers import set_offsets
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record, Side
 
 SMALL_TRANSACTIONS = {"source->target.mirror.transaction.max.bytes": "262144"}

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
 
 NOW = 1_790_000_000_000

@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from confluent_kafka import Producer
 
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.decide import run as module
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide as decide_in_process
 from kafka_mirror.decide.run import decisions_of
-from kafka_mirror.decisions.in_force import moment_after
 from kafka_mirror.errors import (
     ControlMissing,
     ControlUnreadable,
@@ -26,12 +26,12 @@ from kafka_mirror.errors import (
     LedgerUnsuitable,
     OtherCluster,
 )
-from kafka_mirror.formats.control import PAUSE, Decision, encode, encode_key
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.writer import RecordWriter
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.run import plan
-from kafka_mirror.sync.flow_clusters import clusters, control_of
+from kafka_mirror.ledger.clusters import clusters, control_of
+from kafka_mirror.ledger.control_records import PAUSE, Decision, encode, encode_key
+from kafka_mirror.ledger.decisions import moment_after
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, values
 from tests.waiting import PATIENCE
 

@@ -13,11 +13,11 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.verdict import Verdict, verdict
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.run import plan
 from tests.integration.conftest import Mirroring
 from tests.waiting import PATIENCE, eventually
 

@@ -9,15 +9,15 @@ from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.mm2 import OffsetSync
+from kafka_mirror.groups.checkpoints import emit
+from kafka_mirror.groups.context import group_context
+from kafka_mirror.groups.find import selected_groups
+from kafka_mirror.groups.group_offsets import synchronise
+from kafka_mirror.groups.mm2_topics import read_topic
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import ensure_internal_topic
-from kafka_mirror.kafka.mm2_topics import read_topic
 from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.writer import RecordWriter
-from kafka_mirror.sync.groups.checkpoints import emit
-from kafka_mirror.sync.groups.context import group_context
-from kafka_mirror.sync.groups.find import selected_groups
-from kafka_mirror.sync.groups.offsets import synchronise
 from tests.integration.consumers import committed, member, read, set_offsets
 from tests.integration.second_disk import SecondDisk
 from tests.waiting import ADMIN_TIMEOUT_MS
@@ -368,7 +368,7 @@ def test_very_many_groups_go_through_spark_with_the_same_outcome(pair, oracle, t
     for number, name in enumerate(names):
         set_offsets(pair.source_bootstrap, name, {(topic, 0): number, (topic, 1): 2 * number})
     assert mirror("checkpoints")["written"] == 6
-    told = [line for line in log if f" INFO kafka_mirror.sync.groups.job: {pair.flow}: checkpoints of " in line]
+    told = [line for line in log if f" INFO kafka_mirror.groups.job: {pair.flow}: checkpoints of " in line]
     assert told, log
     here = emit(group_context(load([file]).flow(pair.flow)), names)
     assert (here.written, here.unchanged) == (0, 6), "what it wrote is what the task would have written"

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from kafka_mirror.__main__ import main
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.groups import Committed
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.integration.consumers import committed, groups_of, member, set_offsets
 
 

@@ -5,10 +5,10 @@ import time
 import pytest
 
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, MirrorError
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Committed, Groups
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.integration.consumers import groups_of, member, read, set_offsets
 
 

@@ -5,16 +5,16 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as ClientTopicPartition
 from confluent_kafka.admin import AdminClient
 
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.errors import CopyUnderWay, HandedBack, NothingToHandBack
 from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
-from kafka_mirror.kafka.mm2_topics import newest_offset_syncs
+from kafka_mirror.groups.mm2_topics import newest_offset_syncs
+from kafka_mirror.groups.offset_syncs import place
+from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.migration.hand_back import HandBackRequest as HandBack
 from kafka_mirror.migration.hand_back import hand_back
-from kafka_mirror.plan.run import plan
 from kafka_mirror.status.group_position import group_position
-from kafka_mirror.sync.flow_clusters import clusters
-from kafka_mirror.sync.offset_syncs import place
 from services.oracle import Record, Side
 from tests.integration.decisions import WHY, write_ledger
 from tests.integration.left_behind import refusal, taken

@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.ledger.clusters import clusters, control_of
 from kafka_mirror.migration.hand_back import HandBackRequest as HandBack
 from kafka_mirror.migration.hand_back import hand_back
 from kafka_mirror.migration.take_over import TakeOverRequest as TakeOver
 from kafka_mirror.migration.take_over import take_over
-from kafka_mirror.plan.run import plan
-from kafka_mirror.sync.flow_clusters import clusters, control_of
 from tests.integration.decisions import WHY
 
 DAY = timedelta(days=1)

@@ -8,12 +8,12 @@ from itertools import pairwise
 import pytest
 
 from kafka_mirror.__main__ import main
-from kafka_mirror.alerts.check import _beats
 from kafka_mirror.config import load
 from kafka_mirror.errors import AuthorizationRefused, MirrorError
 from kafka_mirror.formats.mm2 import Heartbeat, decode_heartbeat
+from kafka_mirror.status.alerts.check import _beats
 from kafka_mirror.status.steps import run_step
-from kafka_mirror.sync.heartbeats import Heart, beat_until
+from kafka_mirror.topics.heartbeats import Heart, beat_until
 from services.kafka import KafkaCluster
 from services.oracle import Record
 from tests.waiting import PATIENCE, eventually

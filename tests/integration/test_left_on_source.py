@@ -6,8 +6,8 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 from confluent_kafka.admin import AdminClient
 
 from kafka_mirror.__main__ import main
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.status.observe import status
 from services.oracle import Record
 from tests.integration.moving_waves import both_ways

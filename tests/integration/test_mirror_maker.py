@@ -3,10 +3,10 @@
 import pytest
 
 from kafka_mirror.errors import HandedBack, MirrorError, MirrorMakerRunning
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.migration.hand_back import HandBackRequest as HandBack
 from kafka_mirror.migration.hand_back import hand_back
 from kafka_mirror.migration.take_over import TakeOverRequest, take_over
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.integration.taking_turns import NEVER_FLUSHED, arrived, exact, make_maker, taken_over
 
 __all__ = ["make_maker"]

@@ -8,21 +8,21 @@ from dataclasses import replace
 import pytest
 
 from kafka_mirror.__main__ import main
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.publish import publish, synced_meanwhile
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.errors import KafkaFailure
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.mm2 import OffsetSync
-from kafka_mirror.kafka.mm2_topics import newest_offset_syncs, read_topic
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups import offset_syncs
+from kafka_mirror.groups.mm2_topics import newest_offset_syncs, read_topic
+from kafka_mirror.groups.offset_sync_store import TOO_OLD, OffsetSyncStore, SyncPair
+from kafka_mirror.groups.offset_syncs import NO_SYNCS, OffsetSyncsResult
 from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.writer import RecordWriter
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.run import plan
-from kafka_mirror.sync import offset_syncs
-from kafka_mirror.sync.flow_clusters import clusters
-from kafka_mirror.sync.offset_syncs import NO_SYNCS, OffsetSyncsResult
-from kafka_mirror.translation.offset_sync_store import TOO_OLD, OffsetSyncStore, SyncPair
+from kafka_mirror.ledger.clusters import clusters
 from services.java import java_command
 from services.oracle import Record
 from tests.integration.decisions import errors_of, recreate

@@ -8,18 +8,18 @@ from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.copy.engine import PartitionAssignment, RecordLimits, TransactionLimits
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import lane_tasks
 from kafka_mirror.errors import Overtaken
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_transaction import GroupTransaction
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.transactions import Fenced
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.run import plan
 from kafka_mirror.status.observe import status
-from kafka_mirror.sync.topic_configs import step as topic_configs_step
-from kafka_mirror.sync.topics import step
+from kafka_mirror.topics.topic_configs import step as topic_configs_step
+from kafka_mirror.topics.topics import step
 from services.java import broker_jars
 from services.kafka import KafkaCluster
 from services.zookeeper import ZooKeeperCluster

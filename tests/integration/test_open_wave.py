@@ -7,18 +7,18 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as ClientTopicPartition
 from confluent_kafka.admin import AdminClient
 
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.cutover.steps import ledger_marks, way_back
 from kafka_mirror.cutover.wave.step import DONE, STOPPED
-from kafka_mirror.decisions.in_force import Decisions
 from kafka_mirror.errors import MovedTopicsNotExcluded
-from kafka_mirror.kafka.control import Control
+from kafka_mirror.ledger.clusters import clusters, control_of
+from kafka_mirror.ledger.control import Control
+from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.migration.hand_back import HandBackRequest, hand_back
-from kafka_mirror.plan.run import plan
 from kafka_mirror.status.group_position import group_position
 from kafka_mirror.status.observe import status
 from kafka_mirror.status.status import MOVED
-from kafka_mirror.sync.flow_clusters import clusters, control_of
 from services.oracle import Record
 from tests.integration.left_behind import refusal
 from tests.integration.moving_waves import Killed, both_ways

@@ -8,9 +8,9 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.cli.parser import parser
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.partition import TopicPartition
 from services.kafka import KafkaCluster
 from tests.integration.consumers import set_offsets
 from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE

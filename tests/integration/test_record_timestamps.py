@@ -5,7 +5,7 @@ import time
 import pytest
 
 from kafka_mirror.copy.next_transaction import BatchBisection
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
 
 HOUR, DAY = 3_600_000, 86_400_000

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_mirror.formats.skips import Skipped
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan import ranges
+from kafka_mirror.copy.plan import ranges
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.skips import Skipped
 from services.oracle import Record
 
 NOW = 1_790_000_000_000

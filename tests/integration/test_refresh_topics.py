@@ -22,9 +22,9 @@ from kafka_mirror.config import Flow, load
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic
+from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.policy import is_ledger_or_control_topic
-from kafka_mirror.sync.flow_clusters import clusters
-from kafka_mirror.sync.topics import RefreshTopicsResult, refresh_topics
+from kafka_mirror.topics.topics import RefreshTopicsResult, refresh_topics
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from tests.waiting import PATIENCE, eventually

@@ -7,8 +7,8 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.errors import RemoteNameUnusable
-from kafka_mirror.sync.flow_clusters import clusters
-from kafka_mirror.sync.topic_configs import sync_topic_configs
+from kafka_mirror.ledger.clusters import clusters
+from kafka_mirror.topics.topic_configs import sync_topic_configs
 from tests.integration.consumers import set_offsets
 from tests.integration.left_behind import taken
 from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE

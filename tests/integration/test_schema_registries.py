@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from kafka_mirror.config import Flow, load
-from kafka_mirror.schemas.run import step
+from kafka_mirror.topics.schemas.run import step
 from services.apicurio import ApicurioRegistry
 from services.schema_registry import schema_registry
 

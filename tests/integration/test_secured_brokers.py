@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
 from kafka_mirror.__main__ import main
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.certificates import KEY_PASSWORD, PASSWORD, Authority
 from services.kafka import KafkaCluster, Listener
 from services.oracle import Side

@@ -7,7 +7,7 @@ import pytest
 from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
 from kafka_mirror.formats.mm2 import Heartbeat
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.status.snapshot import SchemaIds
 from kafka_mirror.status.snapshot_builder import FlowSnapshotBuilder
 from kafka_mirror.status.snapshot_cache import SnapshotCache

@@ -3,8 +3,8 @@ stands there, the next copy goes on, what is on the target is right, and the dec
 
 import time
 
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.flow_clusters import clusters
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.clusters import clusters
 from services.oracle import Record, Side
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, used_up, values, watermark, write_ledger
 from tests.waiting import eventually

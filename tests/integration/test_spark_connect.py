@@ -15,9 +15,9 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.copy.job import follow_with_spark
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.verdict import verdict
-from kafka_mirror.plan.run import plan
 from kafka_mirror.spark.run import SparkRunner
 from kafka_mirror.spark.serve import TOKEN as TOKEN_VARIABLE
 from services.certificates import Authority

@@ -9,8 +9,8 @@ from confluent_kafka import Producer
 from kafka_mirror.__main__ import main
 from kafka_mirror.errors import ConnectOffsetsMissing, MirrorError
 from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, partition_of
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.migration import take_over as module
-from kafka_mirror.offsets.partition import TopicPartition
 from services.oracle import OracleError, Record
 from tests.integration.left_behind import refusal, taken
 from tests.integration.test_dry_run import snapshot

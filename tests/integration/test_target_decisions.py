@@ -1,8 +1,8 @@
 """Errors of a target that only a person can answer, on real brokers: the command that the error names is run as it
 stands there, the next copy goes on, what is on the target is right, and the decision is used up."""
 
-from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, used_up, values, watermark, write_ledger
 

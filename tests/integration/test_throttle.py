@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from kafka_mirror.__main__ import main
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.throttle import LOOK_EVERY_SECONDS
 from kafka_mirror.errors import NothingToDecide
-from kafka_mirror.plan.run import plan
 from services.oracle import Record
 from tests.waiting import PATIENCE, eventually
 

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_mirror.errors import ClusterUnreachable
 from kafka_mirror.status.steps import run_step
-from kafka_mirror.sync.topic_configs import step
+from kafka_mirror.topics.topic_configs import step
 from tests.waiting import eventually
 
 

@@ -12,11 +12,11 @@ from kafka_mirror.cutover.wave.run import roll_back, run_wave, stored_waves
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER, MOVE_GROUPS, StepOptions
 from kafka_mirror.errors import MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
-from kafka_mirror.formats.control import MOVED
-from kafka_mirror.kafka.control import Control
+from kafka_mirror.groups.checkpoints import emit
+from kafka_mirror.groups.context import group_context
 from kafka_mirror.kafka.group_transaction import GroupTransaction
-from kafka_mirror.sync.groups.checkpoints import emit
-from kafka_mirror.sync.groups.context import group_context
+from kafka_mirror.ledger.control import Control
+from kafka_mirror.ledger.control_records import MOVED
 from services.oracle import Record
 from tests.integration.consumers import committed, set_offsets
 

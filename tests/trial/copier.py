@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 from kafka_mirror.config import Flow, load
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.errors import MirrorError
-from kafka_mirror.plan.run import plan
 from kafka_mirror.status.steps import run_step
 
 COPY, CHECKPOINTS = "copy", "checkpoints"

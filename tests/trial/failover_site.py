@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from kafka_mirror.config import Flow, load
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.java import java_command
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record

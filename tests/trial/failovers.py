@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.cutover.failover.export_format import LINES, OPEN_LINES
 from kafka_mirror.cutover.failover.missing_document import MissingListing
 from kafka_mirror.cutover.failover.source_comparison import compare_source
@@ -18,7 +19,6 @@ from kafka_mirror.cutover.wave.run import stored_waves
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER_STEPS, PREFLIGHT
 from kafka_mirror.errors import FlowClosed
-from kafka_mirror.plan.run import plan
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.trial.applications import Library, libraries

@@ -13,8 +13,8 @@ from kafka_mirror.cutover.wave.run import roll_back, run_wave
 from kafka_mirror.cutover.wave.selection import Wave, patterns
 from kafka_mirror.cutover.wave.step import DONE, OPEN, WAITING, StepOptions
 from kafka_mirror.errors import MirrorError
-from kafka_mirror.formats.control import MOVED, Decision
-from kafka_mirror.kafka.control import Control
+from kafka_mirror.ledger.control import Control
+from kafka_mirror.ledger.control_records import MOVED, Decision
 
 LANE_DEATH, LEDGER_DEATH, MOVED_DEATH = "behind its first lane", "in front of the control topic", "behind the control topic"
 DEATHS = (LANE_DEATH, LEDGER_DEATH, MOVED_DEATH)

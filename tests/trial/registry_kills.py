@@ -17,7 +17,7 @@ from services.schema_registry import RegistryState, schema_registry
 _RUN = """
 import sys
 from kafka_mirror.config import load
-from kafka_mirror.schemas.run import step
+from kafka_mirror.topics.schemas.run import step
 sys.exit(bool(step(load([sys.argv[1]]).flow("east->west")).errors))
 """
 _SUBJECTS, _VERSIONS_A_ROUND, _WRITES_A_ROUND = 40, 12, 30

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, TopicPartition
 from kafka_mirror.config.policies import replication_policy
 from kafka_mirror.cutover.wave.record import RUNNING, decode_wave
 from kafka_mirror.cutover.wave.step import DONE
-from kafka_mirror.formats.control import WAVE, decode
+from kafka_mirror.ledger.control_records import WAVE, decode
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from kafka_mirror.config import load
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide
-from kafka_mirror.formats.control import ACCEPT_GAP
+from kafka_mirror.ledger.control_records import ACCEPT_GAP
 from services.demo.settings import DOWNSTREAM, FLOW
 from services.demo.shop import RETURNS
 from tests.ui.conftest import ROOT

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_mirror.formats.control import Decision
+from kafka_mirror.ledger.control_records import Decision
 
 DECIDED_AT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 

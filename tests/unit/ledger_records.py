@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_mirror.formats.ledger import LedgerRecord, Writer
-from kafka_mirror.offsets.map import OffsetMap
+from kafka_mirror.formats.offsets.map import OffsetMap
+from kafka_mirror.ledger.record import LedgerRecord, Writer
 
 WRITTEN_AT = datetime(2026, 11, 21, 7, 59, tzinfo=UTC)
 

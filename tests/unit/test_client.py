@@ -5,7 +5,7 @@ import pytest
 from kafka_mirror.client import MirrorClient, OffsetAndMetadata, newest
 from kafka_mirror.errors import ConfigurationError
 from kafka_mirror.formats.mm2 import Checkpoint
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 
 BOOTSTRAP = {"bootstrap.servers": "127.0.0.1:1"}

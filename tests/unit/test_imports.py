@@ -29,14 +29,14 @@ ADAPTERS = {
     *(
         "kafka_mirror.kafka",
         "kafka_mirror.spark",
-        "kafka_mirror.sync",
-        "kafka_mirror.plan",
+        "kafka_mirror.topics",
+        "kafka_mirror.copy.plan",
         "kafka_mirror.copy",
         "kafka_mirror.audit",
         "kafka_mirror.decide",
         "kafka_mirror.status",
     ),
-    *("mirror.backfill", "kafka_mirror.alerts", "kafka_mirror.cutover", "kafka_mirror.migration"),
+    *("mirror.backfill", "kafka_mirror.status.alerts", "kafka_mirror.cutover", "kafka_mirror.migration"),
     *("kafka_mirror.airflow", "kafka_mirror.cli", "kafka_mirror.web", "kafka_mirror.client"),
 }
 AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "report.py"}
@@ -56,11 +56,11 @@ VALUES_AND_COMPARISONS = {
     *(
         "kafka_mirror.audit.model",
         "kafka_mirror.kafka.model",
-        "kafka_mirror.plan.target_checks",
+        "kafka_mirror.copy.plan.target_checks",
         "kafka_mirror.status.status",
-        "kafka_mirror.sync.config_diff",
+        "kafka_mirror.topics.config_diff",
     ),
-    "kafka_mirror.sync.groups.group_move",
+    "kafka_mirror.groups.group_move",
 }
 """Modules of adapting rooms that ask no cluster, and that the cutover's judgement is made of."""
 SPARK_CONNECT = (Path("spark/connect.py"), Path("spark/connect_workers.py"), Path("spark/worker_daemon.py"))
@@ -199,7 +199,7 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
 @pytest.mark.parametrize(
     ("relative", "module", "expected"),
     [
-        ("plan/run.py", "airflow.sdk", True),
+        ("copy/plan/run.py", "airflow.sdk", True),
         ("airflow/copy.py", "airflow.sdk", False),
         ("copy/run.py", "pyspark", True),
         ("spark/connect.py", "pyspark", False),
@@ -215,11 +215,11 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
         ("kafka/acls.py", "kafka.protocol.admin", False),
         ("copy/batches/source.py", "kafka.errors", False),
         ("copy/run.py", "confluent_kafka.admin", True),
-        ("sync/topics.py", "kafka", True),
+        ("topics/topics.py", "kafka", True),
         ("kafka/cluster.py", "kafka_mirror.config.flow", True),
-        ("sync/flow_clusters.py", "kafka_mirror.config.flow", False),
-        ("offsets/map.py", "kafka_mirror.kafka.cluster", True),
-        ("offsets/map.py", "kafka_mirror.errors", False),
+        ("ledger/clusters.py", "kafka_mirror.config.flow", False),
+        ("formats/offsets/map.py", "kafka_mirror.kafka.cluster", True),
+        ("formats/offsets/map.py", "kafka_mirror.errors", False),
         ("audit/digest.py", "kafka_mirror.kafka.reader", True),
         ("audit/reader.py", "kafka_mirror.kafka.reader", False),
         ("cutover/groups/model.py", "kafka_mirror.kafka.groups", True),
@@ -231,7 +231,7 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
         ("client.py", "confluent_kafka", True),
         ("copy/run.py", "kafka_mirror.airflow.copy", True),
         ("copy/run.py", "services.kafka", True),
-        ("sync/topics.py", "kafka_mirror.kafka.cluster", False),
+        ("topics/topics.py", "kafka_mirror.kafka.cluster", False),
         ("web/page.py", "airflow.models.log", True),
         ("airflow/page.py", "airflow.models.log", True),
         ("airflow/compat.py", "airflow.models.log", False),

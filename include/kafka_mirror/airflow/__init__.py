@@ -6,8 +6,8 @@
 """
 
 from kafka_mirror.airflow.connections import lookup
-from kafka_mirror.alerts import channels
 from kafka_mirror.config import references
+from kafka_mirror.status.alerts import channels
 
 
 def _channel(connection: str) -> channels.Channel:

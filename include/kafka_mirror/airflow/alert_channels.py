@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_mirror.airflow.connections import connection_of
-from kafka_mirror.alerts.channels import Channel
-from kafka_mirror.alerts.webhook import SECONDS, Webhook
 from kafka_mirror.config.notifiers import is_notifier
 from kafka_mirror.errors import AlertConnectionUnusable, NotificationFailed
 from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.alerts.channels import Channel
+from kafka_mirror.status.alerts.webhook import SECONDS, Webhook
 
 _SMTP = "smtp"
 _WEB = ("http", "generic")

@@ -18,9 +18,9 @@ from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.documents import from_document, pack, to_document, unpack
 
 if TYPE_CHECKING:
-    from kafka_mirror.alerts.audits import Audits
-    from kafka_mirror.alerts.step_errors import StepErrors
     from kafka_mirror.config import Flow
+    from kafka_mirror.status.alerts.audits import Audits
+    from kafka_mirror.status.alerts.step_errors import StepErrors
 
 _AUDITS = "audits"
 _STEP = "step {}"
@@ -36,7 +36,7 @@ def store_of(flow: FlowName) -> Asset:
 
 def audits_of(flow: FlowName) -> "Audits":
     """What audits of the flow found and no later audit has seen mended."""
-    from kafka_mirror.alerts.audits import Audits
+    from kafka_mirror.status.alerts.audits import Audits
 
     document = _store(flow).get(_AUDITS, default=None)
     if document is None:
@@ -77,14 +77,14 @@ def remember_step(flow: FlowName, step: str, run: str, errors: Sequence[ErrorRep
 
 def step_errors_of(flow: "Flow") -> list[ErrorReport]:
     """The errors that stand since the newest run of each of the flow's steps."""
-    from kafka_mirror.alerts.step_errors import is_enabled
+    from kafka_mirror.status.alerts.step_errors import is_enabled
     from kafka_mirror.status.steps import STEPS
 
     return [error for step in STEPS if is_enabled(flow, step) for error in _step(flow, step).standing]
 
 
 def _step(flow: FlowName, step: str) -> "StepErrors":
-    from kafka_mirror.alerts.step_errors import StepErrors
+    from kafka_mirror.status.alerts.step_errors import StepErrors
 
     document = _store(flow).get(_STEP.format(step), default=None)
     try:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from kafka_mirror.backfill.intervals import TimeInterval
     from kafka_mirror.backfill.model import Resolution
     from kafka_mirror.config import Flow
-    from kafka_mirror.offsets.intervals import Interval
-    from kafka_mirror.offsets.partition import TopicPartition
+    from kafka_mirror.formats.offsets.intervals import Interval
+    from kafka_mirror.formats.offsets.partition import TopicPartition
 
     Offsets = Mapping[int, Interval]
 
@@ -102,7 +102,7 @@ def _lacks_schemas(flow: Flow) -> bool:
     """Whether records may have the id of a schema that the target's registry does not know."""
     if not flow.value("mirror.schemas.source.url"):
         return False
-    from kafka_mirror.schemas.run import are_equal
+    from kafka_mirror.topics.schemas.run import are_equal
 
     return not are_equal(flow)
 

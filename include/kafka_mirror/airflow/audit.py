@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from kafka_mirror.config import Flow
-    from kafka_mirror.offsets.intervals import Interval
-    from kafka_mirror.offsets.partition import TopicPartition
+    from kafka_mirror.formats.offsets.intervals import Interval
+    from kafka_mirror.formats.offsets.partition import TopicPartition
 
 
 class AuditOperator(RunsOnSpark, ReportsLineage, BaseOperator):

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from kafka_mirror.config import Flow
     from kafka_mirror.copy.model import LaneResult
+    from kafka_mirror.copy.plan.model import Plan
     from kafka_mirror.copy.verdict import Verdict
     from kafka_mirror.errors import ErrorReport
-    from kafka_mirror.plan.model import Plan
 
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 @task(task_id="plan", **ONE_VALUE)
 def plan(flow_name: str) -> dict[str, Any]:
     """Returns what there is to copy, as columns. A partition that cannot be copied does not fail this task but the verdict."""
-    from kafka_mirror.plan.run import plan as make_plan
+    from kafka_mirror.copy.plan.run import plan as make_plan
     from kafka_mirror.status.run_log import plan_lines
 
     with task_body():
@@ -71,8 +71,8 @@ def publish(flow_name: str) -> dict[str, Any]:
     Where the job reported other watermarks, the ledger counts. The verdict names the syncs that could not be written.
     """
     from kafka_mirror.airflow.results_xcom import published_to_xcom, results_from_xcom, run_from_xcom
+    from kafka_mirror.copy.plan.model import Plan
     from kafka_mirror.copy.publish import publish as publish_run
-    from kafka_mirror.plan.model import Plan
     from kafka_mirror.status.run_log import published_lines
 
     if is_dry_run():

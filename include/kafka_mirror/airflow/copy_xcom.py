@@ -12,14 +12,14 @@ from kafka_mirror.airflow.tasks import from_xcom, to_xcom
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
-    from kafka_mirror.plan.model import Plan
+    from kafka_mirror.copy.plan.model import Plan
 
 Value = Mapping[str, Any]
 
 
 def plan_to_xcom(plan: Plan) -> dict[str, Any]:
     """The plan's columns."""
-    from kafka_mirror.plan.model import to_columns
+    from kafka_mirror.copy.plan.model import to_columns
 
     offsets = sum(planned.offsets for planned in plan.ranges)
     totals = {"ranges": len(plan.ranges), "offsets": offsets, "errors": len(plan.errors)}
@@ -30,9 +30,9 @@ def plan_from_xcom(flow: Flow, value: Value, dry_run: bool = False) -> Plan:
     """The plan of a value. Where XCom has only its totals, it is planned anew, which the ledger allows at any time."""
     document = from_xcom(value)
     if document is not None:
-        from kafka_mirror.plan.model import from_columns
+        from kafka_mirror.copy.plan.model import from_columns
 
         return from_columns(document)
-    from kafka_mirror.plan.run import plan
+    from kafka_mirror.copy.plan.run import plan
 
     return plan(flow, dry_run=dry_run, by_person=value["totals"].get("by_person", False))

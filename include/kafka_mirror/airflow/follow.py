@@ -15,8 +15,8 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.deadlines import hand_over_seconds
 from kafka_mirror.copy.follow import Following, due_time
 from kafka_mirror.copy.job import follow_with_spark
+from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.run_result import RunResult
-from kafka_mirror.plan.model import Plan
 from kafka_mirror.spark.run import SparkRunner
 
 _EARLIER_TRY = "earlier_try"

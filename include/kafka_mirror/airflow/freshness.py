@@ -15,12 +15,12 @@ from kafka_mirror.airflow.alert_store import audits_of, step_errors_of, store_of
 from kafka_mirror.airflow.deadlines import late_runs
 from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_errors, watched_task
-from kafka_mirror.alerts.state import AlertState, state_of
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ErrorReport
+from kafka_mirror.status.alerts.state import AlertState, state_of
 
 if TYPE_CHECKING:
-    from kafka_mirror.alerts.check import FreshnessCheck
+    from kafka_mirror.status.alerts.check import FreshnessCheck
 
 _KEY = "freshness"
 
@@ -38,8 +38,8 @@ def freshness_task(flow: Flow) -> Any:
     @task(task_id="freshness", inlets=[asset], retries=0, execution_timeout=_MAX_DURATION, **ONE_VALUE)
     def run() -> dict[str, Any]:
         """Checks, stores the new state, sends the alerts, and stores which of them could not be sent."""
-        from kafka_mirror.alerts.check import check, deliver_outbox, observe_for_alerts
-        from kafka_mirror.alerts.step_errors import add_step_errors
+        from kafka_mirror.status.alerts.check import check, deliver_outbox, observe_for_alerts
+        from kafka_mirror.status.alerts.step_errors import add_step_errors
 
         with watched_task():
             store = get_current_context()["asset_state_store"][asset]

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from kafka_mirror.config import Flow
-    from kafka_mirror.sync.groups.find import KnownGroups
-    from kafka_mirror.sync.step import StepResult
+    from kafka_mirror.groups.find import KnownGroups
+    from kafka_mirror.ledger.step import StepResult
 
 REFRESH = "refresh-groups"
 REFRESH_TASK = "refresh_groups"
@@ -51,7 +51,7 @@ class GroupOperator(RunsOnSpark, BaseOperator):
 
     def execute(self, context: Context) -> Any:
         """The whole task."""
-        from kafka_mirror.sync.groups.undo import undo_step
+        from kafka_mirror.groups.undo import undo_step
 
         undo = context["params"].get("undo")
         with task_body(), told_to_freshness(self.flow, self.step, is_told=not (undo or is_dry_run())):
@@ -66,7 +66,7 @@ class GroupOperator(RunsOnSpark, BaseOperator):
         return value
 
     def _run(self, flow: Flow) -> StepResult:
-        from kafka_mirror.sync.groups.job import run_group_step
+        from kafka_mirror.groups.job import run_group_step
 
         groups = self._fresh_groups(flow)
         if groups is None:
@@ -76,7 +76,7 @@ class GroupOperator(RunsOnSpark, BaseOperator):
 
     def _fresh_groups(self, flow: Flow) -> KnownGroups | None:
         """The newest list of groups; None if it is too old, or of another configuration."""
-        from kafka_mirror.sync.groups.find import known_groups
+        from kafka_mirror.groups.find import known_groups
 
         value = newest_xcom(flow.dag_id(REFRESH), REFRESH_TASK)
         document = from_xcom(value) if value is not None else None

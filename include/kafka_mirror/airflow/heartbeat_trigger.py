@@ -54,7 +54,7 @@ class HeartbeatTrigger(BaseTrigger):
         yield TriggerEvent(result)  # type: ignore[no-untyped-call]
 
     def _beat(self, stop: threading.Event) -> dict[str, Any]:
-        from kafka_mirror.sync.heartbeats import beat_until
+        from kafka_mirror.topics.heartbeats import beat_until
 
         try:
             return asdict(beat_until(configuration_in(self.files).for_heartbeats().flow(self.flow), self.until, stop))

@@ -42,7 +42,7 @@ class HeartbeatOperator(BaseOperator):
     def execute(self, context: Context) -> Any:
         """Reads the configuration and defers to the triggerer."""
         from kafka_mirror.airflow.heartbeat_trigger import HeartbeatTrigger
-        from kafka_mirror.sync.heartbeats import step
+        from kafka_mirror.topics.heartbeats import step
 
         with task_body():
             flow = configuration_of(self.flow).for_heartbeats().flow(self.flow)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafka_mirror.config import Flow
     from kafka_mirror.config.flow import Side
     from kafka_mirror.copy.model import LaneResult
-    from kafka_mirror.schemas.model import SchemaVersion
+    from kafka_mirror.topics.schemas.model import SchemaVersion
 
 _PROVIDER = "airflow.providers.openlineage"
 SCHEMAS = "mirror_schemaRegistry"
@@ -81,7 +81,7 @@ def lineage_of_copy(flow: Flow, results: Iterable[LaneResult]) -> Lineage | None
     if not is_wanted():
         return None
     from kafka_mirror.config.policies import topic_selection
-    from kafka_mirror.schemas.topic_schemas import newest_schemas, on_target
+    from kafka_mirror.topics.schemas.topic_schemas import newest_schemas, on_target
 
     records: dict[str, int] = {}
     sizes: dict[str, int] = {}

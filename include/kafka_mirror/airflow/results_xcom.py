@@ -7,13 +7,13 @@ from typing import Any
 from kafka_mirror.airflow.tasks import from_xcom, to_xcom
 from kafka_mirror.copy.job import results_from_columns, results_to_columns, watermarks_from_columns, watermarks_to_columns
 from kafka_mirror.copy.model import BatchShare, CopiedElsewhere, LaneResult, RewriteReason, Watermark
+from kafka_mirror.copy.plan.model import from_columns, to_columns
 from kafka_mirror.copy.publish import Published
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.verdict import FAILED, Verdict, verdict
 from kafka_mirror.errors import ErrorReport, JobFailed
 from kafka_mirror.formats.documents import from_document, to_document
-from kafka_mirror.plan.model import from_columns, to_columns
-from kafka_mirror.sync.offset_syncs import OffsetSyncsResult
+from kafka_mirror.groups.offset_syncs import OffsetSyncsResult
 
 MAX_ENTRIES = 200
 """So many errors, notices and runs go into XCom where the columns are too large for it."""

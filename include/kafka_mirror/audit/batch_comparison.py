@@ -25,7 +25,7 @@ from kafka_mirror.audit.copied_ranges import OffsetPair, pair_at_or_after
 from kafka_mirror.audit.locate import parts_of
 from kafka_mirror.audit.opened_batches import SOURCE, TARGET, OpenedBatches
 from kafka_mirror.audit.range import AuditRange
-from kafka_mirror.formats.record_batch import RecordBatch
+from kafka_mirror.formats.batches.record_batch import RecordBatch
 from kafka_mirror.kafka.batch_fetch import FetchedPartition
 from kafka_mirror.kafka.reader import Part
 

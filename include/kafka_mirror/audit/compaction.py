@@ -22,10 +22,10 @@ from kafka_mirror.audit.compare import FoundDifference, change
 from kafka_mirror.audit.model import CHANGED, FOREIGN, MISSING
 from kafka_mirror.audit.range import AuditRange
 from kafka_mirror.audit.reader import Side
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import Record, comparable_bytes
 from kafka_mirror.kafka.reader import Part
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.partition import TopicPartition
 
 NOTE = "a topic is compacted: compared were the newest record of each key, and records whose offsets the map ties together"
 MERGED_NOTE = "others write to the compacted remote topic too, so only records whose offsets the map ties together were compared"

@@ -13,7 +13,7 @@ from kafka_mirror.audit.model import LeftOut
 from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.audit.reader import ReadListener, Side, no_listener
 from kafka_mirror.errors import MirrorError
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 log = logging.getLogger(__name__)
 

@@ -18,11 +18,11 @@ from typing import NamedTuple
 from kafka_mirror.audit.history_ranges import SOURCE_GONE, TARGET_GONE, subtract_intervals, without_skipped
 from kafka_mirror.audit.model import LeftOut
 from kafka_mirror.audit.range import AuditRange, LogBounds
-from kafka_mirror.formats.control import RETURNED
-from kafka_mirror.formats.ledger import MAX_INTERVALS, LedgerRecord
-from kafka_mirror.offsets.intervals import Interval, merged, within
-from kafka_mirror.offsets.map import Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.intervals import Interval, merged, within
+from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.control_records import RETURNED
+from kafka_mirror.ledger.record import MAX_INTERVALS, LedgerRecord
 
 SOURCE_LOST = "the source's log ends at {} now"
 PASSED_OVER = "passed over and not copied: {}"

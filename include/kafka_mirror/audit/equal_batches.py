@@ -14,7 +14,7 @@ from kafka_mirror.audit.locate import parts_of
 from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.audit.reader import ReadListener, Side
 from kafka_mirror.errors import MirrorError
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 log = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from kafka_mirror.audit.range import LogBounds
+from kafka_mirror.copy.plan.target_checks import RemotePartition, window
 from kafka_mirror.errors import (
     MirrorError,
     SourceRecreated,
@@ -13,13 +14,12 @@ from kafka_mirror.errors import (
     TargetRecreated,
     TargetUnavailable,
 )
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic, is_compacted
 from kafka_mirror.kafka.polling import until
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.target_checks import RemotePartition, window
+from kafka_mirror.ledger.record import LedgerRecord
 
 _MARKER_SECONDS = 5.0
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.documents import from_document, rows_of, to_columns, to_document
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import TIMESTAMP_TYPES, Record
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.partition import TopicPartition
 
 EQUAL, DIFFERENT, UNPROVEN = "equal", "different", "could not be had"
 """States of a partition. `could not be had`: nothing of it could be compared; `left_out` and the errors say why."""

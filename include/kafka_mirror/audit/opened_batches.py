@@ -12,8 +12,8 @@ A copy never changes these bytes, so records are equal where they are. It names 
 from itertools import islice
 from operator import eq, itemgetter
 
-from kafka_mirror.formats.batch_rewrite import Record, read_records
-from kafka_mirror.formats.record_batch import RecordBatch
+from kafka_mirror.formats.batches.batch_rewrite import Record, read_records
+from kafka_mirror.formats.batches.record_batch import RecordBatch
 from kafka_mirror.kafka.reader import Part
 
 SOURCE, TARGET = 0, 1

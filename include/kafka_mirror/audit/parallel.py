@@ -22,8 +22,8 @@ from kafka_mirror.audit.locate import parts_of
 from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.audit.reader import Side
 from kafka_mirror.errors import ErrorReport, MirrorError
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.reader import Part
-from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.spark.driver import Spark
 
 MOST_STRETCHES = 500

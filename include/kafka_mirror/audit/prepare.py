@@ -19,19 +19,19 @@ from kafka_mirror.audit.model import Backlog, LeftOut
 from kafka_mirror.audit.range import AuditRange
 from kafka_mirror.audit.scope import Scope, not_begun, not_begun_notice
 from kafka_mirror.config import Flow
-from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.copy.plan.left_on_source import moved_topics, written_since_moved
 from kafka_mirror.errors import ErrorReport, MirrorError, SourceUnreadable, TargetMissing, TargetRecreated
-from kafka_mirror.formats.control import ACCEPT_RECORDS, RESTART
-from kafka_mirror.formats.history import HistoryTopic
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.intervals import Interval, within
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.ledger import LedgerView
-from kafka_mirror.offsets.intervals import Interval, within
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.checks import check_clusters
-from kafka_mirror.plan.internal_topics import read_decisions, read_ledger
-from kafka_mirror.plan.left_on_source import moved_topics, written_since_moved
-from kafka_mirror.sync.flow_clusters import control_of
+from kafka_mirror.ledger.checks import check_clusters
+from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.control_records import ACCEPT_RECORDS, RESTART
+from kafka_mirror.ledger.decisions import Decisions
+from kafka_mirror.ledger.history import HistoryTopic
+from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
+from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.topic import LedgerView
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from kafka_mirror.audit.digest import Digest
 from kafka_mirror.audit.model import AuditFigures
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.map import Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 from kafka_mirror.audit.digest import Digest, Digester, Piece
 from kafka_mirror.errors import MirrorError, RecordUnreadable
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import Record, UnreadableHeaders, record_of
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.reader import Part, PartReader
-from kafka_mirror.offsets.partition import TopicPartition
 
 ReadListener = Callable[[int], None]
 """Gets how many more offsets were read; it must not raise."""

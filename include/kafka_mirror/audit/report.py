@@ -12,7 +12,7 @@ from kafka_mirror.audit.prepare import PreparedAudit
 from kafka_mirror.audit.range import Outcome
 from kafka_mirror.errors import AuditDifferent, AuditIncomplete, ErrorReport, MirrorError, NothingAudited
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 MOST_LEFT_OUT = 20
 """How many lines of what could not be had are written; the document has all."""

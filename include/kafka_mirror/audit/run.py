@@ -20,10 +20,10 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.catalogue.per_topic import milliseconds
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.errors import LogMoved, UsageError, named_with
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.flow_clusters import clusters, ledger_of
+from kafka_mirror.ledger.clusters import clusters, ledger_of
 
 Compare = Callable[[AuditContext, Sequence[AuditRange]], list[Outcome]]
 """Compares stretches: in this process, or by a Spark job."""

@@ -9,10 +9,10 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.errors.next_step import program
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.intervals import Interval, within
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.offsets.intervals import Interval, within
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import LedgerRecord
 
 UNKNOWN_TOPIC = "{}: the ledger knows nothing of this topic, so nothing of it was compared."
 NOT_BEGUN = "Not copied yet, so not compared: {}. See what the plan says of them: {} plan (in Airflow, the DAG copy with dry_run)."

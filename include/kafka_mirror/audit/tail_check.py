@@ -13,12 +13,12 @@ from kafka_mirror.audit.model import FOREIGN, OPEN, UNREAD, Difference, RecordTe
 from kafka_mirror.audit.prepare import PreparedAudit
 from kafka_mirror.audit.range import Outcome
 from kafka_mirror.errors import DeadlineExceeded, LedgerHidden, MirrorError
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.formats.record import Message, UnreadableHeaders, record_of
-from kafka_mirror.kafka.ledger import Ledger
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.topic import Ledger
 
 
 def with_foreign_tails(ledger: Ledger, context: AuditContext, prepared: PreparedAudit, outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from kafka_mirror.audit.model import EQUAL, AuditResult, PartitionAudit
 from kafka_mirror.backfill.intervals import TimeInterval
 from kafka_mirror.backfill.model import Resolution
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 HOURS, DAYS = "hours", "days"
 _UNITS = {HOURS: (3_600_000, "%Y-%m-%dT%H"), DAYS: (86_400_000, "%Y-%m-%d")}

@@ -8,14 +8,14 @@ from kafka_mirror.config.catalogue.backfill import REMOTE, TOPIC
 from kafka_mirror.config.patterns import compile_pattern
 from kafka_mirror.config.policies import config_property_filter, topic_selection
 from kafka_mirror.errors import HistoryIntoCompacted, HistoryTopicRefused, KafkaFailure, MirrorError
-from kafka_mirror.formats.ledger import LedgerRecord
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import create_topic
 from kafka_mirror.kafka.model import NewTopic, Topic, is_compacted
+from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.policy import TopicSelection
 from kafka_mirror.policy.replication import is_ledger_or_control_topic
 from kafka_mirror.policy.topic_names import unusable
-from kafka_mirror.sync.config_diff import configs_to_create
+from kafka_mirror.topics.config_diff import configs_to_create
 
 KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 """Of a topic that is made for history. Its records are old: by a retention of days they would be deleted at once."""

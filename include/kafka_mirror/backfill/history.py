@@ -12,17 +12,17 @@ from kafka_mirror.backfill.unavailable import paused_partitions, why_absent
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.history import not_writable
 from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.plan.model import HISTORY, Plan, Range
+from kafka_mirror.copy.plan.ranges import SourceOffsets
+from kafka_mirror.copy.plan.run import PlanContext, survey
 from kafka_mirror.copy.publish import ledger_after
 from kafka_mirror.errors import ErrorReport, HistoryWithoutStart, MirrorError, NothingMoved, SourceRecreated, named_with
-from kafka_mirror.formats.history import HistoryTopic
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.intervals import Interval, missing, within
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.offsets.intervals import Interval, missing, within
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import HISTORY, Plan, Range
-from kafka_mirror.plan.ranges import SourceOffsets
-from kafka_mirror.plan.run import PlanContext, survey
-from kafka_mirror.sync.flow_clusters import clusters
+from kafka_mirror.ledger.clusters import clusters
+from kafka_mirror.ledger.history import HistoryTopic
+from kafka_mirror.ledger.record import LedgerRecord
 
 Parts = Mapping[TopicPartition, Interval]
 

@@ -7,8 +7,8 @@ offsets that tile, whatever the order of the records' timestamps: each offset be
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 
 class TimeInterval(NamedTuple):

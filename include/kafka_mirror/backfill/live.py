@@ -9,15 +9,15 @@ from kafka_mirror.backfill.pending_ledger import PendingLedger, pending_ledger_o
 from kafka_mirror.backfill.unavailable import errors_concerning, partition_of, paused_partitions, why_absent
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import PlanContext, survey
 from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.verdict import other_runs_text, verdict
 from kafka_mirror.errors import NothingMoved, SourceRecreated, SourceTruncated, named_with
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.run import PlanContext, survey
-from kafka_mirror.sync.flow_clusters import clusters
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.clusters import clusters
+from kafka_mirror.ledger.record import LedgerRecord
 
 Copy = Callable[[Plan], Sequence[LaneResult]]
 """Copies what a plan says, through Spark or in this process, within a run's budget."""

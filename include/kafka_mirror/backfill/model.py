@@ -13,7 +13,7 @@ from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval
 from kafka_mirror.config.catalogue.per_topic import milliseconds
 from kafka_mirror.errors import ErrorReport, UsageError
 from kafka_mirror.formats.documents import from_columns, from_document, to_columns, to_document
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 IN_TIME_ORDER, ANY_ORDER = "time", "any"
 """Whether history of a partition is written only after older history, or in whatever order the backfills come."""

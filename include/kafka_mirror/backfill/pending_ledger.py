@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka_mirror.decisions.apply import PartitionFacts, acted_on
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.run import PlanContext
+from kafka_mirror.copy.plan.run import PlanContext
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
+from kafka_mirror.ledger.record import LedgerRecord
 
 
 @dataclass(frozen=True)

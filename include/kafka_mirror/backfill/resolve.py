@@ -27,14 +27,14 @@ from kafka_mirror.backfill.unavailable import (
 )
 from kafka_mirror.config import Flow
 from kafka_mirror.config.validate import check_readable
+from kafka_mirror.copy.plan.ranges import SourceOffsets
+from kafka_mirror.copy.plan.run import PlanContext, survey
 from kafka_mirror.errors import ErrorReport, MirrorError, UsageError, WildTimestamp, named_with
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.ranges import SourceOffsets
-from kafka_mirror.plan.run import PlanContext, survey
-from kafka_mirror.sync.flow_clusters import clusters
+from kafka_mirror.ledger.clusters import clusters
 
 SAMPLE = 16
 """How many offsets after the end of an interval are looked at."""

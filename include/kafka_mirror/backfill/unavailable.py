@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterable
 
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import PlanContext
 from kafka_mirror.errors import ErrorReport, SourceUnreadable
 from kafka_mirror.errors.next_step import the_plan
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.run import PlanContext
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.policy.replication import is_ledger_or_control_topic
 
 NOT_LED = "no leader on the source answers for it"

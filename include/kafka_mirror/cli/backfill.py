@@ -12,7 +12,7 @@ from kafka_mirror.cli.options import Parser
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import UsageError
 from kafka_mirror.formats.documents import to_document
-from kafka_mirror.sync.step import run_by_hand
+from kafka_mirror.ledger.step import run_by_hand
 
 if TYPE_CHECKING:
     from kafka_mirror.audit.model import AuditResult

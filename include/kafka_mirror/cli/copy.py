@@ -19,13 +19,13 @@ from kafka_mirror.copy.follow import Following
 from kafka_mirror.copy.job import watermarks_to_columns
 from kafka_mirror.copy.ledger_progress import positions
 from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.publish import Published, publish
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.verdict import Verdict, other_runs_text, verdict
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.run import plan
+from kafka_mirror.ledger.step import run_by_hand
 from kafka_mirror.status.formatting import duration
-from kafka_mirror.sync.step import run_by_hand
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _LOOK_SECONDS = 2.0

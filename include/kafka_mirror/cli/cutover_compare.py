@@ -11,7 +11,7 @@ from kafka_mirror.cli.options import FLOW, Parser, typed
 from kafka_mirror.config import Flow
 from kafka_mirror.cutover.wave.findings import STOP
 from kafka_mirror.cutover.wave.selection import patterns
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 if TYPE_CHECKING:
     from kafka_mirror.cutover.failover.source_comparison import SourceComparison

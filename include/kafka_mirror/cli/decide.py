@@ -15,8 +15,8 @@ from kafka_mirror.decide.request import AS_CONFIGURED, EARLIEST, LATEST, Decisio
 from kafka_mirror.decide.request import request as complete
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.next_step import own
-from kafka_mirror.formats.control import THROTTLE, UNLIMITED, Decision, as_document
 from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.ledger.control_records import THROTTLE, UNLIMITED, Decision, as_document
 
 LIST = "list"
 _LIST = "show what was decided, what of it is in force, and what is used up; writes nothing"

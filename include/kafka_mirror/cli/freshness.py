@@ -3,11 +3,11 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from kafka_mirror.alerts.channels import connections_of, send_by
 from kafka_mirror.cli.answer import DONE, FAILED, Answer, Piece, table
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import MirrorError, UsageError
 from kafka_mirror.formats.documents import to_document
+from kafka_mirror.status.alerts.channels import connections_of, send_by
 from kafka_mirror.status.formatting import duration
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Fails when something is over its limit. It remembers nothing: for how long something lasts is judged by records' timestamps and by
     the ledger alone, what only a step can see by dry runs of the steps that are cheap, and nothing is sent."""
-    from kafka_mirror.alerts.check import observe_for_alerts
-    from kafka_mirror.alerts.step_errors import add_step_errors, ask_dry_runs
+    from kafka_mirror.status.alerts.check import observe_for_alerts
+    from kafka_mirror.status.alerts.step_errors import add_step_errors, ask_dry_runs
     from kafka_mirror.status.judge import problems
     from kafka_mirror.status.limits import limits_of
     from kafka_mirror.status.observation import with_waits
@@ -57,7 +57,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 
 def _tested(flow: Flow) -> Answer:
-    from kafka_mirror.alerts.check import test_alert
+    from kafka_mirror.status.alerts.check import test_alert
 
     connections = connections_of(flow)
     if not connections:

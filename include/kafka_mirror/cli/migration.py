@@ -9,7 +9,7 @@ from kafka_mirror.cli.options import FLOW, Parser
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.next_step import own
-from kafka_mirror.sync.step import StepResult
+from kafka_mirror.ledger.step import StepResult
 
 if TYPE_CHECKING:
     from kafka_mirror.migration.connect import MirrorMaker

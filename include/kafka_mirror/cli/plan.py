@@ -4,8 +4,8 @@ import argparse
 
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, table
 from kafka_mirror.config import Flow
-from kafka_mirror.plan.model import to_columns
-from kafka_mirror.plan.run import plan_context
+from kafka_mirror.copy.plan.model import to_columns
+from kafka_mirror.copy.plan.run import plan_context
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:

@@ -4,8 +4,8 @@ import argparse
 
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer
 from kafka_mirror.config import Flow
+from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.status.steps import run_step
-from kafka_mirror.sync.step import StepResult
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
@@ -17,12 +17,12 @@ def run_groups(flow: Flow, options: argparse.Namespace) -> Answer:
     """Runs a step that works group by group; with `--master` on that Spark cluster, however few groups there are. With `--undo` it takes
     back what a run of it did."""
     if getattr(options, "undo", None):
-        from kafka_mirror.sync.groups.undo import undo_step
+        from kafka_mirror.groups.undo import undo_step
 
         return _answer(undo_step(flow, options.undo, options.dry_run))
     if not options.master:
         return run(flow, options)
-    from kafka_mirror.sync.groups.job import group_step_on_master
+    from kafka_mirror.groups.job import group_step_on_master
 
     return _answer(group_step_on_master(options.command, flow, options.dry_run, options.master))
 

@@ -7,10 +7,10 @@ from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, table
 from kafka_mirror.cli.options import Parser
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import NoGroupOffsets
-from kafka_mirror.translation.translate import BY_MAP
+from kafka_mirror.groups.translation import BY_MAP
 
 if TYPE_CHECKING:
-    from kafka_mirror.sync.groups.translate import GroupOffset
+    from kafka_mirror.groups.group_translation import GroupOffset
 
 _HEAD = ("topic", "partition", "offset", "remote topic", "position", "answer", "read again", "ahead")
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from kafka_mirror.copy.model import LaneResult, LaneTask
+from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
 from kafka_mirror.copy.run_result import growth, together
 from kafka_mirror.copy.throttle import shares
-from kafka_mirror.plan.model import BEHIND, BLOCKED, Range
 
 _SECONDS_WORTH_A_SHARE = 1.0
 

@@ -10,10 +10,10 @@ from typing import Protocol
 
 from kafka_mirror.copy.model import BatchShare, LaneTask
 from kafka_mirror.errors import BatchNotUnpacked, RecordRefused
-from kafka_mirror.formats.ledger import LastRecord
-from kafka_mirror.formats.skips import Skipped
-from kafka_mirror.offsets.map import Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import LastRecord
+from kafka_mirror.ledger.skips import Skipped
 
 
 @dataclass(frozen=True)

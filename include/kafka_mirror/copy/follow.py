@@ -13,15 +13,15 @@ from dataclasses import replace
 from kafka_mirror.config import Flow, load_again
 from kafka_mirror.config.policies import replication_policy
 from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult
+from kafka_mirror.copy.plan.discovery import Discovery, known_topics
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import PlanContext, plan_context
 from kafka_mirror.copy.publish import synced_meanwhile
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import ErrorReport, MirrorError, unexpected
 from kafka_mirror.errors.words import count_text
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.plan.discovery import Discovery, known_topics
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.run import PlanContext, plan_context
-from kafka_mirror.sync.flow_clusters import clusters
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.ledger.clusters import clusters
 
 Copy = Callable[[Flow, Plan, int], Sequence[LaneResult]]
 """Copies by a plan and follows. The number is how many bytes the run has left; -1: no limit."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import count
 
 from kafka_mirror.config.catalogue.backfill import REMOTE
+from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import (
     BatchNotUnpacked,
     ErrorReport,
@@ -22,13 +23,12 @@ from kafka_mirror.errors import (
     TargetRecreated,
     UnexplainedTarget,
 )
-from kafka_mirror.formats.history import MAX_INTERVALS, History, HistoryTopic
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.formats.skips import merge_skips
+from kafka_mirror.formats.offsets.intervals import merged, missing
+from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.offsets.intervals import merged, missing
-from kafka_mirror.offsets.map import OffsetMap
-from kafka_mirror.plan.model import Range
+from kafka_mirror.ledger.history import MAX_INTERVALS, History, HistoryTopic
+from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.skips import merge_skips
 
 
 def view(record: LedgerRecord, planned: Range, topic: Topic) -> tuple[LedgerRecord, Range]:

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.follow import Following
 from kafka_mirror.copy.model import BatchShare, CopiedElsewhere, LaneResult, RewriteReason, SkippedRecords, Watermark
+from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.run import copy_on_spark
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import ErrorReport, JobFailed
 from kafka_mirror.formats import documents
 from kafka_mirror.formats.documents import columns, from_document, rows_of, to_document
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.spark.driver import Spark
 from kafka_mirror.spark.run import SparkRunner
 

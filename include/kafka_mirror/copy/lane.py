@@ -10,6 +10,8 @@ from kafka_mirror.copy.lane_log import error_text
 from kafka_mirror.copy.lane_protocol import Attempt
 from kafka_mirror.copy.lane_state import LaneState
 from kafka_mirror.copy.model import NEWS, LaneResult, LaneTask, Watermark
+from kafka_mirror.copy.plan.discovery import Discovery
+from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
 from kafka_mirror.errors import (
     AuthenticationFailed,
     ErrorReport,
@@ -23,8 +25,6 @@ from kafka_mirror.errors import (
     UnexpectedOffset,
 )
 from kafka_mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, connect_anew, servers
-from kafka_mirror.plan.discovery import Discovery
-from kafka_mirror.plan.model import BEHIND, BLOCKED, Range
 
 _MAX_FAILURES = 4
 """After so many attempts in a row without a commit between them the lane is left to the next run."""

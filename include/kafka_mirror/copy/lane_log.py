@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from kafka_mirror.copy.batch_text import batches_text
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.model import BatchShare, CopiedElsewhere, LaneTask, RewriteReason
+from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.errors.words import count_text, first_few
-from kafka_mirror.formats.control import UNLIMITED
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Range
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.control_records import UNLIMITED
+from kafka_mirror.ledger.record import LedgerRecord
 
 PROGRESS_SECONDS = 30.0
 """How often a lane that is busy says how far it is."""

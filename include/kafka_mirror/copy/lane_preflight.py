@@ -12,9 +12,9 @@ from kafka_mirror.copy.history import not_writable, view
 from kafka_mirror.copy.lane_state import LaneState
 from kafka_mirror.copy.ledger_updates import first_record, over_gap, with_topic_id
 from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.copy.plan.model import Range
+from kafka_mirror.copy.plan.target_checks import RemotePartition, hidden, unusable, window
 from kafka_mirror.copy.remote_partitions import TargetView, losses
-from kafka_mirror.decisions.apply import PartitionFacts, acted_on, records_accepted_until, with_adopted_clusters, with_decision_note
-from kafka_mirror.decisions.in_force import Decisions
 from kafka_mirror.errors import (
     ErrorReport,
     HistoryIntoCompacted,
@@ -27,16 +27,16 @@ from kafka_mirror.errors import (
     TargetMissing,
     UnexplainedTarget,
 )
-from kafka_mirror.formats.ledger import LedgerRecord, Writer
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.compare_and_set import LogEnd
-from kafka_mirror.kafka.ledger import Ledger
 from kafka_mirror.kafka.polling import until
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.checks import check_clusters, check_lane_open, check_ledger, check_writer, handed_back, moved, still_lost
-from kafka_mirror.plan.model import Range
-from kafka_mirror.plan.target_checks import RemotePartition, hidden, unusable, window
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on, records_accepted_until, with_adopted_clusters, with_decision_note
+from kafka_mirror.ledger.checks import check_clusters, check_lane_open, check_ledger, check_writer, handed_back, moved, still_lost
+from kafka_mirror.ledger.compare_and_set import LogEnd
+from kafka_mirror.ledger.decisions import Decisions
+from kafka_mirror.ledger.record import LedgerRecord, Writer
+from kafka_mirror.ledger.topic import Ledger
 
 _PATIENCE_SECONDS = 2.0
 

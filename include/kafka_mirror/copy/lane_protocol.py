@@ -45,6 +45,7 @@ from kafka_mirror.copy.ledger_updates import after, stuck, went_back, with_sourc
 from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.copy.new_ranges import look_for_more
 from kafka_mirror.copy.next_transaction import waiting
+from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.copy.remote_partitions import TargetView
 from kafka_mirror.errors import (
     BatchNotUnpacked,
@@ -55,14 +56,13 @@ from kafka_mirror.errors import (
     TargetLostRecords,
     TargetRecreated,
 )
-from kafka_mirror.formats.ledger import LedgerRecord, Writer
-from kafka_mirror.formats.ledger_codec import encode, encode_key
-from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.compare_and_set import LogEnd, not_readable
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.checks import check_ledger
-from kafka_mirror.plan.model import Range
+from kafka_mirror.ledger.checks import check_ledger
+from kafka_mirror.ledger.codec import encode, encode_key
+from kafka_mirror.ledger.compare_and_set import LogEnd, not_readable
+from kafka_mirror.ledger.record import LedgerRecord, Writer
+from kafka_mirror.ledger.skips import Skipped
 
 _MARKER_SECONDS = 2.0
 _LEDGER_MARKER_SECONDS = 15.0

@@ -21,14 +21,14 @@ from kafka_mirror.copy.model import (
     is_hand_over,
 )
 from kafka_mirror.copy.next_transaction import SMALLEST_TRANSACTION, BatchBisection, TransactionSize, Turns
+from kafka_mirror.copy.plan.discovery import Discovery
+from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.copy.throttle import Pace
 from kafka_mirror.errors import ErrorReport, RecordRefused, TargetLostRecords
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.discovery import Discovery
-from kafka_mirror.plan.model import Range
+from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.skips import Skipped
 
 LEFT_OUT_SECONDS = 60.0
 """How long a lane that follows leaves out a partition whose error may pass. To try again may cost the lane the patience of a fetch."""

@@ -5,12 +5,12 @@ from collections.abc import Generator, Mapping
 from dataclasses import replace
 
 from kafka_mirror.config import Flow
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.copy.plan.model import Plan, Range
+from kafka_mirror.formats.offsets.intervals import within
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.offsets.intervals import within
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan, Range
-from kafka_mirror.sync.flow_clusters import ledger_of
+from kafka_mirror.ledger.clusters import ledger_of
+from kafka_mirror.ledger.record import LedgerRecord
 
 
 def positions(flow: Flow, plan: Plan, run: str) -> Generator[int, None, None]:

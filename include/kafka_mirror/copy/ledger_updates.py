@@ -5,14 +5,14 @@ from datetime import datetime
 
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.model import LaneTask
-from kafka_mirror.decisions.apply import caught_up, passed_over
+from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, TargetLostRecords
-from kafka_mirror.formats.ledger import Blocked, LedgerRecord, SourceEnd, Writer
-from kafka_mirror.formats.skips import merge_skips
-from kafka_mirror.offsets.intervals import merged
-from kafka_mirror.offsets.map import OffsetMap
-from kafka_mirror.offsets.partition import NO_TOPIC_ID
-from kafka_mirror.plan.model import Range
+from kafka_mirror.formats.offsets.intervals import merged
+from kafka_mirror.formats.offsets.map import OffsetMap
+from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID
+from kafka_mirror.ledger.apply_decisions import caught_up, passed_over
+from kafka_mirror.ledger.record import Blocked, LedgerRecord, SourceEnd, Writer
+from kafka_mirror.ledger.skips import merge_skips
 
 
 def first_record(task: LaneTask, planned: Range, target_topic_id: str, target_end: int, writer: Writer) -> LedgerRecord:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kafka_mirror.config.resolved_flow import ResolvedFlow
+from kafka_mirror.copy.plan.discovery import KnownTopics
+from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.formats.compression import LARGEST_UNPACKED
-from kafka_mirror.formats.control import Decision
+from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.bootstrap_servers import beginning_at
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.discovery import KnownTopics
-from kafka_mirror.plan.model import Range
+from kafka_mirror.ledger.control_records import Decision
 
 RECORDS, AUTO = "records", "auto"
 """What mirror.engine says: `records` rewrites every batch. `batches` means the same as `auto`."""

@@ -1,21 +1,21 @@
 """How a lane follows: what its partitions got since it copied them last, as new ranges with an end.
 
 One question tells all ends. Where nothing came, nothing else is asked. Where an end is not at the watermark, the plan's own rules decide
-(`kafka_mirror.plan.ranges`), by what a plan would ask: so a log that was cut off or created anew is the same error here and there.
+(`kafka_mirror.copy.plan.ranges`), by what a plan would ask: so a log that was cut off or created anew is the same error here and there.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from kafka_mirror.copy.plan.model import BEHIND, Range
+from kafka_mirror.copy.plan.ranges import SourceOffsets, next_range
+from kafka_mirror.copy.plan.source_partitions import source_partitions, with_epoch_ends
 from kafka_mirror.errors import ErrorReport, MirrorError
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import BEHIND, Range
-from kafka_mirror.plan.ranges import SourceOffsets, next_range
-from kafka_mirror.plan.source_partitions import source_partitions, with_epoch_ends
+from kafka_mirror.ledger.record import LedgerRecord
 
 Records = Mapping[TopicPartition, LedgerRecord]
 Ranges = Mapping[TopicPartition, Range]

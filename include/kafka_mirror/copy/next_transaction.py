@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kafka_mirror.copy.engine import BatchRefused, PoisonRecord, RefusedRecord
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import LedgerRecord
 
 _UNLIMITED_FROM = 1024
 _FIRST_TRANSACTION = 4 * 1024 * 1024

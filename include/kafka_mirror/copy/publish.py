@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark, is_hand_over
-from kafka_mirror.decisions.apply import is_applied
+from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.offset_syncs import NO_SYNCS, OffsetSyncsResult, emit
 from kafka_mirror.kafka.bootstrap_servers import beginning_at, connect_anew
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.ledger import Ledger, LedgerView
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan, Range
-from kafka_mirror.sync.flow_clusters import clusters, ledger_of
-from kafka_mirror.sync.offset_syncs import NO_SYNCS, OffsetSyncsResult, emit
+from kafka_mirror.ledger.apply_decisions import is_applied
+from kafka_mirror.ledger.clusters import clusters, ledger_of
+from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.topic import Ledger, LedgerView
 
 log = logging.getLogger(__name__)
 

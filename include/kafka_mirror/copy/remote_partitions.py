@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 
 from kafka_mirror.copy.engine import RecordLimits
 from kafka_mirror.copy.model import RECORDS, LaneTask
+from kafka_mirror.copy.plan.model import Range
+from kafka_mirror.copy.plan.target_checks import LIMITS, UNKNOWN, RemotePartition, ends_with_ours, limits_text
 from kafka_mirror.errors import MirrorError, TargetLostRecords
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import ConfigEntry, Topic, is_compacted
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Range
-from kafka_mirror.plan.target_checks import LIMITS, UNKNOWN, RemotePartition, ends_with_ours, limits_text
+from kafka_mirror.ledger.record import LedgerRecord
 
 CONFIGS = frozenset({"compression.type", "min.insync.replicas", *LIMITS})
 """What a lane has to know of a remote topic's configs."""

@@ -15,11 +15,11 @@ from kafka_mirror.copy.budget import copy_in_shares
 from kafka_mirror.copy.history import advised
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import LaneResult, LaneTask
+from kafka_mirror.copy.plan.discovery import Discovery, known_topics
+from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.errors import MirrorError, unexpected
-from kafka_mirror.offsets.partition import lane_of, transactional_id
-from kafka_mirror.plan.checks import check_configuration
-from kafka_mirror.plan.discovery import Discovery, known_topics
-from kafka_mirror.plan.model import Plan, Range
+from kafka_mirror.formats.offsets.partition import lane_of, transactional_id
+from kafka_mirror.ledger.checks import check_configuration
 from kafka_mirror.spark.driver import Spark
 from kafka_mirror.watchdog.watch import watched
 

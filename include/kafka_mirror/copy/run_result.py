@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, SkippedRecords, Watermark, added_reasons, added_shares
+from kafka_mirror.copy.plan.model import DECIDED, Plan, Range
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.plan.model import DECIDED, Plan, Range
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 
 Totals = tuple[int, int]
 """Records and bytes."""

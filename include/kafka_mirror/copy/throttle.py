@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from kafka_mirror.copy.model import LaneTask
-from kafka_mirror.decisions.in_force import Decisions
-from kafka_mirror.formats.control import NOTES, THROTTLE, UNLIMITED, Decision, decode
+from kafka_mirror.copy.plan.model import Range
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Range
+from kafka_mirror.ledger.control_records import NOTES, THROTTLE, UNLIMITED, Decision, decode
+from kafka_mirror.ledger.decisions import Decisions
 
 _SECONDS_A_TRANSACTION = 2.0
 """So much of the time a transaction may take up: the shorter, the smoother, and the more of them there are."""

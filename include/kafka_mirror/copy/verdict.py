@@ -14,10 +14,10 @@ from kafka_mirror.copy.model import (
     added_reasons,
     added_shares,
 )
+from kafka_mirror.copy.plan.model import BLOCKED, Plan, Range
 from kafka_mirror.copy.publish import Published
 from kafka_mirror.errors import ErrorReport, JobFailed, NothingMoved
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import BLOCKED, Plan, Range
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 DONE, NOTHING_TO_DO, FAILED = "done", "nothing to do", "failed"
 

@@ -1,6 +1,6 @@
 """Takes a person's decision: looks at how things stand, binds the decision to that, writes it into the control topic.
 
-`run` does all three; `partition_states` is how things stand, and `binding` is pure. `kafka_mirror.decisions` says which decisions are in
+`run` does all three; `partition_states` is how things stand, and `binding` is pure. `kafka_mirror.ledger` says which decisions are in
 force.
 
 `alerts`, `backfill`, `cutover`, `migration` and every room above them may import it.

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
+from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.decide.model import DecisionWithEffect, PartitionState
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.errors import NothingToDecide, TargetLostRecords, UsageError
-from kafka_mirror.formats.control import ACCEPT_GAP, ACCEPT_RECORDS, RESTART, SKIP_RECORD, Decision
-from kafka_mirror.formats.ledger import LedgerRecord, loss_note
-from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.ledger.control_records import ACCEPT_GAP, ACCEPT_RECORDS, RESTART, SKIP_RECORD, Decision
+from kafka_mirror.ledger.record import LedgerRecord, loss_note
 
 _SHOWN = 5
 

@@ -6,10 +6,10 @@ from datetime import datetime
 from kafka_mirror.decide.model import DecisionWithEffect
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.errors import NothingToDecide, UsageError
-from kafka_mirror.formats.control import LEDGER, UNLIMITED, Decision
 from kafka_mirror.formats.fields import moment_text
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.plan.checks import foreign
+from kafka_mirror.ledger.checks import foreign
+from kafka_mirror.ledger.control_records import LEDGER, UNLIMITED, Decision
+from kafka_mirror.ledger.record import LedgerRecord
 
 
 def adopt_cluster(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka_mirror.formats.control import (
+from kafka_mirror.ledger.control_records import (
     ACCEPT_GAP,
     ACCEPT_RECORDS,
     ADOPT_CLUSTER,

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from kafka_mirror.decisions.apply import PartitionFacts
-from kafka_mirror.formats.control import Decision
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.copy.plan.ranges import SourceOffsets
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.apply_decisions import PartitionFacts
+from kafka_mirror.ledger.control_records import Decision
+from kafka_mirror.ledger.record import LedgerRecord
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,20 @@ from dataclasses import replace
 
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.copy.plan.ranges import SourceOffsets
+from kafka_mirror.copy.plan.source_partitions import confirmed, source_partitions, with_epoch_ends
+from kafka_mirror.copy.plan.target_errors import remote_errors
 from kafka_mirror.decide.model import PartitionState
 from kafka_mirror.decide.request import DecisionRequest
-from kafka_mirror.decisions.apply import acted_on
-from kafka_mirror.decisions.in_force import Decisions
 from kafka_mirror.errors import MirrorError, NothingToDecide, UnexplainedTarget
-from kafka_mirror.formats.control import ACCEPT_RECORDS
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.ledger import LedgerView
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.plan.ranges import SourceOffsets
-from kafka_mirror.plan.source_partitions import confirmed, source_partitions, with_epoch_ends
-from kafka_mirror.plan.target_errors import remote_errors
+from kafka_mirror.ledger.apply_decisions import acted_on
+from kafka_mirror.ledger.control_records import ACCEPT_RECORDS
+from kafka_mirror.ledger.decisions import Decisions
+from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.topic import LedgerView
 
 
 def partition_states(

@@ -8,7 +8,7 @@ from fractions import Fraction
 from kafka_mirror.decide.kinds import ALIAS, DECISIONS, KINDS, OPTIONS, PARTITION, RATE, START, TOPIC
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.next_step import own
-from kafka_mirror.formats.control import UNLIMITED
+from kafka_mirror.ledger.control_records import UNLIMITED
 
 AS_CONFIGURED = "configured"
 EARLIEST, LATEST = "earliest", "latest"

@@ -14,16 +14,25 @@ from kafka_mirror.decide.binding import bind
 from kafka_mirror.decide.model import DecisionWithEffect
 from kafka_mirror.decide.partition_states import partition_states
 from kafka_mirror.decide.request import DecisionRequest
-from kafka_mirror.decisions.in_force import Decisions, Present, list_decisions, moment_after
 from kafka_mirror.errors import DecidedMeanwhile, NothingToDecide, named_with
-from kafka_mirror.formats.control import ADOPT_CLUSTER, BEGIN_CONTROL, BEGIN_LEDGER, PAUSE, RESUME, TAKE_OWNERSHIP, THROTTLE, Decision
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.checks import check_clusters
-from kafka_mirror.plan.internal_topics import read_decisions, read_ledger
-from kafka_mirror.sync.current_topics import renamed_ledger
-from kafka_mirror.sync.flow_clusters import check_answering_clusters, clusters, control_of, ledger_of
+from kafka_mirror.ledger.checks import check_clusters
+from kafka_mirror.ledger.clusters import check_answering_clusters, clusters, control_of, ledger_of
+from kafka_mirror.ledger.control_records import (
+    ADOPT_CLUSTER,
+    BEGIN_CONTROL,
+    BEGIN_LEDGER,
+    PAUSE,
+    RESUME,
+    TAKE_OWNERSHIP,
+    THROTTLE,
+    Decision,
+)
+from kafka_mirror.ledger.current_topics import renamed_ledger
+from kafka_mirror.ledger.decisions import Decisions, Present, list_decisions, moment_after
+from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
+from kafka_mirror.ledger.record import LedgerRecord
 
 _PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0)
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from struct import Struct
 from typing import Any, NamedTuple, Protocol
 
-from kafka_mirror.offsets.holes import CONTENT_BYTES, Records
+from kafka_mirror.formats.offsets.holes import CONTENT_BYTES, Records
 
 CREATE_TIME, LOG_APPEND_TIME = 1, 2
 TIMESTAMP_TYPES = {0: "none", CREATE_TIME: "CreateTime", LOG_APPEND_TIME: "LogAppendTime"}

@@ -17,13 +17,13 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import OF_TARGET, Needs
 from kafka_mirror.kafka.broker_pool import BrokerPool, Leader, ask_metadata
 from kafka_mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic, Metadata
 from kafka_mirror.kafka.connection_errors import UNKNOWN_TOPIC, ConnectionErrors, is_retriable, raise_for
 from kafka_mirror.kafka.model import OPERATIONS, ConfigEntry, End
 from kafka_mirror.kafka.offset_questions import LEADER_MOVES, EpochEnd, OffsetQuestion, ask_epoch_ends, ask_leaders
-from kafka_mirror.offsets.partition import TopicPartition
 
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
 """How long to wait before leaders that move are asked again, in seconds; then a partition counts as without one."""

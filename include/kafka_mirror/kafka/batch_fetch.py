@@ -20,15 +20,15 @@ from uuid import UUID
 import kafka.errors as errors
 from kafka.protocol.consumer import FetchRequest
 
-from kafka_mirror.formats.batch_rewrite import JoinedStretch
-from kafka_mirror.formats.record_batch import AbortedTransactions, OldMagic, RecordBatch, batches_in, require_batch, span_of
+from kafka_mirror.formats.batches.batch_rewrite import JoinedStretch
+from kafka_mirror.formats.batches.record_batch import AbortedTransactions, OldMagic, RecordBatch, batches_in, require_batch, span_of
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import BrokerConnection
 from kafka_mirror.kafka.broker_pool import Leader
 from kafka_mirror.kafka.fetch_response import FLEXIBLE, WITH_IDS, FetchResponse, PartitionData, fetch_response
 from kafka_mirror.kafka.offset_questions import EpochEnd, epoch_ends, epoch_question
 from kafka_mirror.kafka.old_messages import ClosedMessage, first_message
 from kafka_mirror.kafka.schema_answers import read_by
-from kafka_mirror.offsets.partition import TopicPartition
 
 _OLDEST = 10
 _WAIT_MS = 100

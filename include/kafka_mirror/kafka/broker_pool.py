@@ -18,6 +18,7 @@ import kafka.errors as errors
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.bootstrap_servers import servers
 from kafka_mirror.kafka.broker_connection import BrokerConnection, Needs
 from kafka_mirror.kafka.cluster_answers import (
@@ -33,7 +34,6 @@ from kafka_mirror.kafka.connection_errors import ConnectionErrors, is_without_lo
 from kafka_mirror.kafka.idle_connections import IDLE, login_of
 from kafka_mirror.kafka.kafka_python import python_settings
 from kafka_mirror.kafka.schema_answers import read_by
-from kafka_mirror.offsets.partition import TopicPartition
 
 _SEVERAL_COORDINATORS = 4
 """From this version of FindCoordinator on (Kafka 3.0) a request asks for several."""

@@ -16,6 +16,7 @@ from confluent_kafka.admin import ConfigEntry as ClientConfigEntry
 from confluent_kafka.admin import NewTopic as ClientNewTopic
 
 from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.admin import Admin
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.bootstrap_servers import beginning_at, connect_anew, servers
@@ -26,7 +27,6 @@ from kafka_mirror.kafka.connection_errors import TOPIC_DENIED, UNKNOWN_TOPIC, Er
 from kafka_mirror.kafka.model import OPERATIONS, ConfigEntry, End, LogOffsets, LogPosition, NewTopic, Topic
 from kafka_mirror.kafka.offset_questions import EpochEnd, OffsetQuestion
 from kafka_mirror.kafka.polling import until
-from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.policy.topic_names import unusable
 
 Partitions = Iterable[TopicPartition]

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from kafka.protocol.consumer import ListOffsetsRequest
 
-from kafka_mirror.formats.varint import read_length, varint
+from kafka_mirror.formats.batches.varint import read_length, varint
+from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID, TopicPartition
 from kafka_mirror.kafka.model import Partition, Topic
-from kafka_mirror.offsets.partition import NO_TOPIC_ID, TopicPartition
 
 METADATA, METADATA_OLDEST, METADATA_WITH_IDS, METADATA_NEWEST = 3, 7, 10, 12
 LIST_OFFSETS, LIST_OFFSETS_OLDEST, LIST_OFFSETS_FLEXIBLE, LIST_OFFSETS_NEWEST = 2, 4, 6, 9

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kafka_mirror.formats.varint import read_length, read_varint
+from kafka_mirror.formats.batches.varint import read_length, read_varint
 
 FLEXIBLE, WITH_IDS = 12, 13
 """The first versions whose lengths are of variable size, and in which topics are called by their ids."""

@@ -6,12 +6,12 @@ from typing import Any
 import kafka.errors as errors
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import BrokerConnection
 from kafka_mirror.kafka.connection_errors import COORDINATOR_MOVES, DENIED, UNKNOWN_TOPIC, name_of
 from kafka_mirror.kafka.group_coordinators import Take
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.schema_answers import read_by
-from kafka_mirror.offsets.partition import TopicPartition
 
 _FETCH_OLDEST, _STABLE, _SEVERAL_GROUPS, _FETCH_NEWEST = 2, 7, 8, 9
 """Versions of OffsetFetch: that of Kafka 2.1 at least, the first that tells what is stable (2.5), the first that asks for several groups

@@ -15,6 +15,7 @@ from functools import partial
 from kafka.protocol.producer import TxnOffsetCommitRequest
 
 from kafka_mirror.errors import KafkaFailure, MirrorError
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import OF_TARGET, BrokerConnection
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.cluster import Cluster
@@ -25,7 +26,6 @@ from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.polling import until
 from kafka_mirror.kafka.transactions import FENCED, Fenced, Transactions
-from kafka_mirror.offsets.partition import TopicPartition
 
 TRANSACTION_MS = 30_000
 """After so long Kafka aborts a transaction whose process is gone: until then the positions in it cannot be read as stable."""

@@ -8,6 +8,7 @@ from typing import Any
 from kafka.protocol.admin import ListGroupsRequest
 
 from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_pool import BrokerPool, ask_metadata
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import DENIED, raise_for
@@ -15,7 +16,6 @@ from kafka_mirror.kafka.group_coordinators import Errors, ask_coordinators
 from kafka_mirror.kafka.group_members import describe_groups
 from kafka_mirror.kafka.group_offsets import send_commit, send_delete, send_fetch, tells_unstable
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.offsets.partition import TopicPartition
 
 _LIST_NEWEST = 5
 _TYPES = ("classic", "consumer")

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafka_mirror.formats.batch_records import StoredRecord
+from kafka_mirror.formats.batches.batch_records import StoredRecord
 
 _MOST_BYTES = 32 * 1024 * 1024
 """Of all logs together; a ledger that is larger is read as a whole each time."""

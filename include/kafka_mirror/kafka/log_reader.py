@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
-from kafka_mirror.formats.batch_records import ReadRecord, StoredRecord
+from kafka_mirror.formats.batches.batch_records import ReadRecord, StoredRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.batch_fetch import FetchLimits
 from kafka_mirror.kafka.broker_pool import Leader
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.log_memory import MEMORY, LogKey, LogState
 from kafka_mirror.kafka.range_reader import FETCH_BYTES, Batches, RangeReader, Ranges, records_within
-from kafka_mirror.offsets.partition import TopicPartition
 
 _LIMITS = FetchLimits(FETCH_BYTES, FETCH_BYTES, wait_ms=10, committed=True)
 _OF_A_LOGIN = ("bootstrap.servers", "security.", "sasl.", "ssl.")

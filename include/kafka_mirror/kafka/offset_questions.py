@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import kafka.errors as errors
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import cluster_answers as answers
 from kafka_mirror.kafka.broker_connection import BrokerConnection
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.cluster_answers import ListedOffset
 from kafka_mirror.kafka.connection_errors import UNKNOWN_TOPIC, refuses_us
 from kafka_mirror.kafka.schema_answers import read_by
-from kafka_mirror.offsets.partition import TopicPartition
 
 LEADER_MOVES = UNKNOWN_TOPIC | {
     error.errno

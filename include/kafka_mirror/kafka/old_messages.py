@@ -10,9 +10,9 @@ from itertools import pairwise
 
 from kafka.record.legacy_records import LegacyRecordBatch
 
-from kafka_mirror.formats.batch_rewrite import NotIntact, Record, content_of, sealed_batches
-from kafka_mirror.formats.compression import LARGEST_UNPACKED, decompressed
-from kafka_mirror.formats.record_batch import CODECS, NO_TIMESTAMP, RecordBatch
+from kafka_mirror.formats.batches.batch_rewrite import NotIntact, Record, content_of, sealed_batches
+from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED, decompressed
+from kafka_mirror.formats.batches.record_batch import CODECS, NO_TIMESTAMP, RecordBatch
 
 _START = struct.Struct(">qi")
 _MAGIC_AT, _LEAST_BYTES = 16, 14

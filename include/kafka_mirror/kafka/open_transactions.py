@@ -17,12 +17,12 @@ from kafka.protocol.admin import DescribeTransactionsRequest, ListTransactionsRe
 
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.errors.source import TELL_NO_PRODUCERS
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_pool import OF_TRANSACTIONS, BrokerPool, ask_metadata
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import raise_for
 from kafka_mirror.kafka.model import ActiveProducer
 from kafka_mirror.kafka.producers import ask_producers
-from kafka_mirror.offsets.partition import TopicPartition
 
 _BY_DURATION = 1
 """The version of ListTransactions (Kafka 3.8) that lists those which are older than some time."""

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from kafka_mirror.formats.batch_rewrite import content_of, sealed_batches
-from kafka_mirror.formats.record_batch import CODECS, RecordBatch
-from kafka_mirror.formats.varint import read_length, varint
+from kafka_mirror.formats.batches.batch_rewrite import content_of, sealed_batches
+from kafka_mirror.formats.batches.record_batch import CODECS, RecordBatch
+from kafka_mirror.formats.batches.varint import read_length, varint
 
 KEY: int = ProduceRequest.API_KEY
 ALL_REPLICAS = -1

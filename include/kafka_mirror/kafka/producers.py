@@ -13,11 +13,11 @@ import kafka.errors as errors
 from kafka.protocol.admin import DescribeProducersRequest
 
 from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import raise_for
 from kafka_mirror.kafka.model import ActiveProducer
-from kafka_mirror.offsets.partition import TopicPartition
 
 
 class _Answered(NamedTuple):

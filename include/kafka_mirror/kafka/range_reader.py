@@ -12,15 +12,15 @@ from typing import Any
 import kafka.errors as errors
 
 from kafka_mirror.errors import DeadlineExceeded, KafkaFailure, MirrorError, StaleAnswer
-from kafka_mirror.formats.batch_records import ReadRecord, opened, records_of
-from kafka_mirror.formats.compression import LARGEST_UNPACKED
-from kafka_mirror.formats.record_batch import RecordBatch
+from kafka_mirror.formats.batches.batch_records import ReadRecord, opened, records_of
+from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED
+from kafka_mirror.formats.batches.record_batch import RecordBatch
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
 from kafka_mirror.kafka.broker_pool import BrokerPool, Leader
 from kafka_mirror.kafka.connection_errors import LOAD_NEXT, is_retriable, raise_for
 from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
-from kafka_mirror.offsets.partition import TopicPartition
 
 FETCH_BYTES = 8 * 1024 * 1024
 _PAUSE_SECONDS = 0.05

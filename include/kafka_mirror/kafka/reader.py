@@ -10,13 +10,13 @@ from contextlib import closing
 from typing import Any, NamedTuple
 
 from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded, LogMoved, MirrorError, StaleAnswer
-from kafka_mirror.formats.batch_records import ReadRecord
+from kafka_mirror.formats.batches.batch_records import ReadRecord
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.batch_fetch import FetchLimits
 from kafka_mirror.kafka.connection_errors import LOAD_NEXT, Errors, collect_refusal
 from kafka_mirror.kafka.range_reader import FETCH_BYTES, RangeReader, Ranges, TimeIsUp, named, records_within
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.partition import TopicPartition
 
 PARTITIONS_AT_ONCE = 100
 """How many partitions a PartReader reads at the same time; the others wait for one of these to end."""

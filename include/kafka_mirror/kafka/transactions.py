@@ -23,10 +23,10 @@ import kafka.errors as errors
 from kafka.protocol.producer import AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest
 
 from kafka_mirror.errors import AuthorizationRefused, MirrorError, TransactionTimeoutRefused
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import OF_TARGET
 from kafka_mirror.kafka.broker_pool import OF_TRANSACTIONS, BrokerPool
 from kafka_mirror.kafka.connection_errors import COORDINATOR_MOVES, TOPIC_DENIED, is_retriable, raise_for
-from kafka_mirror.offsets.partition import TopicPartition
 
 _INIT_PRODUCER_ID, _ADD_PARTITIONS, _ADD_OFFSETS = 5, 3, 3
 _END_TRANSACTION = {1: 4, 2: 5}

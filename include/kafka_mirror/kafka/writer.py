@@ -17,12 +17,12 @@ import kafka.errors as errors
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from kafka_mirror.errors import KafkaFailure, MirrorError
-from kafka_mirror.formats.compression import has_packer
-from kafka_mirror.formats.record_batch import CODECS, RecordBatch, following
+from kafka_mirror.formats.batches.compression import has_packer
+from kafka_mirror.formats.batches.record_batch import CODECS, RecordBatch, following
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.connection_errors import is_retriable, name_of, raise_for
 from kafka_mirror.kafka.produce_request import ALL_REPLICAS, KEY, Acknowledgement, Outgoing, acknowledgements, batches_of
-from kafka_mirror.offsets.partition import TopicPartition
 
 _BATCH_BYTES = 512 * 1024
 _INIT_PRODUCER_ID, _PRODUCE = 5, 11

@@ -9,12 +9,12 @@ from typing import Any
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ConnectOffsetsMissing, ConnectOffsetsUnreadable, MirrorError, MirrorMakerRunning
 from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, OtherConnector, decode_offset, decode_source
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_members import describe_groups
 from kafka_mirror.kafka.polling import until
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.kafka.transactions import fence
-from kafka_mirror.offsets.partition import TopicPartition
 
 READ_SECONDS = 120.0
 _MARKER_SECONDS = 10.0

@@ -6,13 +6,13 @@ from hashlib import blake2b
 from typing import Any
 
 from kafka_mirror.config import Flow
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import headers_or_none
+from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.migration.connect import READ_SECONDS
 from kafka_mirror.migration.model import Ambiguous, Evidence, MoreSource, MoreTail, Position, RecordDigest
 from kafka_mirror.migration.tail_match import position, tail_begin
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.translation.offset_sync_store import SyncPair
 
 _TOGETHER = 100
 _FIRST_RECORDS = 1_000

@@ -13,9 +13,9 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import replication_policy, topic_selection
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.copy.lane_writer import Records, write_lane
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import plan_without_work
 from kafka_mirror.copy.run import LANES_AT_ONCE, lane_task
-from kafka_mirror.decisions.apply import is_applied
-from kafka_mirror.decisions.in_force import Decisions, moment_after
 from kafka_mirror.errors import (
     AuthorizationRefused,
     CopyUnderWay,
@@ -29,24 +29,24 @@ from kafka_mirror.errors import (
     named_with,
 )
 from kafka_mirror.formats.connect_offsets import PARTITIONS, SourcePartition, encode_offset, partition_of
-from kafka_mirror.formats.control import HANDED_BACK, RESTART, Decision
-from kafka_mirror.formats.ledger import Decided, Writer
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.offset_syncs import emit
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import create_topic
 from kafka_mirror.kafka.model import NewTopic, Topic
 from kafka_mirror.kafka.polling import until
 from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.writer import RecordWriter
+from kafka_mirror.ledger.apply_decisions import is_applied
+from kafka_mirror.ledger.checks import check_clusters
+from kafka_mirror.ledger.clusters import control_of, ledger_of, two_clusters
+from kafka_mirror.ledger.control_records import HANDED_BACK, RESTART, Decision
+from kafka_mirror.ledger.decisions import Decisions, moment_after
+from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
+from kafka_mirror.ledger.record import Decided, Writer
+from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.migration.connect import MirrorMaker, require_stopped, stored_offsets
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.checks import check_clusters
-from kafka_mirror.plan.internal_topics import read_decisions, read_ledger
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.run import plan_without_work
 from kafka_mirror.policy.rename import RenamingPolicy
-from kafka_mirror.sync.flow_clusters import control_of, ledger_of, two_clusters
-from kafka_mirror.sync.offset_syncs import emit
-from kafka_mirror.sync.step import StepResult
 
 FROM_THE_START = -1
 """What MirrorMaker 2 takes for no offset: it then begins where auto.offset.reset says."""

@@ -5,21 +5,21 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kafka_mirror.config import Flow
+from kafka_mirror.copy.plan.ranges import SourceOffsets
+from kafka_mirror.copy.plan.source_partitions import source_partitions
 from kafka_mirror.errors import ErrorReport, MirrorError, TakeOverRefused
 from kafka_mirror.formats import mm2
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.groups.mm2_topics import read_topic
+from kafka_mirror.groups.offset_sync_store import SyncPair
+from kafka_mirror.groups.offset_syncs import place
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.ledger import LedgerView
-from kafka_mirror.kafka.mm2_topics import read_topic
 from kafka_mirror.kafka.model import Topic, is_compacted
 from kafka_mirror.kafka.polling import until
+from kafka_mirror.ledger.current_topics import current_selection
+from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.topic import LedgerView
 from kafka_mirror.migration.evidence import Mm2Partition, mm2_reads_committed
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.plan.ranges import SourceOffsets
-from kafka_mirror.plan.source_partitions import source_partitions
-from kafka_mirror.sync.current_topics import current_selection
-from kafka_mirror.sync.offset_syncs import place
-from kafka_mirror.translation.offset_sync_store import SyncPair
 
 _ANEW = "If that was meant, nothing else is to be done: refresh-topics creates what is missing, and the copy begins at mirror.start."
 

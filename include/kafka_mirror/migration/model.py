@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka_mirror.translation.offset_sync_store import SyncPair
+from kafka_mirror.groups.offset_sync_store import SyncPair
 
 LONGEST = 1_000_000
 """How many records of either side are looked at before the end of a partition counts as not understood."""

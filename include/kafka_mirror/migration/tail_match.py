@@ -20,9 +20,9 @@ Pure.
 
 from collections.abc import Sequence
 
+from kafka_mirror.formats.offsets.map import OffsetMap, Run, runs_of
+from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.migration.model import LONGEST, Ambiguous, Evidence, MoreSource, MoreTail, Position, RecordDigest, index_of, record_at
-from kafka_mirror.offsets.map import OffsetMap, Run, runs_of
-from kafka_mirror.translation.offset_sync_store import SyncPair
 
 
 class Readings:

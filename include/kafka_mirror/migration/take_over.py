@@ -11,29 +11,29 @@ from datetime import UTC, datetime
 from kafka_mirror.config import Flow
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.copy.lane_writer import Records, write_lane
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import plan_without_work
 from kafka_mirror.copy.run import LANES_AT_ONCE, lane_task
-from kafka_mirror.decisions.apply import caught_up
-from kafka_mirror.decisions.in_force import moment_after
 from kafka_mirror.errors import ErrorReport, MirrorError, NothingSelected, TailInDoubt, TakeOverRefused, named_with
-from kafka_mirror.formats.control import TAKEN_OVER, Decision
-from kafka_mirror.formats.ledger import Decided, LedgerRecord, Writer
+from kafka_mirror.formats.offsets.intervals import merged
+from kafka_mirror.formats.offsets.map import OffsetMap
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.ledger.apply_decisions import caught_up
+from kafka_mirror.ledger.checks import check_clusters
+from kafka_mirror.ledger.clusters import control_of, two_clusters
+from kafka_mirror.ledger.control_records import TAKEN_OVER, Decision
+from kafka_mirror.ledger.decisions import moment_after
+from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
+from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
+from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.migration.connect import MirrorMaker, fence_tasks, require_offsets, require_stopped, stored_offsets
 from kafka_mirror.migration.evidence import Mm2Partition, locate
 from kafka_mirror.migration.hand_back import used_up
 from kafka_mirror.migration.mm2_state import TakeOverSurvey, survey_partitions
 from kafka_mirror.migration.model import Ambiguous, Position
 from kafka_mirror.migration.tail_match import taken_map
-from kafka_mirror.offsets.intervals import merged
-from kafka_mirror.offsets.map import OffsetMap
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.plan.checks import check_clusters
-from kafka_mirror.plan.internal_topics import read_decisions, read_ledger
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.run import plan_without_work
-from kafka_mirror.sync.flow_clusters import control_of, two_clusters
-from kafka_mirror.sync.step import StepResult
-from kafka_mirror.translation.offset_sync_store import SyncPair
 
 
 class TakenLane:

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from kafka_mirror.errors import MirrorError, NoGroupOffsets
-from kafka_mirror.sync.groups.context import group_clusters, group_context
-from kafka_mirror.sync.groups.translate import GroupOffset, TranslatedGroups, translate_groups
-from kafka_mirror.translation.translate import no_answer
+from kafka_mirror.groups.context import group_clusters, group_context
+from kafka_mirror.groups.group_translation import GroupOffset, TranslatedGroups, translate_groups
+from kafka_mirror.groups.translation import no_answer
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from kafka_mirror.config.policies import replication_policy
 from kafka_mirror.errors import DeadlineExceeded, KafkaFailure
 from kafka_mirror.formats import mm2
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.mm2_topics import read_between
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.mm2_topics import read_between
-from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.policy import ReplicationPolicy
 from kafka_mirror.policy.lineage import sources
 from kafka_mirror.status.observation import Beats

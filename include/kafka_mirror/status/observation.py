@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.status.problems import Where
 from kafka_mirror.status.status import (
     BEHIND,

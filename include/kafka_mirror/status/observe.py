@@ -11,23 +11,23 @@ from datetime import UTC, datetime
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.config.validate import check_readable
-from kafka_mirror.decisions.in_force import Present, list_decisions
+from kafka_mirror.copy.plan.left_on_source import moved_topics, written_since_moved
+from kafka_mirror.copy.plan.model import FIRST_SIGHT
+from kafka_mirror.copy.plan.ranges import SourceOffsets
+from kafka_mirror.copy.plan.run import survey
+from kafka_mirror.copy.plan.source_partitions import source_partitions
+from kafka_mirror.copy.plan.target_errors import remote_errors
 from kafka_mirror.errors import AuthenticationFailed, ClusterUnreachable, ErrorReport, MirrorError
-from kafka_mirror.formats.control import WAVE
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.left_on_source import moved_topics, written_since_moved
-from kafka_mirror.plan.model import FIRST_SIGHT
-from kafka_mirror.plan.ranges import SourceOffsets
-from kafka_mirror.plan.run import survey
-from kafka_mirror.plan.source_partitions import source_partitions
-from kafka_mirror.plan.target_errors import remote_errors
+from kafka_mirror.ledger.clusters import clusters, ledger_of
+from kafka_mirror.ledger.control_records import WAVE
+from kafka_mirror.ledger.decisions import Present, list_decisions
+from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.status.status import Observation, Status, status_of
-from kafka_mirror.sync.flow_clusters import clusters, ledger_of
-from kafka_mirror.sync.topics import discover
+from kafka_mirror.topics.topics import discover
 
 READ_SECONDS = 5.0
 """How long records are read in all; a partition that has not answered by then has no age."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.formats.control import Decision
-from kafka_mirror.formats.ledger import LastRecord, Writer
+from kafka_mirror.ledger.control_records import Decision
+from kafka_mirror.ledger.record import LastRecord, Writer
 from kafka_mirror.status.observation import LatePartition
 from kafka_mirror.status.problems import FlowProblem
 from kafka_mirror.status.status import PartitionStatus, Status

@@ -13,9 +13,11 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.deadlines import lag_seconds
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.errors import ErrorReport, MirrorError
-from kafka_mirror.formats.control import THROTTLE, UNLIMITED
-from kafka_mirror.formats.ledger import LedgerRecord, Writer
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.groups.place_cache import KnownPlaces
+from kafka_mirror.ledger.clusters import clusters
+from kafka_mirror.ledger.control_records import THROTTLE, UNLIMITED
+from kafka_mirror.ledger.record import LedgerRecord, Writer
 from kafka_mirror.status.heartbeat_paths import beats_of, heartbeat_paths
 from kafka_mirror.status.judge import problems
 from kafka_mirror.status.limits import limits_of
@@ -37,8 +39,6 @@ from kafka_mirror.status.snapshot_groups import Positions, SchemaIdSampler, read
 from kafka_mirror.status.status import PROGRESSING, Observation, Status, status_of
 from kafka_mirror.status.throughput import WINDOW_SECONDS, CatchUp, Sample, Samples, Totals, catch_up, estimated_bytes, rhythm, throughput
 from kafka_mirror.status.wait_times import Memory
-from kafka_mirror.sync.flow_clusters import clusters
-from kafka_mirror.sync.groups.place_cache import KnownPlaces
 
 MAX_SKIPPED = 300
 """How many intervals of offsets that were passed over a snapshot lists."""

@@ -13,17 +13,17 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import headers_or_none
 from kafka_mirror.formats.schema_registry import has_id_in_header, schema_id
+from kafka_mirror.groups.context import group_context
+from kafka_mirror.groups.find import selected_groups
+from kafka_mirror.groups.group_translation import GroupOffset, Offsets, stored_checkpoints, translate_groups
+from kafka_mirror.groups.place_cache import KnownPlaces
+from kafka_mirror.groups.translation import BY_MAP, EARLY, EXACT, INCOMPLETE, NONE
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.status.snapshot import GroupSnapshot, GroupsSnapshot, InexactPosition, SchemaIds
-from kafka_mirror.sync.flow_clusters import clusters
-from kafka_mirror.sync.groups.context import group_context
-from kafka_mirror.sync.groups.find import selected_groups
-from kafka_mirror.sync.groups.place_cache import KnownPlaces
-from kafka_mirror.sync.groups.translate import GroupOffset, Offsets, stored_checkpoints, translate_groups
-from kafka_mirror.translation.translate import BY_MAP, EARLY, EXACT, INCOMPLETE, NONE
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

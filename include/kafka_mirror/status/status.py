@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from kafka_mirror.copy.plan.ranges import SourceOffsets, still_blocked
 from kafka_mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError, NoLeader, TargetMissing, TargetUnavailable
-from kafka_mirror.formats.control import Decision
-from kafka_mirror.formats.ledger import LedgerRecord, Writer, history_text
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.plan.ranges import SourceOffsets, still_blocked
+from kafka_mirror.ledger.control_records import Decision
+from kafka_mirror.ledger.record import LedgerRecord, Writer, history_text
 from kafka_mirror.policy import IdleMembers
 
 UP_TO_DATE = "up to date"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kafka_mirror.sync.step import Step, StepResult
+from kafka_mirror.ledger.step import Step, StepResult
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Configuration, Flow
@@ -36,21 +36,21 @@ def step_of(name: str) -> Step:
     """The step of this name. Only its own module is imported: each task of a step pays for it. Raises KeyError for another name."""
     match name:
         case "refresh-topics":
-            from kafka_mirror.sync.topics import step
+            from kafka_mirror.topics.topics import step
         case "topic-configs":
-            from kafka_mirror.sync.topic_configs import step
+            from kafka_mirror.topics.topic_configs import step
         case "topic-acls":
-            from kafka_mirror.sync.topic_acls import step
+            from kafka_mirror.topics.topic_acls import step
         case "schemas":
-            from kafka_mirror.schemas.run import step
+            from kafka_mirror.topics.schemas.run import step
         case "heartbeats":
-            from kafka_mirror.sync.heartbeats import step
+            from kafka_mirror.topics.heartbeats import step
         case "refresh-groups":
-            from kafka_mirror.sync.groups.find import step
+            from kafka_mirror.groups.find import step
         case "checkpoints":
-            from kafka_mirror.sync.groups.job import checkpoints_step as step
+            from kafka_mirror.groups.job import checkpoints_step as step
         case "group-offsets":
-            from kafka_mirror.sync.groups.job import group_offsets_step as step
+            from kafka_mirror.groups.job import group_offsets_step as step
         case _:
             raise KeyError(name)
     return step

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 WINDOW_SECONDS = 300.0
 """Over how long rates are measured at least, once there are samples of so long a time: several runs of the usual copy."""

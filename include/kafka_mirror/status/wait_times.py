@@ -12,7 +12,7 @@ counts is since when the mirror could have copied it.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 MARKS = 6
 """How many ends are remembered of a partition. With fewer than the checks that it is behind, the wait is understated by a fraction."""

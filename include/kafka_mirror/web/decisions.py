@@ -13,7 +13,7 @@ from kafka_mirror.decide.model import DecisionWithEffect
 from kafka_mirror.decide.request import DecisionRequest, offset_of, request, start_of
 from kafka_mirror.decide.run import decide
 from kafka_mirror.errors import DeadlineExceeded, MirrorError, NothingToDecide, UsageError
-from kafka_mirror.formats.control import as_document
+from kafka_mirror.ledger.control_records import as_document
 
 DEADLINE_SECONDS = 45.0
 """A person waits at most so long for both clusters."""

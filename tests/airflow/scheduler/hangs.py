@@ -49,7 +49,7 @@ def of_lane(module):
     module.LaneCopy.run = hanging
 
 
-PATCHES = {"kafka_mirror.watchdog.watch": of_watch, "kafka_mirror.plan.run": of_plan, "kafka_mirror.copy.lane": of_lane}
+PATCHES = {"kafka_mirror.watchdog.watch": of_watch, "kafka_mirror.copy.plan.run": of_plan, "kafka_mirror.copy.lane": of_lane}
 
 """
 

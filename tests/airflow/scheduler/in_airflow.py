@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_mirror.offsets.partition import lane_of
+from kafka_mirror.formats.offsets.partition import lane_of
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side

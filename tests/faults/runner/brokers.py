@@ -3,7 +3,7 @@
 import random
 import time
 
-from kafka_mirror.offsets.partition import transactional_id
+from kafka_mirror.formats.offsets.partition import transactional_id
 from tests.faults.injections_brokers import BROKERS, CutOff, Kill, MoveLeaders, Pause
 from tests.faults.runner.faults import Fault, Round, ended
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from kafka_mirror.errors import NothingToDecide
-from kafka_mirror.formats.control import ACCEPT_GAP, ACCEPT_RECORDS, PAUSE, RESTART, RESUME, TAKE_OWNERSHIP
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.control_records import ACCEPT_GAP, ACCEPT_RECORDS, PAUSE, RESTART, RESUME, TAKE_OWNERSHIP
 from services.oracle import Record
 from tests.faults.runner.faults import Fault, Round, ended
 from tests.faults.runner.site import Stuck

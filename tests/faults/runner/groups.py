@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats import mm2
+from kafka_mirror.groups.checkpoints import emit
+from kafka_mirror.groups.context import GroupContext, group_clusters, group_context
+from kafka_mirror.groups.find import with_offsets
+from kafka_mirror.groups.group_offsets import synchronise
+from kafka_mirror.groups.group_translation import translate_groups
+from kafka_mirror.groups.mm2_topics import read_topic
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.mm2_topics import read_topic
-from kafka_mirror.sync.groups.checkpoints import emit
-from kafka_mirror.sync.groups.context import GroupContext, group_clusters, group_context
-from kafka_mirror.sync.groups.find import with_offsets
-from kafka_mirror.sync.groups.offsets import synchronise
-from kafka_mirror.sync.groups.translate import translate_groups
 from tests.faults.runner.translations import Answer
 from tests.integration.consumers import groups_of, set_offsets
 

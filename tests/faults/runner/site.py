@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafka_mirror.config import load
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.verdict import FAILED, NOTHING_TO_DO
 from kafka_mirror.decide.model import DecisionWithEffect
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide
 from kafka_mirror.errors import MirrorError
-from kafka_mirror.formats.control import ADOPT_CLUSTER, SKIP_RECORD, TAKE_OWNERSHIP
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.run import plan
+from kafka_mirror.ledger.control_records import ADOPT_CLUSTER, SKIP_RECORD, TAKE_OWNERSHIP
 from services.comparison import Account
 from services.kafka import KafkaCluster
 from services.oracle import Oracle

@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 
 from kafka_mirror.config import load
 from kafka_mirror.errors import LanesChanged, LedgerUnsuitable, OtherCluster
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from tests.integration.guards.runs import changed, only_error, remote_records
 from tests.waiting import PATIENCE
 

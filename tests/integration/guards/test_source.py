@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.guards.runs import changed, only_error, remote_records
 

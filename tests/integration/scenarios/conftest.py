@@ -12,8 +12,8 @@ import pytest
 from kafka_mirror.client import MirrorClient
 from kafka_mirror.config import load
 from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.status.steps import run_step
-from kafka_mirror.sync.step import StepResult
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record

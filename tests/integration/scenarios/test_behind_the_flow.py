@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_mirror.formats.mm2 import Checkpoint
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
 from tests.integration.consumers import set_offsets
 from tests.integration.scenarios.conftest import Mesh

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as At
 
 from kafka_mirror.formats import mm2
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.integration.consumers import committed
 from tests.integration.scenarios.conftest import Mesh
 from tests.waiting import PATIENCE

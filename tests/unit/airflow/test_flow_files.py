@@ -60,7 +60,7 @@ def test_a_triggerer_that_reads_no_dag_file_is_told_the_files(team: Callable[[st
     _, arguments = HeartbeatTrigger("paris->hub", 1.0, [str(paris)]).serialize()
     assert arguments == {"flow": "paris->hub", "until": 1.0, "files": [str(paris)]}
     beats = []
-    monkeypatch.setattr("kafka_mirror.sync.heartbeats.beat_until", lambda flow, *_: beats.append(flow.file) or Beats())
+    monkeypatch.setattr("kafka_mirror.topics.heartbeats.beat_until", lambda flow, *_: beats.append(flow.file) or Beats())
     HeartbeatTrigger(**arguments)._beat(None)  # type: ignore[arg-type]
     assert beats == [str(paris)]
 

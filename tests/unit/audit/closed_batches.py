@@ -10,13 +10,13 @@ from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchB
 from kafka_mirror.audit.batch_comparison import BatchComparison, NotComparable
 from kafka_mirror.audit.digest import Digest, Digester
 from kafka_mirror.audit.range import AuditRange
+from kafka_mirror.formats.batches.record_batch import RecordBatch, batches_in
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import Record
-from kafka_mirror.formats.record_batch import RecordBatch, batches_in
 from kafka_mirror.kafka.batch_fetch import FetchedPartition
 from kafka_mirror.kafka.broker_pool import Leader
 from kafka_mirror.kafka.fetch_response import PartitionData
 from kafka_mirror.kafka.reader import Part
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.audit.memory import MemoryMessage, MemorySide
 
 SOURCE, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

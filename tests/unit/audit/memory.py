@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import CREATE_TIME, Record
 from kafka_mirror.kafka.reader import Part
-from kafka_mirror.offsets.partition import TopicPartition
 
 
 def record(

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from kafka_mirror.audit.compaction import CompactedComparison
 from kafka_mirror.audit.compare import FoundDifference
 from kafka_mirror.audit.range import AuditRange
+from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import Record
-from kafka_mirror.offsets.map import Run
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.audit.memory import MemorySide, record
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

@@ -8,7 +8,7 @@ from kafka_mirror.audit.compare_ranges import equal_ranges
 from kafka_mirror.audit.context import AuditContext
 from kafka_mirror.audit.range import AuditRange
 from kafka_mirror.config.resolved_flow import ClientSettings
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 STRETCH = AuditRange(TopicPartition("orders", 0), TopicPartition("east.orders", 0), 10, 1_200, 10, 1_200, 1_190, 1_190)
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1"}
@@ -23,7 +23,7 @@ def test_without_the_package_for_checksums(monkeypatch: pytest.MonkeyPatch, capl
     for name in [
         name
         for name in sys.modules
-        if name.startswith(("kafka_mirror.audit.", "kafka_mirror.formats.record_batch", "kafka_mirror.kafka.batch_fetch"))
+        if name.startswith(("kafka_mirror.audit.", "kafka_mirror.formats.batches.record_batch", "kafka_mirror.kafka.batch_fetch"))
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "google_crc32c", None)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from kafka_mirror.audit import batch_comparison, compare_ranges, equal_batches, opened_batches
 from kafka_mirror.audit.compare_ranges import compare_audit_ranges
 from kafka_mirror.audit.range import AuditRange, Outcome
+from kafka_mirror.formats.batches.record_batch import Attribute
+from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.record import Record
-from kafka_mirror.formats.record_batch import Attribute
-from kafka_mirror.offsets.map import Run
 from tests.unit.audit.closed_batches import REMOTE, SOURCE, DigestingSide, MemoryLog, MemoryReading, built, carried, one
 
 CONTEXT: Any = type("Context", (), {"flow": "east->west", "show_payload": True})()

@@ -10,12 +10,12 @@ from kafka_mirror.audit.copied_ranges import BEFORE_LEDGER, FORGOTTEN, NEVER_COP
 from kafka_mirror.audit.history_ranges import history_range
 from kafka_mirror.audit.model import LeftOut
 from kafka_mirror.audit.range import AuditRange, LogBounds
-from kafka_mirror.formats.history import History, HistoryTopic
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.formats.skips import Skipped
-from kafka_mirror.offsets.intervals import merged
-from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.intervals import merged
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.history import History, HistoryTopic
+from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.skips import Skipped
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)

@@ -16,8 +16,8 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.errors import SparkServerUnavailable
 from kafka_mirror.formats.documents import from_document, to_document
-from kafka_mirror.offsets.map import Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.spark_session import SparkOfThisProcess
 
 SERVER = "sc://127.0.0.1:15002"

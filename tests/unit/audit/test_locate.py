@@ -6,8 +6,8 @@ from typing import Any
 from kafka_mirror.audit.digest import Digest, Digester
 from kafka_mirror.audit.locate import STAMPED, Locator
 from kafka_mirror.audit.range import AuditRange, Outcome
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import LOG_APPEND_TIME, Record
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.audit.memory import MemoryMessage, MemorySide, at_offsets, numbered
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

@@ -9,10 +9,10 @@ import pytest
 
 from kafka_mirror.audit.log_bounds import LogBoundsReader
 from kafka_mirror.errors import TargetHidden
-from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import polling
 from kafka_mirror.kafka.model import Partition, Topic
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import Decided
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

@@ -31,10 +31,10 @@ from kafka_mirror.audit.parallel import (
 from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.errors import LogMoved
+from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import Record
 from kafka_mirror.kafka.reader import Part
-from kafka_mirror.offsets.map import Run
-from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.spark.driver import Spark
 from tests.unit.audit.memory import MemoryMessage, MemorySide, at_offsets, numbered
 

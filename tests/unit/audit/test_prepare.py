@@ -14,15 +14,15 @@ from kafka_mirror.audit.range import LogBounds
 from kafka_mirror.audit.report import partition_audits
 from kafka_mirror.audit.scope import Scope
 from kafka_mirror.config import Flow
-from kafka_mirror.decisions.in_force import NO_DECISIONS
 from kafka_mirror.errors import AuthorizationRefused, MirrorError, TargetMissing, TargetRecreated, TargetUnavailable, WrittenOnSource
-from kafka_mirror.formats.history import History, HistoryTopic
-from kafka_mirror.formats.ledger import Blocked, Decided, LedgerRecord
-from kafka_mirror.kafka.ledger import LedgerView
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.offsets.older_copies import OlderCopies
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.older_copies import OlderCopies
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.decisions import NO_DECISIONS
+from kafka_mirror.ledger.history import History, HistoryTopic
+from kafka_mirror.ledger.record import Blocked, Decided, LedgerRecord
+from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 TP = TopicPartition("orders", 0)

@@ -1,8 +1,8 @@
 """One side of an audit: how far its digests are is told as they are read."""
 
 from kafka_mirror.audit.reader import Side
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.reader import Part
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.audit.memory import MemoryMessage, at_offsets, numbered, record
 
 ONE, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)

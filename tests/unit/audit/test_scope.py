@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_mirror.audit.scope import Scope, not_begun, not_begun_notice
 from kafka_mirror.config import Flow
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)

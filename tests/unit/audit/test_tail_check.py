@@ -13,7 +13,7 @@ from kafka_mirror.audit.prepare import PreparedAudit
 from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.errors import AuthorizationRefused, DeadlineExceeded
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.audit.memory import MemoryMessage, record
 from tests.unit.ledger_records import ledger_record
 

@@ -12,16 +12,16 @@ from kafka_mirror.backfill.destination import HistoryTopics
 from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval
 from kafka_mirror.backfill.model import BackfillPart, BackfillRequest, Resolution
 from kafka_mirror.backfill.run import until_done
-from kafka_mirror.decisions.in_force import Decisions
+from kafka_mirror.copy.plan.model import Plan, Range
+from kafka_mirror.copy.plan.ranges import SourceOffsets
+from kafka_mirror.copy.plan.run import PlanContext
 from kafka_mirror.errors import ErrorReport, MirrorError
-from kafka_mirror.formats.control import Decision
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Partition, Topic
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan, Range
-from kafka_mirror.plan.ranges import SourceOffsets
-from kafka_mirror.plan.run import PlanContext
+from kafka_mirror.ledger.control_records import Decision
+from kafka_mirror.ledger.decisions import Decisions
+from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.ledger_records import ledger_record
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, TargetMissing
-from kafka_mirror.formats.control import PAUSE, Decision
-from kafka_mirror.formats.history import HistoryTopic
-from kafka_mirror.formats.ledger import LedgerRecord
 from kafka_mirror.kafka.model import Topic
+from kafka_mirror.ledger.control_records import PAUSE, Decision
+from kafka_mirror.ledger.history import HistoryTopic
+from kafka_mirror.ledger.record import LedgerRecord
 from tests.unit.backfill.surveys import HISTORY, OTHER, RECORD, TP, Slices, asked, found, slices, topic
 
 __all__ = ["slices"]

@@ -7,11 +7,11 @@ from kafka_mirror.backfill.destination import HistoryTopics, held_elsewhere
 from kafka_mirror.backfill.history import _Work
 from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval
 from kafka_mirror.backfill.model import Resolution
+from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.errors import AuthorizationRefused
-from kafka_mirror.formats.history import HistoryTopic
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan
+from kafka_mirror.ledger.history import HistoryTopic
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)

@@ -10,11 +10,11 @@ from kafka_mirror.backfill.intervals import OffsetInterval, cut, offset_interval
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.history import stored, view
 from kafka_mirror.copy.ledger_updates import after
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.copy.plan.model import HISTORY, Range
+from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.offsets.map import Run
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import HISTORY, Range
+from kafka_mirror.ledger.record import LedgerRecord
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)

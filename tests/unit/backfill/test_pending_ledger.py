@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from kafka_mirror.backfill.pending_ledger import pending_ledger_of
-from kafka_mirror.formats.control import RESTART, Decision
-from kafka_mirror.plan.model import DECIDED, FIRST_SIGHT, Range
-from kafka_mirror.plan.ranges import SourceOffsets
-from kafka_mirror.plan.run import PlanContext
+from kafka_mirror.copy.plan.model import DECIDED, FIRST_SIGHT, Range
+from kafka_mirror.copy.plan.ranges import SourceOffsets
+from kafka_mirror.copy.plan.run import PlanContext
+from kafka_mirror.ledger.control_records import RESTART, Decision
 from tests.unit.backfill.surveys import RECORD, TP, Slices, asked, found, slices, topic
 
 __all__ = ["slices"]

@@ -11,6 +11,7 @@ from kafka_mirror.backfill import resolve
 from kafka_mirror.backfill.intervals import OffsetInterval
 from kafka_mirror.backfill.model import BackfillRequest, Resolution
 from kafka_mirror.backfill.resolve import SAMPLE
+from kafka_mirror.copy.plan.run import PlanContext
 from kafka_mirror.errors import (
     AuthorizationRefused,
     ErrorReport,
@@ -21,9 +22,8 @@ from kafka_mirror.errors import (
     TargetMissing,
     UsageError,
 )
-from kafka_mirror.formats.control import PAUSE, Decision
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.run import PlanContext
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.control_records import PAUSE, Decision
 from tests.unit.backfill.surveys import OTHER, RECORD, TIMES, TP, flow, found, topic
 
 HIDDEN = AuthorizationRefused("east", "DESCRIBE", "topic hidden", topic="hidden").report().of_flow("east->west")

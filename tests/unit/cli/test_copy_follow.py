@@ -9,10 +9,10 @@ import pytest
 
 from kafka_mirror.cli import copy as command
 from kafka_mirror.copy.model import NEWS, LaneResult, Watermark
+from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
+from kafka_mirror.copy.plan.run import PlanContext
 from kafka_mirror.copy.publish import Published
-from kafka_mirror.kafka.ledger import LedgerView
-from kafka_mirror.plan.model import BEHIND, Plan, Range
-from kafka_mirror.plan.run import PlanContext
+from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.cli.command_line import THREE_FLOWS
 
 FOLLOW = ("copy", "--without-spark", "--json", "--flow", "east->west", "--follow")

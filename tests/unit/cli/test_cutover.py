@@ -12,10 +12,10 @@ from kafka_mirror.cutover.steps.writers import Writers
 from kafka_mirror.cutover.wave.findings import information, stop, warning
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.errors import ErrorReport
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.translation import EARLY, TranslatedOffset
 from kafka_mirror.kafka.model import ActiveProducer, GroupMember
-from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.status.status import BEHIND, PartitionStatus
-from kafka_mirror.translation.translate import EARLY, TranslatedOffset
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 PLAN = ("cutover", "plan", "--flow", "east->west", "--topics", "orders.*, pay")

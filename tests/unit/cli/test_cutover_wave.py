@@ -12,8 +12,8 @@ from kafka_mirror.cutover.wave.run import WaveRun
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import BY_ACL, BY_HAND, CATCH_UP, DONE, FENCE, OPEN, PREFLIGHT, STOPPED, WAITING, StepOutcome
 from kafka_mirror.cutover.wave.stored_waves import StoredWaves
-from kafka_mirror.decisions.in_force import NO_DECISIONS
 from kafka_mirror.errors import ErrorReport
+from kafka_mirror.ledger.decisions import NO_DECISIONS
 
 FLOW = ("--flow", "east->west")
 WAVE = Wave(("orders.*", "pay"), ())

@@ -9,10 +9,10 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.cli import status as command
+from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.errors import ClusterUnreachable
-from kafka_mirror.formats.ledger import Writer
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import Writer
 from kafka_mirror.status.status import Observation, PartitionStatus, Status, status_of
 from tests.unit.cli.command_line import VALID
 from tests.unit.ledger_records import ledger_record

@@ -4,8 +4,8 @@ import pytest
 
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.errors import RemoteNameUnusable, RenamedTopicsHandedBack
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.migration.hand_back import require_known_names
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
 
 HEAD = "clusters = east, west\neast.bootstrap.servers = h:1\nwest.bootstrap.servers = h:2\neast->west.enabled = true\n"

@@ -9,10 +9,10 @@ from kafka_mirror.audit.context import AuditContext, audit_context
 from kafka_mirror.config import Flow, load
 from kafka_mirror.config.resolved_flow import ResolvedFlow
 from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.run import lane_task
 from kafka_mirror.errors import ConfigurationError
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.sync.groups.context import GroupContext, group_context
+from kafka_mirror.groups.context import GroupContext, group_context
 
 SECRET = "a-secret-of-a-reader"
 PRODUCERS = "a-secret-of-a-producer"

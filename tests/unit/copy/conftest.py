@@ -11,14 +11,14 @@ from kafka_mirror.copy import lane, lane_preflight, lane_protocol
 from kafka_mirror.copy.engine import PartitionAssignment, PartitionProgress, TransactionLimits
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import LaneResult, LaneTask
+from kafka_mirror.copy.plan.model import BEHIND, Range
 from kafka_mirror.errors import AuthorizationRefused
-from kafka_mirror.formats.ledger import LedgerRecord, Writer
-from kafka_mirror.formats.ledger_codec import decode, decode_key
-from kafka_mirror.kafka.ledger import FencedLane
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import BEHIND, Range
+from kafka_mirror.ledger.codec import decode, decode_key
+from kafka_mirror.ledger.record import LedgerRecord, Writer
+from kafka_mirror.ledger.topic import FencedLane
 from tests.unit.copy.memory_cluster import QuietCluster
 
 SETTINGS = ClientSettings({}, {}, {}, {}, {})

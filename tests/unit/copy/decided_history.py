@@ -14,18 +14,18 @@ from kafka_mirror.copy.engine import PartitionAssignment, PartitionProgress, Tra
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.ledger_updates import stuck
 from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.copy.plan.model import BLOCKED, DECIDED, Range
+from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight, next_range
 from kafka_mirror.decide.binding import bind
 from kafka_mirror.decide.model import PartitionState
 from kafka_mirror.decide.request import DecisionRequest
-from kafka_mirror.decisions.apply import PartitionFacts, acted_on
-from kafka_mirror.decisions.in_force import Decisions, moment_after
 from kafka_mirror.errors import ErrorReport, NothingToDecide, UsageError
-from kafka_mirror.formats.control import Decision
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.offsets.intervals import merged, missing
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import BLOCKED, DECIDED, Range
-from kafka_mirror.plan.ranges import SourceOffsets, first_sight, next_range
+from kafka_mirror.formats.offsets.intervals import merged, missing
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
+from kafka_mirror.ledger.control_records import Decision
+from kafka_mirror.ledger.decisions import Decisions, moment_after
+from kafka_mirror.ledger.record import LedgerRecord
 from tests.unit.copy.conftest import LEDGER, RECORD_BYTES, SETTINGS, MemoryEngine, World
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

@@ -8,15 +8,15 @@ from typing import Any
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.follow import Following
 from kafka_mirror.copy.model import NEWS, LaneResult, Watermark
+from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
+from kafka_mirror.copy.plan.run import PlanContext
 from kafka_mirror.copy.publish import compared
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.verdict import verdict
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.formats.ledger import Writer
-from kafka_mirror.kafka.ledger import LedgerView
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.plan.model import BEHIND, Plan, Range
-from kafka_mirror.plan.run import PlanContext
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.ledger.record import Writer
+from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 RUN = "east-to-west.copy / run"

@@ -20,13 +20,13 @@ from kafka_mirror.copy.engine import (
     TransactionLimits,
 )
 from kafka_mirror.errors import BatchNotUnpacked, ClusterUnreachable, DeadlineExceeded, LedgerHidden, Overtaken, TransactionTooSlow
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.formats.ledger_codec import decode, decode_key
-from kafka_mirror.formats.skips import Skipped
-from kafka_mirror.kafka.ledger import FencedLane
+from kafka_mirror.formats.offsets.map import runs_of
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.offsets.map import runs_of
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.ledger.codec import decode, decode_key
+from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.topic import FencedLane
 from tests.unit.copy.memory_cluster import QuietCluster
 
 RECORD_BYTES = 1000

@@ -4,8 +4,8 @@ import pytest
 
 from kafka_mirror.copy.budget import copy_in_shares, unfinished
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, LaneTask, SkippedRecords, Watermark
+from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.plan.model import BEHIND, BLOCKED, Range
 
 
 class Lanes:

@@ -14,13 +14,13 @@ from kafka_mirror.config import Flow, load
 from kafka_mirror.copy import follow
 from kafka_mirror.copy.job import copy_with_spark, follow_with_spark
 from kafka_mirror.copy.model import NEWS, BatchShare, CopiedElsewhere, LaneResult, LaneTask, RewriteReason, SkippedRecords, Watermark
+from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
+from kafka_mirror.copy.plan.run import PlanContext
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import Overtaken, SparkServerUnavailable
 from kafka_mirror.formats.documents import from_document, to_document
-from kafka_mirror.kafka.ledger import LedgerView
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import BEHIND, Plan, Range
-from kafka_mirror.plan.run import PlanContext
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.topic import LedgerView
 from kafka_mirror.spark.run import SparkRunner
 from tests.spark_session import SparkOfThisProcess
 

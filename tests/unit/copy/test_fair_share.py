@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_mirror.copy.next_transaction import PartitionInLine, Turns, waiting
-from kafka_mirror.formats.ledger import Writer
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import Writer
 from tests.unit.ledger_records import ledger_record
 
 MB = 1024 * 1024

@@ -14,12 +14,12 @@ from kafka_mirror.config import Flow, load
 from kafka_mirror.copy import follow
 from kafka_mirror.copy.follow import Ends, due_time, watch_idle
 from kafka_mirror.copy.model import HANDED_OVER, CopiedElsewhere, LaneResult
+from kafka_mirror.copy.plan.model import BEHIND, FIRST_SIGHT, Plan, Range
 from kafka_mirror.copy.publish import compared
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport, RecordRefused
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.model import End
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.plan.model import BEHIND, FIRST_SIGHT, Plan, Range
 from tests.unit.copy.made_up_mirror import CONFIGURATION, RUN, Mirror
 
 UNREACHABLE = ClusterUnreachable("east", "127.0.0.1:1", 30)

@@ -7,12 +7,12 @@ import pytest
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.history import advised, another_topic, stored, view
 from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.copy.plan.model import BEHIND, FIRST_SIGHT, HISTORY, Range
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport
-from kafka_mirror.formats.history import History, HistoryTopic
-from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ConfigEntry, Topic
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import BEHIND, FIRST_SIGHT, HISTORY, Range
+from kafka_mirror.ledger.history import History, HistoryTopic
+from kafka_mirror.ledger.skips import Skipped
 from tests.unit.copy.conftest import MemoryCluster
 from tests.unit.copy.happenings import raising
 

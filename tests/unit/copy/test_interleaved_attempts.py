@@ -16,10 +16,10 @@ from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.copy import lane, lane_preflight, lane_protocol
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import LaneResult, LaneTask
-from kafka_mirror.offsets.intervals import merged
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import BEHIND, Range
-from kafka_mirror.plan.ranges import SourceOffsets, first_sight, next_range
+from kafka_mirror.copy.plan.model import BEHIND, Range
+from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight, next_range
+from kafka_mirror.formats.offsets.intervals import merged
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.copy.memory_brokers import (
     BOTH_SERVERS,
     HOLE,

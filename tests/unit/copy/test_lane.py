@@ -3,6 +3,7 @@
 import pytest
 
 from kafka_mirror.copy.engine import NothingRead
+from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
 from kafka_mirror.errors import (
     AuthenticationFailed,
     AuthorizationRefused,
@@ -12,8 +13,7 @@ from kafka_mirror.errors import (
     Overtaken,
     TransactionTooSlow,
 )
-from kafka_mirror.offsets.partition import NO_TOPIC_ID, TopicPartition
-from kafka_mirror.plan.model import BEHIND, BLOCKED, Range
+from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID, TopicPartition
 from tests.unit.copy.conftest import MemoryReader
 from tests.unit.copy.happenings import raising, watermarks
 

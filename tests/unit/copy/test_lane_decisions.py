@@ -1,8 +1,8 @@
 """A lane and what people decided: held against its own ledger record, acted on once, and noted with the records."""
 
+from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import ClusterUnreachable
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Range
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.copy.happenings import raising
 from tests.unit.decision_records import decision
 

@@ -7,10 +7,10 @@ import pytest
 from kafka_mirror.copy import lane as lane_module
 from kafka_mirror.copy.lane_log import LaneLog
 from kafka_mirror.copy.model import CopiedElsewhere, Watermark
+from kafka_mirror.copy.plan.model import BEHIND, Range
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, Overtaken
-from kafka_mirror.formats.ledger import Writer
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import BEHIND, Range
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import Writer
 from tests.unit.copy.happenings import raising
 from tests.unit.ledger_records import WRITTEN_AT
 

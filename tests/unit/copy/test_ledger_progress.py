@@ -7,11 +7,11 @@ import pytest
 from kafka_mirror.config import load
 from kafka_mirror.copy import ledger_progress as module
 from kafka_mirror.copy.ledger_progress import committed, positions
-from kafka_mirror.formats.history import HistoryTopic
-from kafka_mirror.formats.ledger import Writer
-from kafka_mirror.kafka.ledger import LedgerView
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import BEHIND, HISTORY, Plan, Range
+from kafka_mirror.copy.plan.model import BEHIND, HISTORY, Plan, Range
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.history import HistoryTopic
+from kafka_mirror.ledger.record import Writer
+from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 RUN, OTHER = "copy by hand / 2026-11-21T08:00:00Z", "east-to-west.copy / scheduled"

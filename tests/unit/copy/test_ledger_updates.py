@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import after, over_gap, stuck, with_source_end
-from kafka_mirror.decisions.apply import PartitionFacts, acted_on
+from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.formats.ledger import Blocked, LastRecord, SourceEnd
-from kafka_mirror.formats.skips import Skipped
-from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Range
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
+from kafka_mirror.ledger.record import Blocked, LastRecord, SourceEnd
+from kafka_mirror.ledger.skips import Skipped
 from tests.unit.decision_records import decision
 from tests.unit.ledger_records import ledger_record
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import polling
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.conftest import MemoryCluster, World
 
 LEDGER = TopicPartition("mm2-ledger.east.internal", 0)

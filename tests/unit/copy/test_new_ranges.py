@@ -13,14 +13,14 @@ from kafka_mirror.copy.job import results_from_columns, results_to_columns
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult, Watermark
 from kafka_mirror.copy.new_ranges import look_for_more
+from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, HISTORY, Plan, Range
 from kafka_mirror.copy.publish import Published
 from kafka_mirror.copy.run_result import together
 from kafka_mirror.copy.verdict import verdict
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, ErrorReport, Overtaken
-from kafka_mirror.formats.control import LEDGER, PAUSE, Decision, encode
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import LogOffsets
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import BEHIND, BLOCKED, HISTORY, Plan, Range
+from kafka_mirror.ledger.control_records import LEDGER, PAUSE, Decision, encode
 from tests.unit.copy.conftest import MemoryEngine
 from tests.unit.copy.happenings import raising, watermarks
 from tests.unit.copy.memory_cluster import QuietCluster

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.copy.engine import BatchRefused, RefusedRecord
 from kafka_mirror.copy.next_transaction import BatchBisection, TransactionSize
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 TP = TopicPartition("orders", 0)
 MB = 1024 * 1024

@@ -8,8 +8,8 @@ import pytest
 from kafka_mirror.copy import lane_protocol, throttle
 from kafka_mirror.copy import throttle as pace
 from kafka_mirror.copy.lane import LaneCopy
-from kafka_mirror.formats.control import PAUSE, THROTTLE, Decision, encode
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.control_records import PAUSE, THROTTLE, Decision, encode
 from tests.unit.copy.conftest import MemoryEngine
 from tests.unit.copy.memory_cluster import QuietCluster
 

@@ -7,11 +7,11 @@ import pytest
 
 from kafka_mirror.copy import publish as publishing
 from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.publish import reached
 from kafka_mirror.errors import DeadlineExceeded, ErrorReport, KafkaFailure, LanesChanged, LedgerDamaged, StaleAnswer
-from kafka_mirror.kafka.ledger import LedgerView
-from kafka_mirror.plan.model import Plan, Range
-from kafka_mirror.sync.offset_syncs import OffsetSyncsResult
+from kafka_mirror.groups.offset_syncs import OffsetSyncsResult
+from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.ledger_records import ledger_record
 
 PLAN = Plan("east->west", (Range("orders", 0, "id", 10, 20, "behind"),))

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from kafka_mirror.copy.model import FORWARDED, REWRITTEN, BatchShare, LaneResult, RewriteReason, Watermark
+from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
 from kafka_mirror.copy.run_result import RunResult, together
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.plan.model import BEHIND, Plan, Range
 
 
 def lane(*partitions: int, way: str = REWRITTEN) -> LaneResult:

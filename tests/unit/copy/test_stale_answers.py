@@ -7,9 +7,9 @@ import pytest
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded, KafkaFailure, StaleAnswer, TransactionTooSlow
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.idle_connections import IDLE, login_of
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.conftest import LEDGER, MemoryCluster, MemoryEngine, MemoryLedger
 from tests.unit.copy.happenings import raising

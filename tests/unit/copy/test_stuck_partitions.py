@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from kafka_mirror.copy.engine import BatchRefused
-from kafka_mirror.formats.ledger import Blocked
-from kafka_mirror.offsets.map import OffsetMap
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import BEHIND, BLOCKED, Range
-from kafka_mirror.plan.run import in_order
+from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
+from kafka_mirror.copy.plan.run import in_order
+from kafka_mirror.formats.offsets.map import OffsetMap
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import Blocked
 from tests.unit.ledger_records import WRITTEN_AT as NOW
 
 STUCK = [f"stuck-{number}" for number in range(10)]

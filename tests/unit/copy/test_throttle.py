@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_mirror.copy.plan.model import BEHIND, Range
 from kafka_mirror.copy.throttle import Throttle, portion, shares
-from kafka_mirror.plan.model import BEHIND, Range
 
 MEGABYTE = 1024 * 1024
 

@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 
 from kafka_mirror.copy.model import JOINED, REWRITTEN, BatchShare, LaneResult, RewriteReason, SkippedRecords, Watermark
+from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.publish import Published, compared
 from kafka_mirror.copy.verdict import verdict
 from kafka_mirror.errors import ErrorReport, Overtaken
-from kafka_mirror.formats.ledger import Decided
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan, Range
-from kafka_mirror.sync.offset_syncs import OffsetSyncsResult
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.offset_syncs import OffsetSyncsResult
+from kafka_mirror.ledger.record import Decided
 from tests.unit.decision_records import DECIDED_AT, decision
 from tests.unit.ledger_records import ledger_record
 

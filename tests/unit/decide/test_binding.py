@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.decide.binding import bind
 from kafka_mirror.decide.model import PartitionState
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.errors import NothingToDecide, UsageError
-from kafka_mirror.formats.ledger import Blocked
-from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.offsets.partition import NO_TOPIC_ID, TopicPartition
-from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID, TopicPartition
+from kafka_mirror.ledger.record import Blocked
 from tests.unit.decision_records import DECIDED_AT
 from tests.unit.ledger_records import ledger_record
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 import kafka_mirror.errors
-from kafka_mirror.alerts.audits import MISMATCH
 from kafka_mirror.errors import MirrorError, ReportedError
 from kafka_mirror.errors.base import class_of
 from kafka_mirror.errors.declaration import DeclaredError, GroupError, OffsetError, PartitionError, TopicError
 from kafka_mirror.errors.runbook import anchor, classes, entries, markdown, sections
+from kafka_mirror.status.alerts.audits import MISMATCH
 from kafka_mirror.status.judge import CHECK_FAILED, LATE, NO_BEATS, NOT_COPYING, STILL, UNREACHABLE
 from kafka_mirror.status.problems import MISSED
 from tests.unit.errors.samples import samples

@@ -5,6 +5,7 @@ from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, StaleAnswer, TokenUnavailable
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import asked_cluster
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.broker_pool import BrokerPool
@@ -14,7 +15,6 @@ from kafka_mirror.kafka.log_reader import read_records
 from kafka_mirror.kafka.model import End, Partition
 from kafka_mirror.kafka.offset_questions import OffsetQuestion, ask_leaders
 from kafka_mirror.kafka.produce_request import keyed_batches
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import FENCED_LEADER_EPOCH, KAFKA_2_1, KAFKA_2_8, UNKNOWN_TOPIC_OR_PARTITION
 

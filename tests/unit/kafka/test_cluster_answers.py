@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import MetadataResponse
 
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster_answers import EARLIEST, LATEST, listed_offsets, metadata, offsets_request
 from kafka_mirror.kafka.model import Partition
-from kafka_mirror.offsets.partition import TopicPartition
 
 TOPIC = MetadataResponse.MetadataResponseTopic
 names = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=249)

@@ -3,10 +3,10 @@
 import pytest
 from kafka.protocol.consumer import OffsetForLeaderEpochRequest
 
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogPosition
 from kafka_mirror.kafka.produce_request import keyed_batches
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import FENCED_LEADER_EPOCH, KAFKA_2_8
 

@@ -4,12 +4,12 @@ import pytest
 from kafka.protocol.consumer import OffsetFetchRequest
 
 from kafka_mirror.errors import AuthorizationRefused
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_transaction import GroupTransaction
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.transactions import Fenced
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_8
 from tests.unit.kafka.group_broker import GroupBroker
 

@@ -9,10 +9,10 @@ from kafka.protocol.consumer import OffsetCommitRequest, OffsetDeleteRequest, Of
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import group_coordinators
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Committed, Group, Groups
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
 from tests.unit.kafka.group_broker import GroupBroker
 

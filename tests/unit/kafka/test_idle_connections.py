@@ -6,9 +6,9 @@ import time
 import pytest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_pool import BrokerPool, ask_metadata
 from kafka_mirror.kafka.idle_connections import IDLE, IdleConnections, login_of
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 
 

@@ -5,12 +5,12 @@ import uuid
 import pytest
 from kafka.protocol.consumer import FetchRequest
 
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.log_memory import LogMemory, LogState
 from kafka_mirror.kafka.log_reader import newest_records, read_newest
 from kafka_mirror.kafka.produce_request import keyed_batches
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 
 LEDGER = TopicPartition("mm2-ledger.east.internal", 0)
@@ -101,7 +101,7 @@ def test_records_of_an_aborted_transaction_do_not_replace_older_ones(broker):
 
 
 def state(value=b"1"):
-    from kafka_mirror.formats.batch_records import StoredRecord
+    from kafka_mirror.formats.batches.batch_records import StoredRecord
 
     return LogState(1, 0, {b"a": StoredRecord(LEDGER, 0, b"a", value)})
 

@@ -5,10 +5,10 @@ from kafka.protocol.admin import DescribeProducersRequest, DescribeProducersResp
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import ActiveProducer
 from kafka_mirror.kafka.producers import active_producers
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1
 

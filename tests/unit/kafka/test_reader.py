@@ -10,14 +10,14 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, LogMoved, MirrorError, StaleAnswer
-from kafka_mirror.formats.record_batch import Attribute
+from kafka_mirror.formats.batches.record_batch import Attribute
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import range_reader, reader
 from kafka_mirror.kafka.produce_request import keyed_batches
 from kafka_mirror.kafka.reader import PARTITIONS_AT_ONCE, BoundedReader, Part, PartReader, TimeIsUp
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION
-from tests.unit.formats.test_batch_join import with_header
+from tests.unit.formats.batches.test_batch_join import with_header
 
 TP, OTHER, THIRD = TopicPartition("ledger", 0), TopicPartition("ledger", 1), TopicPartition("orders", 0)
 TOPIC_AUTHORIZATION_FAILED = 29

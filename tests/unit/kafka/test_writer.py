@@ -5,11 +5,11 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
-from kafka_mirror.formats.batch_records import opened, records_of
-from kafka_mirror.formats.record_batch import batches_in
+from kafka_mirror.formats.batches.batch_records import opened, records_of
+from kafka_mirror.formats.batches.record_batch import batches_in
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.produce_request import Outgoing, batches_of
 from kafka_mirror.kafka.writer import RecordWriter
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8, KAFKA_4_3, OUT_OF_ORDER_SEQUENCE_NUMBER
 

@@ -5,9 +5,9 @@ from random import Random
 
 from hypothesis import strategies as st
 
+from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.migration.model import Ambiguous, Evidence, MoreSource, MoreTail, Position, RecordDigest
 from kafka_mirror.migration.tail_match import position, tail_begin
-from kafka_mirror.translation.offset_sync_store import SyncPair
 
 
 @dataclass

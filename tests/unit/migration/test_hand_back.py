@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.config import Flow, load
-from kafka_mirror.decisions.in_force import Decisions
 from kafka_mirror.errors import AuthorizationRefused, MirrorError
-from kafka_mirror.formats.control import RESTART, Decision
-from kafka_mirror.formats.ledger import Decided, LedgerRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Topic
+from kafka_mirror.ledger.control_records import RESTART, Decision
+from kafka_mirror.ledger.decisions import Decisions
+from kafka_mirror.ledger.record import Decided, LedgerRecord
 from kafka_mirror.migration.hand_back import FROM_THE_START, ResumeOffsets, not_acted_on, resume_offsets, used_up
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 SAME, ANEW, GONE, HIDDEN = (TopicPartition(name, 0) for name in ("same", "anew", "gone", "hidden"))

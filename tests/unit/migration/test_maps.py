@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import after
-from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.formats.offsets.map import OffsetMap, Run, Translation, decoded, runs_of
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.offset_sync_store import SyncPair
+from kafka_mirror.groups.translation import SourceState, translate
+from kafka_mirror.ledger.record import Decided
 from kafka_mirror.migration.model import Position
 from kafka_mirror.migration.tail_match import taken_map
-from kafka_mirror.offsets.map import OffsetMap, Run, Translation, decoded, runs_of
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.translation.offset_sync_store import SyncPair
-from kafka_mirror.translation.translate import SourceState, translate
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 from tests.unit.migration.mirror_maker import WORLDS, found
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.migration.model import Ambiguous, Position
-from kafka_mirror.translation.offset_sync_store import SyncPair
 from tests.unit.migration.mirror_maker import WORLDS, World, found
 
 

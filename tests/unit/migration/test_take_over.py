@@ -6,18 +6,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka_mirror.formats.control import HANDED_BACK, TAKEN_OVER
-from kafka_mirror.formats.ledger import Decided, LastRecord
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.ranges import SourceOffsets
+from kafka_mirror.copy.plan.target_checks import RemotePartition, ends_with_ours, window
+from kafka_mirror.copy.plan.target_errors import _is_end_ours
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.offset_sync_store import SyncPair
+from kafka_mirror.ledger.control_records import HANDED_BACK, TAKEN_OVER
+from kafka_mirror.ledger.record import Decided, LastRecord
 from kafka_mirror.migration.evidence import Mm2Partition
 from kafka_mirror.migration.mm2_state import TakeOverSurvey
 from kafka_mirror.migration.model import Position
 from kafka_mirror.migration.take_over import TakenLane
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.ranges import SourceOffsets
-from kafka_mirror.plan.target_checks import RemotePartition, ends_with_ours, window
-from kafka_mirror.plan.target_errors import _is_end_ours
-from kafka_mirror.translation.offset_sync_store import SyncPair
 from tests.unit.ledger_records import ledger_record
 
 ORDERS, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

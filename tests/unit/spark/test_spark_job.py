@@ -22,11 +22,11 @@ from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.copy import run as copy_run
 from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.errors import ClusterUnreachable, WorkerUnprepared
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups import job
+from kafka_mirror.groups.checkpoints import CheckpointsResult
 from kafka_mirror.spark.log import relayed
 from kafka_mirror.spark.worker import on_worker
-from kafka_mirror.sync.groups import job
-from kafka_mirror.sync.groups.checkpoints import CheckpointsResult
 from tests.waiting import PATIENCE
 
 CLUSTER, LOCAL = "spark://127.0.0.1:7077", "local[*,4]"

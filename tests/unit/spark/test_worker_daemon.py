@@ -10,8 +10,8 @@ import pytest
 
 from kafka_mirror.audit.job import compare_stretches
 from kafka_mirror.copy.job import copy_plan
+from kafka_mirror.groups.job import run_for_groups
 from kafka_mirror.spark import worker_daemon
-from kafka_mirror.sync.groups.job import run_for_groups
 
 # It shares modules as the daemon does, and says how many threads that left, as the kernel counts them.
 SHARES = """

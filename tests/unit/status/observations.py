@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.ledger.record import Writer
 from kafka_mirror.status.observation import Beats, CheckObservation
 from kafka_mirror.status.status import BEHIND, NO_LEADER, UP_TO_DATE, PartitionStatus, Status
 

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import pytest
 
+from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.errors import AuthenticationFailed, ClusterUnreachable, KafkaFailure
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.status import observe
 from kafka_mirror.status.observe import oldest_records
 

@@ -12,8 +12,8 @@ from kafka_mirror.cli import status as command
 from kafka_mirror.cli.answer import FAILED
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ClusterUnreachable, SourceGap
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Partition, Topic
-from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.policy import IdleMembers
 from kafka_mirror.status.judge import BEHIND, FINE, STUCK, level, problems
 from kafka_mirror.status.limits import Limits

@@ -10,10 +10,10 @@ from kafka_mirror.airflow.copy_xcom import plan_to_xcom
 from kafka_mirror.airflow.results_xcom import published_to_xcom, results_to_xcom, verdict_from_xcom, verdict_to_xcom
 from kafka_mirror.copy.job import results_from_columns, results_to_columns
 from kafka_mirror.copy.model import FORWARDED, BatchShare, CopiedElsewhere, LaneResult, RewriteReason, Watermark
+from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.publish import compared
 from kafka_mirror.copy.verdict import verdict
-from kafka_mirror.formats.ledger import Writer
-from kafka_mirror.plan.model import Plan, Range
+from kafka_mirror.ledger.record import Writer
 from tests.unit.ledger_records import ledger_record
 
 OURS, OTHER = "east-to-west.copy / scheduled__1", "east-to-west.backfill / scheduled__1"

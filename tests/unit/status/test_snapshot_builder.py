@@ -5,14 +5,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.errors import LedgerDamaged, SourceGap
-from kafka_mirror.formats.ledger import LastRecord, Writer
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.formats.schema_registry import VALUE_HEADER
-from kafka_mirror.formats.skips import Skipped
+from kafka_mirror.groups.group_translation import GroupOffset
+from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, TranslatedOffset, no_answer
 from kafka_mirror.kafka.groups import Committed
 from kafka_mirror.kafka.model import Partition, Topic
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.plan.ranges import SourceOffsets
+from kafka_mirror.ledger.record import LastRecord, Writer
+from kafka_mirror.ledger.skips import Skipped
 from kafka_mirror.status.snapshot import FlowSnapshot, SchemaIds, SkippedOffsets
 from kafka_mirror.status.snapshot_builder import (
     MAX_SKIPPED,
@@ -29,8 +31,6 @@ from kafka_mirror.status.snapshot_builder import (
 from kafka_mirror.status.snapshot_groups import AGAIN_AFTER_SECONDS, EXAMPLES, TOPICS_AT_ONCE, SchemaIdSampler, ids_of, summed_up, within
 from kafka_mirror.status.status import Observation, status_of
 from kafka_mirror.status.throughput import UNKNOWN_LAG, CatchUp, Totals
-from kafka_mirror.sync.groups.translate import GroupOffset
-from kafka_mirror.translation.translate import EARLY, EXACT, INCOMPLETE, TranslatedOffset, no_answer
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from kafka_mirror.formats.control import Decision
+from kafka_mirror.ledger.control_records import Decision
 from tests.unit.decision_records import decision
 
 _TIME = datetime(2026, 11, 21, 8, tzinfo=UTC)

@@ -14,25 +14,26 @@ import pytest
 
 from kafka_mirror.airflow import copy_xcom, results_xcom
 from kafka_mirror.airflow.tasks import to_xcom
-from kafka_mirror.alerts.audits import Audits
-from kafka_mirror.alerts.tracker import TrackedProblem
 from kafka_mirror.audit.model import AuditResult
 from kafka_mirror.backfill.model import BackfillPart, Resolution
 from kafka_mirror.backfill.summary import BackfillSummary
 from kafka_mirror.cli.answer import Answer
 from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.publish import Published
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.verdict import Verdict
-from kafka_mirror.formats.control import encode, encode_key
 from kafka_mirror.formats.documents import to_document
-from kafka_mirror.plan.model import Plan
+from kafka_mirror.groups import checkpoints, find
+from kafka_mirror.groups import group_offsets as offsets
+from kafka_mirror.ledger.control_records import encode, encode_key
+from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.status import status as partition_states
 from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.alerts.audits import Audits
+from kafka_mirror.status.alerts.tracker import TrackedProblem
 from kafka_mirror.status.steps import STEPS, step_of
-from kafka_mirror.sync import heartbeats, topic_acls, topic_configs, topics
-from kafka_mirror.sync.groups import checkpoints, find, offsets
-from kafka_mirror.sync.step import StepResult
+from kafka_mirror.topics import heartbeats, topic_acls, topic_configs, topics
 from tests.unit.decision_records import decision
 from tests.unit.surface.examples import example
 from tests.unit.surface.snapshots import expect

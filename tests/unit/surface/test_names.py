@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_mirror.errors.runbook import classes
-from kafka_mirror.kafka.mm2_topics import GENERATION
-from kafka_mirror.offsets.partition import lane_of, transactional_id
+from kafka_mirror.formats.offsets.partition import lane_of, transactional_id
+from kafka_mirror.groups.mm2_topics import GENERATION
 from kafka_mirror.policy import DefaultReplicationPolicy
 from kafka_mirror.web import decision_routes, json_routes, page_routes
 from kafka_mirror.web.metric_names import FLOW_LABELS, METRICS

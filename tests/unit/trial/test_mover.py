@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka_mirror.formats.control import MOVED, WAVE
+from kafka_mirror.ledger.control_records import MOVED, WAVE
 from tests.trial import mover
 from tests.trial.mover import LANE_DEATH, LEDGER_DEATH, MOVED_DEATH
 

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.decide.model import DecisionWithEffect
 from kafka_mirror.errors import ErrorReport, Remedy
-from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.ledger.record import Writer
 from kafka_mirror.status.airflow_view import AirflowView, CopyRun, Dag, DagRun, Person
 from kafka_mirror.status.judge import problems
 from kafka_mirror.status.limits import Limits

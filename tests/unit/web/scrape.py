@@ -10,7 +10,7 @@ from prometheus_client import parser
 
 from kafka_mirror.config.catalogue import CATALOGUE
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.formats.ledger import LastRecord
+from kafka_mirror.ledger.record import LastRecord
 from kafka_mirror.status.observation import CheckObservation, with_waits
 from kafka_mirror.status.snapshot import (
     FlowSnapshot,

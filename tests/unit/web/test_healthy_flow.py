@@ -6,7 +6,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.status.snapshot import FlowSnapshot
 from kafka_mirror.status.snapshot_builder import catch_up_of
 from kafka_mirror.status.status import BEHIND, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, UP_TO_DATE

@@ -9,7 +9,7 @@ from prometheus_client import parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.formats.ledger import LastRecord, Writer
+from kafka_mirror.ledger.record import LastRecord, Writer
 from kafka_mirror.status.snapshot import FlowSnapshot, LaneSnapshot, PartitionSnapshot
 from kafka_mirror.status.status import PartitionStatus
 from kafka_mirror.web.metric_names import METRICS

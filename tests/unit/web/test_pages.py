@@ -13,7 +13,7 @@ import pytest
 
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.runbook import anchor, sections
-from kafka_mirror.formats.control import ACCEPT_GAP, PAUSE, Decision
+from kafka_mirror.ledger.control_records import ACCEPT_GAP, PAUSE, Decision
 from kafka_mirror.status.airflow_view import AirflowView, Dag
 from kafka_mirror.status.snapshot import FlowSnapshot, GroupSnapshot, GroupsSnapshot, SkippedOffsets, StandingDecision
 from kafka_mirror.status.throughput import CatchUp

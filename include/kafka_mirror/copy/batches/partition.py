@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from kafka_mirror.copy.engine import PartitionAssignment, PartitionProgress, PoisonRecord
 from kafka_mirror.copy.model import FORWARDED, JOINED, BatchShare
 from kafka_mirror.errors import BatchNotUnpacked
-from kafka_mirror.formats.batch_rewrite import BatchBuilder, JoinedStretch, NotIntact, OutgoingBatch, Record
-from kafka_mirror.formats.compression import UnpacksTooLarge
-from kafka_mirror.formats.ledger import LastRecord
-from kafka_mirror.formats.record_batch import AbortedTransactions, RecordBatch
-from kafka_mirror.formats.skips import Skipped
-from kafka_mirror.offsets.map import Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.batches.batch_rewrite import BatchBuilder, JoinedStretch, NotIntact, OutgoingBatch, Record
+from kafka_mirror.formats.batches.compression import UnpacksTooLarge
+from kafka_mirror.formats.batches.record_batch import AbortedTransactions, RecordBatch
+from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import LastRecord
+from kafka_mirror.ledger.skips import Skipped
 
 _LARGE_BYTES = 1024 * 1024
 """How large batches become where the target refused records: the fewer there are, the more of those one refusal names."""

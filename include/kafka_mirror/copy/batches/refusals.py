@@ -5,8 +5,8 @@ from contextlib import suppress
 import kafka.errors as errors
 
 from kafka_mirror.copy.engine import BatchRefused, PartitionAssignment, RefusedRecord
-from kafka_mirror.formats.batch_rewrite import OutgoingBatch, Record, has_key, read_records
-from kafka_mirror.formats.record_batch import sealed
+from kafka_mirror.formats.batches.batch_rewrite import OutgoingBatch, Record, has_key, read_records
+from kafka_mirror.formats.batches.record_batch import sealed
 from kafka_mirror.kafka.connection_errors import name_of
 from kafka_mirror.kafka.produce_request import Acknowledgement
 

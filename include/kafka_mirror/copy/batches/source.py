@@ -13,16 +13,16 @@ from kafka_mirror.copy.batches.partition import InFlightBatches
 from kafka_mirror.copy.engine import PartitionAssignment, PoisonRecord
 from kafka_mirror.copy.model import RECORDS, REWRITTEN, LaneTask
 from kafka_mirror.errors import AuthorizationRefused, MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
-from kafka_mirror.formats.batch_rewrite import STRETCH_BYTES, NotIntact, Record, has_key, is_small, read_records
-from kafka_mirror.formats.compression import has_packer
-from kafka_mirror.formats.record_batch import RecordBatch
+from kafka_mirror.formats.batches.batch_rewrite import STRETCH_BYTES, NotIntact, Record, has_key, is_small, read_records
+from kafka_mirror.formats.batches.compression import has_packer
+from kafka_mirror.formats.batches.record_batch import RecordBatch
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.batch_fetch import NOBODY_KNOWS, FetchedPartition, FetchLimits, ask_for
 from kafka_mirror.kafka.broker_connection import OF_SOURCE
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.connection_errors import name_of
 from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
 from kafka_mirror.kafka.polling import throttle_seconds
-from kafka_mirror.offsets.partition import TopicPartition
 
 _FETCH_BYTES = 8 * 1024 * 1024
 _AHEAD_BYTES = _FETCH_BYTES // 2

@@ -18,13 +18,13 @@ from kafka_mirror.copy.batches.transactions import OLD_SHARE, LaneTransactions
 from kafka_mirror.copy.engine import PartitionAssignment, RecordLimits
 from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.errors import AuthorizationRefused, TransactionTooSlow
-from kafka_mirror.formats.record_batch import following
+from kafka_mirror.formats.batches.record_batch import following
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import produce_request
 from kafka_mirror.kafka.broker_connection import OF_TARGET, BrokerConnection
 from kafka_mirror.kafka.broker_pool import SOON_SECONDS, BrokerPool, Leader, receive
 from kafka_mirror.kafka.produce_request import Acknowledgement, Batch, Produced, ProduceRequests, keyed_batches, produced
 from kafka_mirror.kafka.transactions import CONCURRENT, PRODUCE
-from kafka_mirror.offsets.partition import TopicPartition
 
 _REQUEST_BYTES = 1024 * 1024
 _REQUESTS_IN_FLIGHT, _BYTES_IN_FLIGHT = 32, 8 * _REQUEST_BYTES

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.copy.lane_writer import Records, write_lane
+from kafka_mirror.copy.plan.run import plan_without_work
 from kafka_mirror.copy.run import LANES_AT_ONCE, lane_task
-from kafka_mirror.decisions.in_force import Decisions, moment_after
 from kafka_mirror.errors import NotClosed, named_with
-from kafka_mirror.formats.control import ADOPT_CLUSTER, CLOSED, REOPENED, Decision
-from kafka_mirror.formats.ledger import Decided, LedgerRecord, Writer
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.control import Control
-from kafka_mirror.kafka.ledger import LedgerView
-from kafka_mirror.plan.checks import check_handed_back
-from kafka_mirror.plan.internal_topics import read_decisions, read_ledger
-from kafka_mirror.plan.run import plan_without_work
-from kafka_mirror.sync.flow_clusters import control_of
+from kafka_mirror.ledger.checks import check_handed_back
+from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.control import Control
+from kafka_mirror.ledger.control_records import ADOPT_CLUSTER, CLOSED, REOPENED, Decision
+from kafka_mirror.ledger.decisions import Decisions, moment_after
+from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
+from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
+from kafka_mirror.ledger.topic import LedgerView
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

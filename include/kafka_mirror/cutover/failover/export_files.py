@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 from kafka_mirror.cutover.failover.export_format import LINES, OPEN_LINES, ExportedRecord, file_name
 from kafka_mirror.errors import ExportDiffers, ExportFailed
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 DESCRIPTION, OPEN_DESCRIPTION = "export.json", "export.open.json"
 VERSION = 1

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.policy.topic_names import unusable
 
 HEADERS, TIMESTAMP_TYPE = "headers", "timestamp_type"

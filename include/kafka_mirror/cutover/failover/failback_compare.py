@@ -14,8 +14,8 @@ from kafka_mirror.errors import OnlyOnSource, SourceLostRecords, SourcePartition
 from kafka_mirror.errors.next_step import Part
 from kafka_mirror.errors.source import TRANSACTION_ENDS_LATE
 from kafka_mirror.errors.wave_fence import transaction_commands
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import LedgerRecord
 
 SAME, MORE, LESS, OTHER, NEW, GONE = "same", "more", "less", "other", "new", "gone"
 """What a returned partition is beside its copy: it ends where the copy does; it has records that were never copied; it lost copied ones

@@ -15,12 +15,12 @@ from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.step import KNOWN_MS, MOVE_GROUPS, REREAD, StepOptions, StepOutcome, WaveNotes, ended
 from kafka_mirror.errors import GroupNotMoved
 from kafka_mirror.errors.display import show
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_commit import positions_on
+from kafka_mirror.groups.group_move import AFTER, GroupMove, Positions, facts_of_move, move_from_facts, plan_move
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.groups.group_commit import positions_on
-from kafka_mirror.sync.groups.group_move import AFTER, GroupMove, Positions, facts_of_move, move_from_facts, plan_move
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafka_mirror.cutover.failover.positions import TargetLog
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_rules import StoredCheckpoints
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogPosition
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.translation.group_rules import StoredCheckpoints
 
 
 class SharedEnds(NamedTuple):

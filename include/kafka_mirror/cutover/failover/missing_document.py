@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from kafka_mirror.cutover.failover.missing_records import EndSighting, MissingRecords, iso_text
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 MISSING = "missing"
 """The fact's name: of a failover's first step, and behind its last one of that one, which knows it for good."""

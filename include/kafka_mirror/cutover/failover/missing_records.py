@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 
 from kafka_mirror.cutover.wave.findings import Finding, information, warning
 from kafka_mirror.errors import RecordsMayBeMissing
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import LedgerRecord
 
 LEDGER = "the ledger"
 

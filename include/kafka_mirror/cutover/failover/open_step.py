@@ -9,7 +9,7 @@ from kafka_mirror.cutover.failover.missing_document import MISSING, missing_docu
 from kafka_mirror.cutover.failover.survey import survey_failover
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.step import OPEN, PREFLIGHT, StepOptions, StepOutcome, WaveNotes, ended
-from kafka_mirror.formats.control import CLOSED
+from kafka_mirror.ledger.control_records import CLOSED
 
 
 def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:

@@ -20,11 +20,11 @@ from kafka_mirror.cutover.wave.findings import Finding, information, stop, warni
 from kafka_mirror.errors import GroupFurtherOnTarget, GroupIncomplete, GroupNotExact, GroupWithoutAnswer
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.offsets.holes import EXACT_PLACE
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.translation.group_rules import StoredCheckpoint, StoredCheckpoints
-from kafka_mirror.translation.translate import EARLY, EXACT, INCOMPLETE, NONE, SourceState, TranslatedOffset, generation, translate
+from kafka_mirror.formats.offsets.holes import EXACT_PLACE
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_rules import StoredCheckpoint, StoredCheckpoints
+from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, NONE, SourceState, TranslatedOffset, generation, translate
+from kafka_mirror.ledger.record import LedgerRecord
 
 COMMITTED = "committed"
 """Of a group that stands further on on the target than anything that is known of it on the source: it stays there."""

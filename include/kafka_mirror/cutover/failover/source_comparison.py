@@ -11,6 +11,7 @@ from kafka_mirror.audit.model import AuditResult
 from kafka_mirror.audit.run import audit
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.config.validate import check_readable
+from kafka_mirror.copy.plan.source_partitions import confirmed, source_partitions, with_epoch_ends
 from kafka_mirror.cutover.failover.export_files import ExportFiles
 from kafka_mirror.cutover.failover.export_format import TIMESTAMP_TYPES, ExportedRecord
 from kafka_mirror.cutover.failover.failback_compare import (
@@ -25,15 +26,14 @@ from kafka_mirror.cutover.failover.failback_compare import (
 from kafka_mirror.cutover.wave.findings import Finding, in_order, stop, wave_findings
 from kafka_mirror.cutover.wave.selection import Wave, select_topics
 from kafka_mirror.errors import AuditDifferent, ExportFailed, MirrorError, named_with
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.producers import active_producers
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.checks import check_clusters
-from kafka_mirror.plan.internal_topics import read_decisions, read_ledger
-from kafka_mirror.plan.source_partitions import confirmed, source_partitions, with_epoch_ends
-from kafka_mirror.sync.flow_clusters import clusters, control_of
+from kafka_mirror.ledger.checks import check_clusters
+from kafka_mirror.ledger.clusters import clusters, control_of
+from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
+from kafka_mirror.ledger.record import LedgerRecord
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

@@ -16,19 +16,19 @@ from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, matches, selec
 from kafka_mirror.errors import GroupActiveOnTarget, GroupSplit, MirrorError, NoGroups, PatternMatchesNothing, RemoteLogUnknown, named_with
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.context import GroupContext, group_context
+from kafka_mirror.groups.group_rules import StoredCheckpoints
+from kafka_mirror.groups.mm2_topics import read_stored
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_members import describe_groups
 from kafka_mirror.kafka.groups import Groups
-from kafka_mirror.kafka.mm2_topics import read_stored
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.checks import check_handed_back
-from kafka_mirror.plan.internal_topics import read_decisions, read_ledger
+from kafka_mirror.ledger.checks import check_handed_back
+from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
+from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.status.heartbeat_paths import heartbeat_paths
-from kafka_mirror.sync.flow_clusters import control_of
-from kafka_mirror.sync.groups.context import GroupContext, group_context
-from kafka_mirror.translation.group_rules import StoredCheckpoints
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

@@ -21,9 +21,9 @@ from kafka_mirror.errors import (
 )
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import count_text, first_few
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.translation import EARLY, EXACT, TranslatedOffset
 from kafka_mirror.kafka.model import GroupMember
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.translation.translate import EARLY, EXACT, TranslatedOffset
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from kafka_mirror.errors import (
     LeaderMissing,
 )
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.offsets.intervals import Interval
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 _OTHERWISE = {"GroupActive", "GroupUnstable", "GroupFurtherOnTarget", "GroupAheadOfCopy", "GroupWithoutCheckpoints"}
 """What the preflight says of groups and this step says in another way, or not at all."""

@@ -15,14 +15,14 @@ from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, St
 from kafka_mirror.errors import ClusterContradictsItself, GroupReadOn, GroupUnstable, MirrorError
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_commit import positions_on
+from kafka_mirror.groups.group_move import Positions
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_members import describe_groups
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.polling import until
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.groups.group_commit import positions_on
-from kafka_mirror.sync.groups.group_move import Positions
 
 _PAUSE_SECONDS = 0.5
 

@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping
 
 from kafka_mirror.cutover.wave.step import PositionsTransaction, WaveNotes
 from kafka_mirror.errors import DecidedMeanwhile, MirrorError
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_commit import positions_on
+from kafka_mirror.groups.group_move import Positions, is_same
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_members import describe_groups
 from kafka_mirror.kafka.group_transaction import Wanted
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.transactions import Fenced
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.groups.group_commit import positions_on
-from kafka_mirror.sync.groups.group_move import Positions, is_same
 
 _AT_ONCE = 200
 """Groups in one transaction, which is open for some round trips each."""

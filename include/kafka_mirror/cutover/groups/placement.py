@@ -17,13 +17,9 @@ from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS, WaveNote
 from kafka_mirror.errors import GroupActive, GroupNotMoved, GroupNotTakenBack, GroupUsedOnTarget, MirrorError
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_members import describe_groups
-from kafka_mirror.kafka.group_transaction import Wanted
-from kafka_mirror.kafka.groups import Groups
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.groups.group_commit import positions_on, unlike
-from kafka_mirror.sync.groups.group_move import (
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_commit import positions_on, unlike
+from kafka_mirror.groups.group_move import (
     GroupMove,
     GroupUndo,
     Positions,
@@ -32,6 +28,10 @@ from kafka_mirror.sync.groups.group_move import (
     plan_move,
     plan_undo,
 )
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.group_members import describe_groups
+from kafka_mirror.kafka.group_transaction import Wanted
+from kafka_mirror.kafka.groups import Groups
 
 GROUPS = "groups"
 """The step's fact with the names of all groups that were noted; where each stands is in its own note."""

@@ -10,13 +10,13 @@ from kafka_mirror.cutover.steps.flow_settings import LackingRight
 from kafka_mirror.cutover.wave.selection import Wave, matches
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.errors.display import show
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.context import GroupContext
+from kafka_mirror.groups.group_translation import GroupOffset, translate_groups
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_members import GroupDescription, describe_groups
 from kafka_mirror.kafka.groups import Group, Groups, may_be_unstable
 from kafka_mirror.kafka.model import Committed, GroupMember
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.groups.context import GroupContext
-from kafka_mirror.sync.groups.translate import GroupOffset, translate_groups
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

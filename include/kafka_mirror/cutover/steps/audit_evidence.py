@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 AUDITED = "audited"
 """Name of the fact: `{topic: {partition: [start, source end, target end, generation]}}`."""

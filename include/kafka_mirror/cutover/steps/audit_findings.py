@@ -8,7 +8,7 @@ from kafka_mirror.cutover.wave.findings import Finding, stop, warning
 from kafka_mirror.errors import AuditDifferent, AuditLeftOut, AuditOpen, AuditOutdated, AuditTolerated, LeaderMissing, NotCopiedToTheEnd
 from kafka_mirror.errors.next_step import Command, of_the_flow
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 
 def not_copied(ends: Ends, partitions: Collection[TopicPartition], source: str) -> Iterator[Finding]:

@@ -32,9 +32,9 @@ from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, RECORDS, StepOptions, StepOutcome, WaveNotes, ended
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.errors.next_step import of_the_wave
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.flow_clusters import ledger_of
-from kafka_mirror.translation.translate import generation
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.translation import generation
+from kafka_mirror.ledger.clusters import ledger_of
 
 
 def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:

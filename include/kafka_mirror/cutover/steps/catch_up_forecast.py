@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 
 @dataclass(frozen=True)

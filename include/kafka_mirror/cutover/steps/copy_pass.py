@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import plan_context
 from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.verdict import Verdict, verdict
@@ -21,9 +23,7 @@ from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING, StepOptions
 from kafka_mirror.errors import ErrorReport, NotCopied
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.run import plan_context
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 Copier = Callable[[Flow, Plan, str], list[LaneResult]]
 """Copies a plan under the name of a run: `copy_in_process`, or on Spark as the caller has it."""

@@ -7,7 +7,7 @@ from kafka_mirror.cutover.wave.findings import Finding, stop
 from kafka_mirror.cutover.wave.step import FENCE
 from kafka_mirror.errors import LeaderMissing, NotFenced, WrittenSinceFence
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 ENDS, EPOCHS = "ends", "epochs"
 """The facts of the step `fence` that have them, and the leader epoch beside each; -1 where no broker told one."""

@@ -13,10 +13,10 @@ from kafka_mirror.cutover.steps.writers import Writers
 from kafka_mirror.cutover.wave.step import StepOptions
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.errors.words import first_few
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogOffsets
 from kafka_mirror.kafka.producers import active_producers
-from kafka_mirror.offsets.partition import TopicPartition
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

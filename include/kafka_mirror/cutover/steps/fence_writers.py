@@ -13,8 +13,8 @@ from kafka_mirror.cutover.wave.findings import Finding, information, stop
 from kafka_mirror.cutover.wave.step import BY_ACL
 from kafka_mirror.errors import LeaderMissing, StillWritten, TransactionOpen
 from kafka_mirror.errors.words import count_text, first_few
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer
-from kafka_mirror.offsets.partition import TopicPartition
 
 Producers = Mapping[TopicPartition, tuple[ActiveProducer, ...]]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning
 from kafka_mirror.errors import GroupOffsetsBySchedule, HandedBack, NoCheckpoints, RightMissing
-from kafka_mirror.formats.control import HANDED_BACK, THROTTLE, Decision
 from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.ledger.control_records import HANDED_BACK, THROTTLE, Decision
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

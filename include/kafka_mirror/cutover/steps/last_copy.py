@@ -13,9 +13,9 @@ from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.step import DONE, FENCE, LAST_COPY, STOPPED, StepOptions, StepOutcome, WaveNotes
 from kafka_mirror.errors import NotCopiedToTheEnd
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.ledger import LedgerRecord
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.flow_clusters import ledger_of
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.clusters import ledger_of
+from kafka_mirror.ledger.record import LedgerRecord
 
 Records = Mapping[TopicPartition, LedgerRecord]
 Ends = Mapping[TopicPartition, int]

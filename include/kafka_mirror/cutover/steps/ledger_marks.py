@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from kafka_mirror.copy.lane_writer import Records, write_lane
 from kafka_mirror.copy.run import LANES_AT_ONCE, lane_task
 from kafka_mirror.cutover.wave.step import OPEN, WaveNotes
-from kafka_mirror.formats.ledger import Decided, LedgerRecord, Writer
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
-    from kafka_mirror.plan.model import Plan
+    from kafka_mirror.copy.plan.model import Plan
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_mirror.copy.plan.left_on_source import written_since_moved
+from kafka_mirror.copy.plan.run import plan_without_work
+from kafka_mirror.copy.plan.target_checks import RemotePartition, window
 from kafka_mirror.cutover.steps.fence import lift_for_way_back
 from kafka_mirror.cutover.steps.fence_acls import Acls
 from kafka_mirror.cutover.steps.ledger_marks import LedgerMarks
@@ -40,18 +43,15 @@ from kafka_mirror.cutover.wave.findings import STOP, WARNING, Finding, stop, war
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.selection import matches
 from kafka_mirror.cutover.wave.step import OPEN, StepOptions, StepOutcome, WaveNotes, ended
-from kafka_mirror.decisions.in_force import Decisions, Present, moment_after
 from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorError, NothingToOpen
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.control import MOVED, Decision
-from kafka_mirror.formats.ledger import Decided
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.internal_topics import read_decisions, read_ledger
-from kafka_mirror.plan.left_on_source import written_since_moved
-from kafka_mirror.plan.run import plan_without_work
-from kafka_mirror.plan.target_checks import RemotePartition, window
-from kafka_mirror.sync.flow_clusters import control_of
+from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.control_records import MOVED, Decision
+from kafka_mirror.ledger.decisions import Decisions, Present, moment_after
+from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
+from kafka_mirror.ledger.record import Decided
 
 
 def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:

@@ -10,12 +10,12 @@ source, and the first direction, when the partition moves back, never what came 
 
 from dataclasses import replace
 
-from kafka_mirror.decisions.apply import caught_up
-from kafka_mirror.formats.control import RETURNED
-from kafka_mirror.formats.ledger import Decided, LedgerRecord, Writer
-from kafka_mirror.offsets.intervals import merged
-from kafka_mirror.offsets.map import OffsetMap
-from kafka_mirror.translation.opposite_map import history_end, opposite_map
+from kafka_mirror.formats.offsets.intervals import merged
+from kafka_mirror.formats.offsets.map import OffsetMap
+from kafka_mirror.groups.opposite_map import history_end, opposite_map
+from kafka_mirror.ledger.apply_decisions import caught_up
+from kafka_mirror.ledger.control_records import RETURNED
+from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
 
 
 def opposite_record(

@@ -20,11 +20,11 @@ from kafka_mirror.cutover.wave.findings import STOP, Finding, in_order, informat
 from kafka_mirror.cutover.wave.move import clusters_of
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, select_topics
 from kafka_mirror.errors import ConfigurationError, MirrorError
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.context import GroupContext, group_context
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.offsets.partition import TopicPartition
 from kafka_mirror.status.observe import observe
 from kafka_mirror.status.status import Observation, PartitionStatus, Status, status_of
-from kafka_mirror.sync.groups.context import GroupContext, group_context
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

@@ -8,8 +8,8 @@ source  ─────────┼──────────────
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import LogOffsets
-from kafka_mirror.offsets.partition import TopicPartition
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from kafka_mirror.copy.plan.ranges import unconfirmed
 from kafka_mirror.cutover.steps.wave_ends import Records, SourceLog
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.errors import ClusterContradictsItself, MirrorError, ServerSilent, SourceTruncated
 from kafka_mirror.errors.words import first_few
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogOffsets, LogPosition
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.ranges import unconfirmed
 
 _PAUSES = (0.2, 0.5, 1.0, 2.0)
 """How long to wait before the servers are asked again, in seconds: while a leader moves, they contradict each other for a moment."""

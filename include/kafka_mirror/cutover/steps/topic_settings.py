@@ -8,7 +8,7 @@ from kafka_mirror.errors import AclsDiffer, ConfigsDiffer, PartitionsDiffer, Rea
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.model import EVERYBODY, Acl, ConfigEntry, PatternAcl, may
 from kafka_mirror.policy import ConfigPropertyFilter
-from kafka_mirror.sync.config_diff import config_changes, configs_to_sync
+from kafka_mirror.topics.config_diff import config_changes, configs_to_sync
 
 _OWN = "DYNAMIC_TOPIC_CONFIG"
 

@@ -11,7 +11,7 @@ from kafka_mirror.kafka.acls import pattern_acls
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LITERAL, PatternAcl, Topic
 from kafka_mirror.policy import TopicSelection
-from kafka_mirror.sync.topic_acls import remote_acls
+from kafka_mirror.topics.topic_acls import remote_acls
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_mirror.copy.plan.target_checks import RemotePartition, hidden, unusable
 from kafka_mirror.cutover.wave.findings import Finding, stop
-from kafka_mirror.decisions.in_force import Decisions, Present, in_force
 from kafka_mirror.errors import DecisionPending, MirrorError, NotCopiedToTheEnd, NotCopiedYet, TargetWritten
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.ledger import LedgerRecord
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import LogOffsets
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.target_checks import RemotePartition, hidden, unusable
+from kafka_mirror.ledger.decisions import Decisions, Present, in_force
+from kafka_mirror.ledger.record import LedgerRecord
 
 Records = Mapping[TopicPartition, LedgerRecord]
 

@@ -12,27 +12,27 @@ from datetime import UTC, datetime
 from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.copy.lane_writer import Records, write_lane
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight
+from kafka_mirror.copy.plan.run import plan_without_work
+from kafka_mirror.copy.plan.source_partitions import offsets_by_time
 from kafka_mirror.copy.run import LANES_AT_ONCE, lane_task
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
 from kafka_mirror.cutover.steps.opposite_record import opposite_record
 from kafka_mirror.cutover.wave.control_notes import write_behind
 from kafka_mirror.cutover.wave.step import StepOptions, WaveNotes
-from kafka_mirror.decisions.in_force import Decisions, moment_after
 from kafka_mirror.errors import HandedBack
-from kafka_mirror.formats.control import RETURNED, Decision
 from kafka_mirror.formats.fields import moment_text
-from kafka_mirror.formats.ledger import LedgerRecord, Writer
+from kafka_mirror.formats.offsets.map import OffsetMap
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogOffsets, Topic
-from kafka_mirror.offsets.map import OffsetMap
-from kafka_mirror.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.plan.internal_topics import read_decisions, read_ledger
-from kafka_mirror.plan.model import Plan
-from kafka_mirror.plan.ranges import SourceOffsets, first_sight
-from kafka_mirror.plan.run import plan_without_work
-from kafka_mirror.plan.source_partitions import offsets_by_time
-from kafka_mirror.sync.flow_clusters import control_of
-from kafka_mirror.sync.topics import refresh_topics
+from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.control_records import RETURNED, Decision
+from kafka_mirror.ledger.decisions import Decisions, moment_after
+from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
+from kafka_mirror.ledger.record import LedgerRecord, Writer
+from kafka_mirror.topics.topics import refresh_topics
 
 
 @dataclass

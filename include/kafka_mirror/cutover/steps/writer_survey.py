@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.cutover.steps.writers import TransactionOwner, Writers
 from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import ActiveProducer
 from kafka_mirror.kafka.open_transactions import holders
 from kafka_mirror.kafka.producers import active_producers
-from kafka_mirror.offsets.partition import TopicPartition
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from kafka_mirror.cutover.wave.findings import Finding, information, warning
 from kafka_mirror.errors import ActiveProducers, TopicGrows, TransactionOpen, WritersUntold
 from kafka_mirror.errors.words import count_text, first_few
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer
-from kafka_mirror.offsets.partition import TopicPartition
 
 RECENT_SECONDS = 600
 """A producer whose newest record is older than this is taken for gone, unless it has an open transaction."""

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from kafka_mirror.copy.plan.left_on_source import written_since_moved
 from kafka_mirror.cutover.wave.step import PLANNED
 from kafka_mirror.cutover.wave.stored_waves import StoredWaves
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.plan.left_on_source import written_since_moved
-from kafka_mirror.sync.flow_clusters import clusters, ledger_of
+from kafka_mirror.ledger.clusters import clusters, ledger_of
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

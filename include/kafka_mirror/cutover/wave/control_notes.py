@@ -15,13 +15,13 @@ from kafka_mirror.cutover.wave.notebook import Groups, WaveNotebook
 from kafka_mirror.cutover.wave.record import GroupNote, WaveRecord, decode_group, decode_wave, encode_group, encode_wave
 from kafka_mirror.cutover.wave.step import PositionsTransaction
 from kafka_mirror.cutover.wave.stored_waves import StoredWaves
-from kafka_mirror.decisions.in_force import Decisions, moment_after
 from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveRunElsewhere
-from kafka_mirror.formats.control import WAVE, WAVE_GROUP, Decision
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.control import Control
 from kafka_mirror.kafka.model import Acl
-from kafka_mirror.sync.flow_clusters import control_of
+from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.control import Control
+from kafka_mirror.ledger.control_records import WAVE, WAVE_GROUP, Decision
+from kafka_mirror.ledger.decisions import Decisions, moment_after
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

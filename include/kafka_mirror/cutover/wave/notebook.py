@@ -13,9 +13,9 @@ from kafka_mirror.cutover.wave.record import RUNNING, GroupNote, StepNote, WaveR
 from kafka_mirror.cutover.wave.step import WAITING, PositionsTransaction, StepOutcome
 
 if TYPE_CHECKING:
-    from kafka_mirror.decisions.in_force import Decisions
-    from kafka_mirror.formats.control import Decision
     from kafka_mirror.kafka.model import Acl
+    from kafka_mirror.ledger.control_records import Decision
+    from kafka_mirror.ledger.decisions import Decisions
 
 Groups = Mapping[str, GroupNote]
 

@@ -18,11 +18,11 @@ from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, FAILOVER, FENCE, OPEN, STOPPED, WAITING, StepOptions, StepOutcome
 from kafka_mirror.cutover.wave.step_table import steps_for
 from kafka_mirror.cutover.wave.stored_waves import StoredWaves
-from kafka_mirror.decisions.in_force import moment_after
 from kafka_mirror.errors import WaveDiffers, WaveHeld, WaveIsOpen, WaveRollsBack, WaveUnknown, named_with
-from kafka_mirror.formats.control import WAVE, Decision
-from kafka_mirror.plan.checks import check_closed
-from kafka_mirror.sync.flow_clusters import clusters
+from kafka_mirror.ledger.checks import check_closed
+from kafka_mirror.ledger.clusters import clusters
+from kafka_mirror.ledger.control_records import WAVE, Decision
+from kafka_mirror.ledger.decisions import moment_after
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

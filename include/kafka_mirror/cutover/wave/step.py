@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kafka_mirror.cutover.wave.findings import STOP, Finding
 
 if TYPE_CHECKING:
-    from kafka_mirror.decisions.in_force import Decisions
     from kafka_mirror.errors import MirrorError
-    from kafka_mirror.formats.control import Decision
+    from kafka_mirror.formats.offsets.partition import TopicPartition
     from kafka_mirror.kafka.model import Acl, Committed
-    from kafka_mirror.offsets.partition import TopicPartition
+    from kafka_mirror.ledger.control_records import Decision
+    from kafka_mirror.ledger.decisions import Decisions
 
 PREFLIGHT, CATCH_UP, FENCE, LAST_COPY = "preflight", "catch-up", "fence", "last-copy"
 AUDIT_GATE, MOVE_GROUPS, OPEN = "audit-gate", "move-groups", "open"

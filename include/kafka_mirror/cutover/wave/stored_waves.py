@@ -8,9 +8,9 @@ from kafka_mirror.cutover.wave.notebook import Groups
 from kafka_mirror.cutover.wave.record import OPENED, TAKING_BACK, UNDER_WAY, WaveRecord
 from kafka_mirror.cutover.wave.selection import matches
 from kafka_mirror.cutover.wave.step import FAILOVER, FENCE, OPEN
-from kafka_mirror.decisions.in_force import Decisions
-from kafka_mirror.formats.control import CLOSED
 from kafka_mirror.kafka.model import Acl
+from kafka_mirror.ledger.control_records import CLOSED
+from kafka_mirror.ledger.decisions import Decisions
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.copy.engine import PartitionAssignment, RecordLimits
 from kafka_mirror.copy.model import LaneTask
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 
 ORDERS = TopicPartition("orders", 0)

@@ -11,8 +11,8 @@ from kafka.protocol.producer import ProduceRequest
 from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.copy.engine import BatchRefused
 from kafka_mirror.errors import BatchNotUnpacked
-from kafka_mirror.formats import batch_rewrite
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.batches import batch_rewrite
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, sealed, values
 from tests.unit.copy.batches.conftest import ORDERS, REMOTE, batch_of
 

@@ -19,10 +19,10 @@ from kafka_mirror.copy import lane_protocol
 from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import LaneResult, LaneTask
-from kafka_mirror.formats.ledger import LedgerRecord, Writer
-from kafka_mirror.formats.ledger_codec import decode
-from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.plan.model import BEHIND, Range
+from kafka_mirror.copy.plan.model import BEHIND, Range
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.ledger.codec import decode
+from kafka_mirror.ledger.record import LedgerRecord, Writer
 from tests.unit.copy.batches.batch_logs import values
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_broker import WireBroker

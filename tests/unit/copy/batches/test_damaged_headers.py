@@ -10,7 +10,7 @@ from kafka.protocol.consumer import FetchRequest
 from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.copy.engine import NothingRead
 from kafka_mirror.errors import BatchNotUnpacked, SourceRepeated, SourceUnreadable
-from kafka_mirror.formats.record_batch import Attribute
+from kafka_mirror.formats.batches.record_batch import Attribute
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, marker_of, values
 from tests.unit.copy.batches.conftest import ORDERS, REMOTE, batch_of
 

@@ -15,8 +15,8 @@ from kafka_mirror.errors import (
     KafkaFailure,
     TransactionTooSlow,
 )
-from kafka_mirror.offsets.map import Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, marker_of, payloads
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_4, KAFKA_2_8, KAFKA_4_3

@@ -9,14 +9,14 @@ from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.copy.model import RECORDS, REWRITTEN, BatchShare
-from kafka_mirror.formats.compression import decompressed
-from kafka_mirror.formats.record_batch import CODECS, HEADER_BYTES, Attribute
-from kafka_mirror.offsets.map import Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.batches.compression import decompressed
+from kafka_mirror.formats.batches.record_batch import CODECS, HEADER_BYTES, Attribute
+from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, payloads, sealed, values
 from tests.unit.copy.batches.conftest import ORDERS, REMOTE, batch_of
-from tests.unit.formats.test_batch_rewrite import with_holes
-from tests.unit.formats.test_record_batch import one
+from tests.unit.formats.batches.test_batch_rewrite import with_holes
+from tests.unit.formats.batches.test_record_batch import one
 from tests.unit.kafka.test_old_messages import GZIP, written
 
 CONCURRENT_TRANSACTIONS, MESSAGE_TOO_LARGE, TOPIC_AUTHORIZATION_FAILED = 51, 10, 29

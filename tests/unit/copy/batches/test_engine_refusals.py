@@ -20,8 +20,8 @@ from kafka_mirror.errors import (
     SourceUnreadable,
     TransactionTimeoutRefused,
 )
-from kafka_mirror.formats.skips import Skipped
-from kafka_mirror.offsets.map import Run
+from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.ledger.skips import Skipped
 from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused, fill, values
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8

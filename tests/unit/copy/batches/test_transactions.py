@@ -6,8 +6,8 @@ from kafka.record.default_records import DefaultRecordBatch
 
 from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.errors import ClusterUnreachable, KafkaFailure, Overtaken
-from kafka_mirror.offsets.map import Run
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_8, KAFKA_4_3

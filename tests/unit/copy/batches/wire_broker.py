@@ -41,7 +41,7 @@ from kafka.protocol.producer import (
 )
 from kafka.record.default_records import DefaultRecordBatch
 
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_log import Log, Owner, last_offset
 from tests.unit.copy.batches.wire_protocol import (
     FENCED_LEADER_EPOCH,

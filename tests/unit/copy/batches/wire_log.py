@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from kafka.record.default_records import DefaultRecordBatch
 
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 
 @dataclass

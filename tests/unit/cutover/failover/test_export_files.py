@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafka_mirror.cutover.failover.export_files import DESCRIPTION, ExportFiles
 from kafka_mirror.cutover.failover.export_format import OPEN_LINES, ExportedRecord, file_name
 from kafka_mirror.errors import ExportDiffers, ExportFailed
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 ORDERS = TopicPartition("orders", 3)
 FIELDS = {ORDERS: {"topic_id": "AAAA", "start": 100}}

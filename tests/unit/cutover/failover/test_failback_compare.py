@@ -15,7 +15,7 @@ from kafka_mirror.cutover.failover.failback_compare import (
     compare_partitions,
     comparison_findings,
 )
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
 
 ORDERS = TopicPartition("orders", 0)

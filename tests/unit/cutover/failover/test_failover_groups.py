@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from kafka_mirror.cutover.failover.failover_groups import note_of_group
 from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverPosition
 from kafka_mirror.cutover.wave.step import KNOWN_MS, REREAD
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_move import AFTER, BEFORE, IS_TAKEN_BACK, facts_of_move, move_from_facts, plan_undo
+from kafka_mirror.groups.translation import EARLY, EXACT
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.groups.group_move import AFTER, BEFORE, IS_TAKEN_BACK, facts_of_move, move_from_facts, plan_undo
-from kafka_mirror.translation.translate import EARLY, EXACT
 
 PARCELS = [TopicPartition("east.parcels", number) for number in range(3)]
 AT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

@@ -5,8 +5,8 @@ import pytest
 from kafka_mirror.cutover.failover.logs import find_shared_ends
 from kafka_mirror.cutover.failover.positions import TargetLog
 from kafka_mirror.formats.mm2 import Checkpoint
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.translation.group_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_rules import SeenLog, SeenLogs, StoredCheckpoint
 
 BILLS, PARCELS = TopicPartition("east.bills", 1), TopicPartition("east.parcels", 0)
 LOGS = {BILLS: TargetLog("bills-id", 0, 500, 7), PARCELS: TargetLog("parcels-id", 0, 500, 7)}

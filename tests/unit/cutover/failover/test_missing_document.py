@@ -8,7 +8,7 @@ from kafka_mirror.cutover.failover.missing_document import MAX_BYTES, MISSING, U
 from kafka_mirror.cutover.failover.missing_records import EndSighting, MissingRecords
 from kafka_mirror.cutover.wave.record import OPENED, StepNote, WaveRecord, decode_wave, encode_wave
 from kafka_mirror.cutover.wave.step import DONE, FAILOVER, PREFLIGHT
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 AT = datetime(2026, 11, 21, 8, 31, 12, 345_000, tzinfo=UTC)
 LATER = AT + timedelta(minutes=1)

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kafka_mirror.cutover.failover.missing_records import EndSighting, missing_findings, missing_records
-from kafka_mirror.formats.ledger import SourceEnd
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import SourceEnd
 from tests.unit.ledger_records import ledger_record
 
 AT = datetime(2026, 11, 21, 8, 31, 12, tzinfo=UTC)

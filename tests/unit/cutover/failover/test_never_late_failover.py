@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from kafka_mirror.cutover.failover.positions import FailoverFacts, TargetLog, failover_positions
 from kafka_mirror.formats.mm2 import Checkpoint
-from kafka_mirror.offsets.holes import EXACT_PLACE
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.translation.group_rules import SeenLog, SeenLogs, StoredCheckpoint
-from kafka_mirror.translation.translate import EXACT, NONE, SourceState, translate_back
-from tests.unit.translation.mirror_life import REMOTE, TP, MirrorLife
-from tests.unit.translation.test_never_late import at_most, small
-from tests.unit.translation.test_never_late import events as events_of_a_copy
+from kafka_mirror.formats.offsets.holes import EXACT_PLACE
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.groups.translation import EXACT, NONE, SourceState, translate_back
+from tests.unit.groups.mirror_life import REMOTE, TP, MirrorLife
+from tests.unit.groups.test_never_late import at_most, small
+from tests.unit.groups.test_never_late import events as events_of_a_copy
 
 UPSTREAM = TopicPartition("payments", 0)
 events = st.one_of(

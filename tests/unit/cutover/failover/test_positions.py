@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverFacts, TargetLog, failover_positions, position_findings
-from kafka_mirror.formats.ledger import Decided
 from kafka_mirror.formats.mm2 import Checkpoint
-from kafka_mirror.offsets.holes import EXACT_PLACE
-from kafka_mirror.offsets.map import OffsetMap, Run
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.translation.group_rules import SeenLog, SeenLogs, StoredCheckpoint
-from kafka_mirror.translation.translate import EARLY, EXACT, INCOMPLETE, NONE, generation
+from kafka_mirror.formats.offsets.holes import EXACT_PLACE
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, NONE, generation
+from kafka_mirror.ledger.record import Decided
 from tests.unit.ledger_records import ledger_record
 
 ORDERS, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

@@ -9,9 +9,9 @@ from kafka_mirror.cutover.groups.model import WaveGroup, WaveGroups, WavePositio
 from kafka_mirror.cutover.groups.move_findings import GroupLogs, active_groups, stops_of_groups
 from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.errors import GroupNotTakenBack, GroupUsedOnTarget
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.translation import no_answer
 from kafka_mirror.kafka.model import Acl, GroupMember
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.translation.translate import no_answer
 from tests.unit.errors.test_display import NAMES, controls
 
 ORDERS = TopicPartition("orders", 0)

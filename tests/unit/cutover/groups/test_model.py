@@ -4,8 +4,8 @@ import pytest
 
 from kafka_mirror.cutover.groups.model import WaveGroup, WaveGroups, WavePosition, group_findings
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
+from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, TranslatedOffset, no_answer
 from kafka_mirror.kafka.model import GroupMember
-from kafka_mirror.translation.translate import EARLY, EXACT, INCOMPLETE, TranslatedOffset, no_answer
 
 EXACTLY = TranslatedOffset(EXACT, 5, 5, 0)
 MEMBER = GroupMember("app-1", "/10.0.0.7")

@@ -7,9 +7,9 @@ import pytest
 from kafka_mirror.cutover.groups.model import WaveGroup, WaveGroups, WavePosition
 from kafka_mirror.cutover.groups.move_findings import GroupLogs, active_groups, stops_of_groups
 from kafka_mirror.cutover.wave.findings import STOP, WARNING
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.translation import EARLY, EXACT, TranslatedOffset, no_answer
 from kafka_mirror.kafka.model import GroupMember
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.translation.translate import EARLY, EXACT, TranslatedOffset, no_answer
 
 HERE, THERE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
 EXACTLY = TranslatedOffset(EXACT, 5, 5, 0)

@@ -15,11 +15,11 @@ from kafka_mirror.cutover.groups.placement import Placement
 from kafka_mirror.cutover.groups.survey import GroupSurvey
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
 from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_translation import GroupOffset, TranslatedGroups
+from kafka_mirror.groups.translation import EXACT, TranslatedOffset
 from kafka_mirror.kafka.groups import Group
 from kafka_mirror.kafka.model import Committed, LogOffsets, Partition, Topic
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.groups.translate import GroupOffset, TranslatedGroups
-from kafka_mirror.translation.translate import EXACT, TranslatedOffset
 from tests.wave_notes import NotesInMemory, step_options
 
 PLACE = TopicPartition("stock", 0)

@@ -9,13 +9,13 @@ from kafka_mirror.cutover.groups import survey as group_survey
 from kafka_mirror.cutover.groups.model import group_findings
 from kafka_mirror.cutover.groups.survey import GroupClusters, survey_groups
 from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.context import group_context
+from kafka_mirror.groups.group_translation import GroupOffset, TranslatedGroups
+from kafka_mirror.groups.translation import EXACT, TranslatedOffset
 from kafka_mirror.kafka.group_members import GroupDescription
 from kafka_mirror.kafka.groups import Committed, Group
 from kafka_mirror.kafka.model import GroupMember, Partition, Topic
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.groups.context import group_context
-from kafka_mirror.sync.groups.translate import GroupOffset, TranslatedGroups
-from kafka_mirror.translation.translate import EXACT, TranslatedOffset
 from tests.unit.cli.command_line import VALID
 
 EXACTLY = TranslatedOffset(EXACT, 5, 5, 0)

@@ -15,7 +15,7 @@ from kafka_mirror.cutover.steps.audit_evidence import (
     evidence_of,
     is_current,
 )
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
 END = PartitionEnds(0, 10, 10, 12, "g")

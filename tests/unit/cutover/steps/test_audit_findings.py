@@ -9,7 +9,7 @@ from kafka_mirror.cutover.steps.audit_findings import audit_findings, not_copied
 from kafka_mirror.cutover.wave.findings import STOP, WARNING
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import of_the_wave
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
 COPIED = PartitionEnds(0, 10, 10, 12, "g")

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_mirror.cutover.steps import audit_gate
 from kafka_mirror.cutover.steps.audit_evidence import AUDITED, PartitionEnds, evidence_as_fact, evidence_of
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.wave_notes import NotesInMemory, step_options
 
 TP = TopicPartition("parcels", 3)

@@ -11,7 +11,7 @@ from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, DONE, STOPPED, StepOptions, StepOutcome
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
 MOVE = Answer(wave=Wave(("orders",)), topics=WaveTopics(("orders",)), flow=Answer(name="east->west"))

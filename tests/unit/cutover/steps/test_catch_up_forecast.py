@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_mirror.cutover.steps.catch_up_forecast import WaveLag, catch_up_forecast, forecast_text
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

@@ -11,20 +11,20 @@ import pytest
 
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.copy.plan.left_on_source import unexplained
 from kafka_mirror.cutover.steps import ledger_marks, open_wave, way_back
 from kafka_mirror.cutover.steps.opposite_fence import OppositeFence
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
 from kafka_mirror.cutover.wave.selection import WaveTopics
 from kafka_mirror.cutover.wave.step import DONE, PLANNED, STOPPED, StepOptions
-from kafka_mirror.decisions.in_force import Decisions
 from kafka_mirror.errors import WrittenOnSource
-from kafka_mirror.formats.control import MOVED, RESTART, RETURNED, Decision
-from kafka_mirror.formats.ledger import Decided, Writer
-from kafka_mirror.kafka.ledger import LedgerView
+from kafka_mirror.formats.offsets.map import runs_of
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import LogOffsets, Partition, Topic
-from kafka_mirror.offsets.map import runs_of
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.plan.left_on_source import unexplained
+from kafka_mirror.ledger.control_records import MOVED, RESTART, RETURNED, Decision
+from kafka_mirror.ledger.decisions import Decisions
+from kafka_mirror.ledger.record import Decided, Writer
+from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.cutover.wave import wave_world
 from tests.unit.ledger_records import ledger_record
 

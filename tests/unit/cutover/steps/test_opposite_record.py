@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from kafka_mirror.cutover.steps.opposite_record import opposite_record
-from kafka_mirror.formats.control import RETURNED
-from kafka_mirror.formats.ledger import Decided, LedgerRecord
-from kafka_mirror.formats.skips import Skipped
-from kafka_mirror.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.ledger.control_records import RETURNED
+from kafka_mirror.ledger.record import Decided, LedgerRecord
+from kafka_mirror.ledger.skips import Skipped
 from tests.unit.decision_records import DECIDED_AT
 from tests.unit.ledger_records import ledger_record
 

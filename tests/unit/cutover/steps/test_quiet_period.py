@@ -1,8 +1,8 @@
 """Since when nobody writes."""
 
 from kafka_mirror.cutover.steps.quiet_period import first_look, next_look
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import LogOffsets
-from kafka_mirror.offsets.partition import TopicPartition
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)
 

@@ -14,8 +14,8 @@ from kafka_mirror.cutover.steps.wave_ends import SourceLog
 from kafka_mirror.cutover.wave.selection import WaveTopics
 from kafka_mirror.cutover.wave.step import FENCE
 from kafka_mirror.errors import ClusterUnreachable, SourceUnreadable
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import LogOffsets, Partition, Topic
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
 from tests.wave_notes import NotesInMemory
 

@@ -9,9 +9,9 @@ from kafka_mirror.cutover.steps import writer_survey
 from kafka_mirror.cutover.steps.writer_survey import EndWatch, survey_writers
 from kafka_mirror.cutover.steps.writers import TransactionOwner
 from kafka_mirror.errors import KafkaFailure
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer, LogOffsets
 from kafka_mirror.kafka.open_transactions import OpenTransaction
-from kafka_mirror.offsets.partition import TopicPartition
 from tests.unit.cli.command_line import VALID
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from kafka_mirror.cutover.steps.writers import RECENT_SECONDS, TransactionOwner, Writers, writer_findings
 from kafka_mirror.cutover.wave.findings import INFORMATION, WARNING
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer
-from kafka_mirror.offsets.partition import TopicPartition
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ORDERS = TopicPartition("orders", 0)

@@ -12,7 +12,7 @@ from kafka_mirror.cutover.wave.control_notes import ControlNotebook, WaveStore
 from kafka_mirror.cutover.wave.record import WaveRecord
 from kafka_mirror.cutover.wave.step import DONE, FENCE, LAST_COPY, PLANNED, StepOutcome
 from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveRunElsewhere
-from kafka_mirror.formats.control import PAUSE, WAVE, Decision
+from kafka_mirror.ledger.control_records import PAUSE, WAVE, Decision
 
 RECORD = WaveRecord("w", ("orders",), (), PLANNED, "ann", "because", 1, runner="ann")
 PAUSED = Decision(PAUSE, "ben", datetime(2026, 11, 21, tzinfo=UTC), "no reason", "orders")

@@ -26,8 +26,8 @@ from kafka_mirror.cutover.wave.step import (
     REREAD,
     STOPPED,
 )
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.groups.group_move import AFTER, BEFORE
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_move import AFTER, BEFORE
 
 STEPS = {
     PREFLIGHT: StepNote(DONE, "ann", 1_000, 3_500),

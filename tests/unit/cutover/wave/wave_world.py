@@ -22,14 +22,14 @@ from kafka_mirror.cutover.wave import run
 from kafka_mirror.cutover.wave.record import TAKING_BACK, UNDER_WAY
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, matches
 from kafka_mirror.cutover.wave.step import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome, WaveStep, steps_of
-from kafka_mirror.decisions.in_force import Decisions
 from kafka_mirror.errors import DecidedMeanwhile, KafkaFailure
-from kafka_mirror.formats.control import CLOSED, MOVED, RETURNED
-from kafka_mirror.formats.ledger import Writer
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.group_members import GroupDescription
-from kafka_mirror.kafka.ledger import LedgerView
 from kafka_mirror.kafka.model import Acl, Committed, LogOffsets, Partition, PatternAcl, Topic
-from kafka_mirror.offsets.partition import TopicPartition
+from kafka_mirror.ledger.control_records import CLOSED, MOVED, RETURNED
+from kafka_mirror.ledger.decisions import Decisions
+from kafka_mirror.ledger.record import Writer
+from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.cutover.memory_groups import MemoryGroups, MemoryTransaction
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 

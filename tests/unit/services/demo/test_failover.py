@@ -1,9 +1,9 @@
 """What the demo says of a group that failed over: nothing lost and nothing read twice, or how much."""
 
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_translation import GroupOffset
+from kafka_mirror.groups.translation import EARLY, EXACT, TranslatedOffset
 from kafka_mirror.kafka.groups import Committed
-from kafka_mirror.offsets.partition import TopicPartition
-from kafka_mirror.sync.groups.translate import GroupOffset
-from kafka_mirror.translation.translate import EARLY, EXACT, TranslatedOffset
 from services.demo.failover import GROUP, FailedOver, Record, compared, unsynced
 from tests.unit.ledger_records import ledger_record
 

@@ -1,0 +1,137 @@
+"""The records of a batch, read in Python, one by one: for topics of our own, and wherever single records are looked at.
+
+    length │ attributes │ timestamp less the batch's │ offset less the batch's │ key, value, headers
+           │   1 byte   │           signed numbers of variable length
+
+A few kilobytes may unpack to millions of records, so they are made one by one.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED, decompressed
+from kafka_mirror.formats.batches.record_batch import NO_TIMESTAMP, RecordBatch
+from kafka_mirror.formats.batches.varint import read_signed_varint
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.formats.record import CREATE_TIME, LOG_APPEND_TIME
+
+_NO_HEADERS = b"\0"
+
+
+class StoredRecord(NamedTuple):
+    """A record where it stands."""
+
+    partition: TopicPartition
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+    def __str__(self) -> str:
+        return f"{self.partition}@{self.offset}"
+
+
+class ReadRecord:
+    """A record as it was read, with the methods of a Kafka client's messages. Its headers are read when somebody asks for them."""
+
+    __slots__ = ("_batch", "_headers", "_key", "_offset", "_since", "_tp", "_value")
+
+    def __init__(
+        self, partition: TopicPartition, batch: RecordBatch, offset: int, since: int, key: bytes | None, value: bytes | None, headers: bytes
+    ) -> None:
+        """`since`: its timestamp less the batch's; `headers`: its bytes after the value."""
+        self._tp = partition
+        self._batch = batch
+        self._offset = offset
+        self._since = since
+        self._key = key
+        self._value = value
+        self._headers = headers
+
+    def topic(self) -> str:
+        """The topic that it is of."""
+        return self._tp.topic
+
+    def partition(self) -> int:
+        """The partition's number."""
+        return self._tp.partition
+
+    def offset(self) -> int:
+        """Its offset."""
+        return self._offset
+
+    def leader_epoch(self) -> int | None:
+        """Of the leader that stored it; None: it is older than leader epochs are."""
+        return self._batch.leader_epoch if self._batch.leader_epoch >= 0 else None
+
+    def timestamp(self) -> tuple[int, int]:
+        """The type of its timestamp (0: it has none), and the milliseconds."""
+        if self._batch.is_stamped:
+            return LOG_APPEND_TIME, self._batch.max_timestamp
+        stamp = self._batch.base_timestamp + self._since
+        return (CREATE_TIME, stamp) if stamp != NO_TIMESTAMP else (0, NO_TIMESTAMP)
+
+    def key(self) -> bytes | None:
+        """Its key."""
+        return self._key
+
+    def value(self) -> bytes | None:
+        """Its value."""
+        return self._value
+
+    def headers(self) -> list[tuple[str, bytes | None]] | None:
+        """Its headers in their order, None if it has none. Raises UnicodeDecodeError, which is a ValueError, for a name that is not UTF-8,
+        and ValueError for what are no headers."""
+        if self._headers == _NO_HEADERS:
+            return None
+        headers: list[tuple[str, bytes | None]] = []
+        try:
+            number, at = read_signed_varint(self._headers, 0)
+            for _ in range(number):
+                name, at = _read_bytes(self._headers, at)
+                content, at = _read_bytes(self._headers, at)
+                headers.append(((name or b"").decode(), content))
+        except IndexError as failure:
+            raise ValueError("a header is cut off") from failure
+        return headers or None
+
+
+def opened(batch: RecordBatch, limit: int = LARGEST_UNPACKED) -> bytes:
+    """The bytes of a batch's records. Raises ValueError for a batch that is not intact or cannot be unpacked, and UnpacksTooLarge for more
+    than `limit` bytes."""
+    if (data := batch.intact_records()) is None:
+        raise ValueError("its checksum is not that of its bytes")
+    return bytes(decompressed(batch.codec, memoryview(data), limit)) if batch.is_packed else data
+
+
+def records_of(partition: TopicPartition, batch: RecordBatch, data: bytes) -> Iterator[ReadRecord]:
+    """The records of a batch that was opened, in order. Raises ValueError where it holds something else than it says."""
+    at, base, farthest, size = 0, batch.base_offset, batch.last_offset_delta, len(data)
+    for _ in range(batch.record_count):
+        try:
+            # Nearly every number has one byte. A call for each of them would cost as much as all the rest.
+            length, begin = (data[at] >> 1, at + 1) if data[at] < 0x80 and not data[at] & 1 else read_signed_varint(data, at)
+            since, place = (0, begin + 2) if not data[begin + 1] else read_signed_varint(data, begin + 1)
+            delta, place = (data[place] >> 1, place + 1) if data[place] < 0x80 else read_signed_varint(data, place)
+            number, place = (data[place] >> 1, place + 1) if data[place] < 0x80 and not data[place] & 1 else read_signed_varint(data, place)
+            end = place + number if number > 0 else place
+            key = data[place:end] if number >= 0 else None
+            number, place = (data[end] >> 1, end + 1) if data[end] < 0x80 and not data[end] & 1 else read_signed_varint(data, end)
+            end = place + number if number > 0 else place
+            value = data[place:end] if number >= 0 else None
+        except IndexError as failure:
+            raise ValueError("a record is cut off") from failure
+        at = begin + length
+        if not (length > 0 and end <= at <= size and 0 <= delta <= farthest):
+            raise ValueError("a record is no part of its batch")
+        yield ReadRecord(partition, batch, base + delta, since, key, value, data[end:at])
+    if at != size:
+        raise ValueError("a batch has more than the records that it counts")
+
+
+def _read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+    length, at = read_signed_varint(data, at)
+    if length < 0:
+        return None, at
+    if at + length > len(data):
+        raise ValueError("a header is longer than it says")
+    return data[at : at + length], at + length

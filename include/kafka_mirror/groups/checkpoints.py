@@ -1,0 +1,165 @@
+"""Writes checkpoints: where each group of the source would go on on the target (`checkpoints`)."""
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_mirror.errors import CheckpointUnwritable, ErrorReport, MirrorError
+from kafka_mirror.errors.display import show
+from kafka_mirror.formats.documents import columns
+from kafka_mirror.formats.mm2 import Checkpoint
+from kafka_mirror.formats.offsets.holes import EXACT_PLACE
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.context import GroupContext, group_clusters
+from kafka_mirror.groups.find import with_offsets
+from kafka_mirror.groups.group_rules import Candidate, SeenLogs, due, target_epoch
+from kafka_mirror.groups.group_translation import GroupOffset, Offsets, translate_groups
+from kafka_mirror.groups.hole_reader import OVER_BUDGET
+from kafka_mirror.groups.mm2_topics import read_stored, write_checkpoints
+from kafka_mirror.groups.moved_topics import control_of_groups, decisions_of
+from kafka_mirror.groups.place_cache import KnownPlaces
+from kafka_mirror.groups.translation import BY_MAP, EXACT, NONE
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.create_topics import BY_THE_HOUR, ensure_internal_topic
+from kafka_mirror.kafka.model import End
+from kafka_mirror.ledger.clusters import check_two_clusters
+from kafka_mirror.ledger.current_topics import check_ledger_name
+from kafka_mirror.ledger.step import StepResult
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class CheckpointsResult:
+    """What was written for some groups, or would be. `kinds` counts all answers; `unanswered` are those without.
+
+    `beyond_map`: exact answers that the offset map did not give. `over_budget`: early ones, for counting them would have cost too much.
+    """
+
+    groups: int = 0
+    written: int = 0
+    unchanged: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    unanswered: tuple[GroupOffset, ...] = ()
+    errors: tuple[ErrorReport, ...] = ()
+    beyond_map: int = 0
+    over_budget: int = 0
+
+    def __add__(self, other: "CheckpointsResult") -> "CheckpointsResult":
+        return CheckpointsResult(
+            self.groups + other.groups,
+            self.written + other.written,
+            self.unchanged + other.unchanged,
+            self.kinds + other.kinds,
+            self.unanswered + other.unanswered,
+            self.errors + tuple(error for error in other.errors if error not in self.errors),
+            self.beyond_map + other.beyond_map,
+            self.over_budget + other.over_budget,
+        )
+
+
+def emit(context: GroupContext, names: Collection[str], dry_run: bool = False) -> CheckpointsResult:
+    """Writes what is new of these groups' checkpoints. Raises what concerns a cluster as a whole."""
+    clients = context.clients
+    with group_clusters(context) as (source, target, groups):
+        check_two_clusters(source, target, context.selection.is_one_cluster)
+        if not target.topics([context.checkpoints_topic]):
+            ledger = context.policy.ledger_topic(context.source)
+            check_ledger_name(ledger, context.source, target, decisions_of(control_of_groups(context, target)))
+        began = int(time.time() * 1000)
+        selected = with_offsets(groups, names, context.selection.topic_filter)
+        stored, damaged = read_stored(target, clients.target_consumer, context.checkpoints_topic)
+        ends = _read_remote_ends(context, target, selected.offsets)
+        translated = translate_groups(context, selected.offsets, source, target, KnownPlaces(lambda: stored))
+        candidates, refused = _find_candidates(translated.offsets, ends)
+        new = due(candidates, stored)
+        if not dry_run:
+            ensure_internal_topic(target, context.checkpoints_topic, context.checkpoints_replication_factor, BY_THE_HOUR)
+            if new:
+                write_checkpoints(context.target, clients.target_producer, context.checkpoints_topic, new, began, context.request_seconds)
+    problems = [error.report() for error in (*damaged, *refused)]
+    return CheckpointsResult(
+        groups=len(selected.offsets),
+        written=len(new),
+        unchanged=len(candidates) - len(new),
+        kinds=Counter(offset.translated.kind for offset in translated.offsets),
+        unanswered=tuple(offset for offset in translated.offsets if offset.translated.kind == NONE),
+        errors=(*selected.errors, *translated.errors, *problems),
+        beyond_map=sum(offset.translated.kind == EXACT and offset.translated.by != BY_MAP for offset in translated.offsets),
+        over_budget=sum(offset.translated.is_over_budget for offset in translated.offsets),
+    )
+
+
+def step_result(emitted: CheckpointsResult, dry_run: bool) -> StepResult:
+    """The step's answer."""
+    totals = {
+        "groups": emitted.groups,
+        "written": emitted.written,
+        "unchanged": emitted.unchanged,
+        "kinds": dict(sorted(emitted.kinds.items())),
+        "beyond_map": emitted.beyond_map,
+        "over_budget": emitted.over_budget,
+    }
+    return StepResult(
+        {**totals, "unanswered": unanswered_columns(emitted.unanswered)}, totals, tuple(_write_lines(emitted, dry_run)), emitted.errors
+    )
+
+
+def unanswered_columns(offsets: Sequence[GroupOffset]) -> dict[str, list[Any]]:
+    """Positions without an answer, as columns."""
+    rows = ((offset.group, *offset.source, offset.committed.offset, offset.translated.reason) for offset in offsets)
+    return columns(("group", "topic", "partition", "offset", "reason"), rows)
+
+
+def _read_remote_ends(context: GroupContext, target: Cluster, offsets: Offsets) -> dict[TopicPartition, End]:
+    """The ends of the remote partitions, with their leader epochs. Asked for before the ledger is read: no position in it is of an older
+    log."""
+    selection = context.selection
+    topics = {tp.topic for of_group in offsets.values() for tp in of_group}
+    remote = {topic: selection.remote(topic) for topic in topics if selection.should_replicate(topic)}
+    wanted = {TopicPartition(remote[topic], number) for of_group in offsets.values() for topic, number in of_group if topic in remote}
+    return target.ends(wanted, {})
+
+
+def _read_noted_logs(offset: GroupOffset, ends: Mapping[TopicPartition, End]) -> SeenLogs | None:
+    end = ends.get(offset.remote)
+    if offset.logs is None or offset.record is None:
+        return offset.logs
+    epoch = None if end is None else target_epoch(offset.record, end.offset, end.leader_epoch)
+    return offset.logs._replace(target=offset.logs.target._replace(leader_epoch=epoch))
+
+
+def _find_candidates(offsets: Iterable[GroupOffset], ends: Mapping[TopicPartition, End]) -> tuple[list[Candidate], list[MirrorError]]:
+    candidates: list[Candidate] = []
+    refused: list[MirrorError] = []
+    for offset in offsets:
+        if offset.translated.target is None:
+            continue
+        checkpoint = Checkpoint(offset.group, *offset.remote, offset.read_until, offset.translated.target, offset.committed.metadata)
+        try:
+            _ = checkpoint.key + checkpoint.value
+        except ValueError as failure:
+            refused.append(
+                CheckpointUnwritable(offset.group, offset.source.topic, offset.source.partition, offset.committed.offset, str(failure))
+            )
+        else:
+            answer = offset.translated
+            place = "" if answer.place == EXACT_PLACE and answer.kind != EXACT else answer.place
+            candidates.append(Candidate(checkpoint, offset.generation, answer.at_most, place, _read_noted_logs(offset, ends)))
+    return candidates, refused
+
+
+def _write_lines(emitted: CheckpointsResult, dry_run: bool) -> Iterable[str]:
+    verb = "would be written" if dry_run else "written"
+    answers = ", ".join(f"{count:,} {kind}" for kind, count in sorted(emitted.kinds.items()) if kind != NONE) or "no answer"
+    yield f"{emitted.groups:,} groups: {emitted.written:,} checkpoints {verb}, {emitted.unchanged:,} unchanged; {answers}."
+    if emitted.beyond_map:
+        yield f"{emitted.beyond_map:,} of the exact ones lie beyond what the offset map knows; they were counted, now or before."
+    if emitted.over_budget:
+        yield f"{emitted.over_budget:,} stayed early; {OVER_BUDGET}."
+    for offset in emitted.unanswered[:_SHOWN]:
+        yield f"{show(offset.group)} in {offset.source}@{offset.committed.offset}: no answer; {offset.translated.reason}"
+    if len(emitted.unanswered) > _SHOWN:
+        yield f"… and {len(emitted.unanswered) - _SHOWN:,} more without an answer."

@@ -1,0 +1,161 @@
+"""What the control topic notes of one group that moves, what is still to commit, and what an undo puts back. Pure.
+
+The note is written before anything is committed. So of each partition only these positions can stand on the target as long as no other
+client writes there: what was there before, one that the mirror meant to commit at some time since (`ours`), or none, for offsets expire.
+"""
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.kafka.model import Committed
+
+Positions = Mapping[TopicPartition, Committed]
+
+BEFORE, AFTER = "before", "after"
+"""Names of facts of a group: its positions on the target before the move and after it, `{topic: {partition: offset or null}}`."""
+SOURCE, EARLIER, IS_TAKEN_BACK = "source", "earlier", "is_taken_back"
+"""Names of facts beside them: positions on the source by its own topics, positions that the mirror committed before AFTER, and
+whether a roll back has dealt with the group."""
+_METADATA, _EPOCH = "_metadata", "_epoch"
+
+
+@dataclass(frozen=True)
+class GroupMove:
+    """One group's move: what was `before` on the target (None: nothing), what is committed there, and from what on the source."""
+
+    before: Mapping[TopicPartition, Committed | None]
+    after: Positions
+    source: Mapping[TopicPartition, int] = field(default_factory=dict)
+    earlier: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    """Positions that the mirror may have committed before `after`, since `before`."""
+    is_taken_back: bool = False
+
+    def ours(self, tp: TopicPartition) -> set[int]:
+        """Positions that the mirror may have committed for a partition."""
+        after = self.after.get(tp)
+        return {*self.earlier.get(tp, ()), *(() if after is None else (after.offset,))}
+
+    def foreign(self, there: Positions) -> dict[TopicPartition, int]:
+        """Positions on the target that are neither ours nor from before the move: somebody used or reset the group there."""
+        return {tp: there[tp].offset for tp in sorted(self.before) if tp in there and not self._is_expected(tp, there[tp])}
+
+    def due(self, there: Positions) -> dict[TopicPartition, Committed]:
+        """What is still to be committed."""
+        return {tp: after for tp, after in self.after.items() if not is_same(there.get(tp), after)}
+
+    def _is_expected(self, tp: TopicPartition, present: Committed) -> bool:
+        before = self.before[tp]
+        return present.offset in self.ours(tp) or (before is not None and before.offset == present.offset)
+
+
+@dataclass(frozen=True)
+class GroupUndo:
+    """What puts a group back to where it was: what to commit, what to delete, and the positions of others, which stay."""
+
+    commit: Positions = field(default_factory=dict)
+    delete: tuple[TopicPartition, ...] = ()
+    foreign: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether nothing is to be written."""
+        return not self.commit and not self.delete
+
+
+def is_same(present: Committed | None, wanted: Committed | None) -> bool:
+    """Whether a reader would go on at the same place with the same metadata. Leader epochs do not matter: the target's are not the
+    source's."""
+    if present is None or wanted is None:
+        return present is wanted
+    return (present.offset, present.metadata) == (wanted.offset, wanted.metadata)
+
+
+def _is_back(present: Committed | None, before: Committed | None) -> bool:
+    """Whether a group has what it had before. Its own consumers may have committed the same place again, in a newer leader epoch: what the
+    mirror commits carries no epoch."""
+    return present == before or (present is not None and present.leader_epoch is not None and is_same(present, before))
+
+
+def plan_move(noted: GroupMove | None, there: Positions, wanted: Positions, source: Mapping[TopicPartition, int]) -> GroupMove:
+    """The note of a group that is to stand at `wanted`, while `there` is what it has on the target now.
+
+    What was noted as before stays: what stands there now may be what an earlier run committed. A partition that left the wave stays noted
+    too, for an earlier run may have committed for it.
+    """
+    if noted is None or noted.is_taken_back:
+        return GroupMove({tp: there.get(tp) for tp in wanted}, dict(wanted), dict(source))
+    before = {tp: there.get(tp) for tp in wanted if tp not in noted.before} | dict(noted.before)
+    earlier = {tp: tuple(sorted(noted.ours(tp) - {wanted[tp].offset} if tp in wanted else noted.ours(tp))) for tp in noted.before}
+    return GroupMove(before, dict(wanted), dict(source), {tp: offsets for tp, offsets in earlier.items() if offsets})
+
+
+def plan_undo(noted: GroupMove, there: Positions, held: Container[str] = ()) -> GroupUndo:
+    """What a roll back writes: only where one of our positions still stands, or where it expired and something was there before.
+
+    A position of somebody else stays, and is named; one in a topic that is `held` stays too.
+    """
+    if noted.is_taken_back:
+        return GroupUndo()
+    foreign = {tp: offset for tp, offset in noted.foreign(there).items() if tp.topic not in held}
+    stays = [tp for tp in noted.before if tp in foreign or tp.topic in held]
+    changed = {tp: before for tp, before in noted.before.items() if tp not in stays and not _is_back(there.get(tp), before)}
+    commit = {tp: before for tp, before in changed.items() if before is not None}
+    return GroupUndo(commit, tuple(sorted(tp for tp, before in changed.items() if before is None)), foreign)
+
+
+# ------------------------------------------------------------ as facts
+
+
+def facts_of_move(move: GroupMove) -> dict[str, Any]:
+    """The note as JSON takes it, topic by topic: `{"before": {"orders": {"0": 7, "1": null}}, "after": …}`.
+
+    Metadata and leader epochs stand only where there are some.
+    """
+    facts: dict[str, Any] = {
+        SOURCE: _group_by_topic(move.source.items()),
+        BEFORE: _group_by_topic((tp, None if before is None else before.offset) for tp, before in move.before.items()),
+        AFTER: _group_by_topic((tp, after.offset) for tp, after in move.after.items()),
+        EARLIER: _group_by_topic((tp, list(offsets)) for tp, offsets in move.earlier.items()),
+        IS_TAKEN_BACK: move.is_taken_back,
+    }
+    for name, positions in ((BEFORE, move.before), (AFTER, move.after)):
+        there = [(tp, committed) for tp, committed in positions.items() if committed is not None]
+        facts[name + _METADATA] = _group_by_topic((tp, committed.metadata) for tp, committed in there if committed.metadata)
+        facts[name + _EPOCH] = _group_by_topic(
+            (tp, committed.leader_epoch) for tp, committed in there if committed.leader_epoch is not None
+        )
+    return {name: fact for name, fact in facts.items() if fact or name in (BEFORE, AFTER)}
+
+
+def move_from_facts(facts: Mapping[str, Any]) -> GroupMove | None:
+    """The opposite of `facts_of_move`; None of a group of which nothing is noted."""
+    if BEFORE not in facts:
+        return None
+    after = {tp: offset for tp, offset in _read_committed(facts, AFTER).items() if offset is not None}
+    return GroupMove(
+        _read_committed(facts, BEFORE),
+        after,
+        _read_partitions(facts, SOURCE),
+        {tp: tuple(offsets) for tp, offsets in _read_partitions(facts, EARLIER).items()},
+        bool(facts.get(IS_TAKEN_BACK, False)),
+    )
+
+
+def _read_committed(facts: Mapping[str, Any], name: str) -> dict[TopicPartition, Committed | None]:
+    metadata, epochs = _read_partitions(facts, name + _METADATA), _read_partitions(facts, name + _EPOCH)
+    offsets = _read_partitions(facts, name).items()
+    return {tp: None if offset is None else Committed(offset, metadata.get(tp, ""), epochs.get(tp)) for tp, offset in offsets}
+
+
+def _group_by_topic(values: Iterable[tuple[TopicPartition, object]]) -> dict[str, dict[str, object]]:
+    topics: dict[str, dict[str, object]] = {}
+    for tp, value in sorted(values, key=lambda pair: pair[0]):
+        topics.setdefault(tp.topic, {})[str(tp.partition)] = value
+    return topics
+
+
+def _read_partitions(facts: Mapping[str, Any], name: str) -> dict[TopicPartition, Any]:
+    topics: Mapping[str, Mapping[str, Any]] = facts.get(name, {})
+    return {TopicPartition(topic, int(number)): value for topic, of_topic in topics.items() for number, value in of_topic.items()}

@@ -1,0 +1,1 @@
+"""What is known of a flow on its target."""

@@ -1,0 +1,263 @@
+"""The ledger's records as bytes.
+
+The ledger is a compacted topic on the target with one partition a lane. Its key is the JSON array `[topic, partition]`, its value a JSON
+object that begins with the format's version, so that any console consumer shows it readably. Field names and meanings are for keeps.
+"""
+
+import json
+from typing import Any
+
+from kafka_mirror.errors import LedgerDamaged, LedgerTooNew
+from kafka_mirror.formats.fields import count, moment, moment_text, parse_json, string, whole
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.map import OffsetMap, decoded
+from kafka_mirror.formats.offsets.older_copies import OlderCopies
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.control_records import HANDED_BACK, MOVED, TAKEN_OVER
+from kafka_mirror.ledger.history import from_documents, to_document
+from kafka_mirror.ledger.record import MAX_INTERVALS, Blocked, Decided, LastRecord, LedgerRecord, SourceEnd, Writer
+from kafka_mirror.ledger.skips import from_document as skipped_from_document
+from kafka_mirror.ledger.skips import merge_skips
+from kafka_mirror.ledger.skips import to_document as skipped_document
+
+VERSION = 1
+_ERROR_SEPARATOR = ": "
+"""Stands between code and message of the error at which a partition is stuck. A code is a class name, so the first one is it."""
+_OLDER = ("start", "end", "restarted", "lacking")
+
+
+def encode_key(partition: TopicPartition) -> bytes:
+    """The ledger key of a source partition."""
+    return json.dumps([partition.topic, partition.partition], separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def decode_key(key: bytes | None, where: str) -> TopicPartition:
+    """The source partition of a ledger key. Raises LedgerDamaged; `where` names the record in its message."""
+    try:
+        topic, partition = parse_json(key or b"")
+        if type(topic) is not str or type(partition) is not int:
+            raise TypeError("the topic must be a string, the partition a whole number")
+    except (ValueError, TypeError) as failure:
+        raise LedgerDamaged(where, f"its key {key!r} is not a JSON array of topic and partition ({failure})") from failure
+    return TopicPartition(topic, partition)
+
+
+def encode(record: LedgerRecord) -> bytes:
+    """The ledger value of a record."""
+    runs, pairs = record.offset_map.encoded()
+    value: dict[str, Any] = {
+        "v": VERSION,
+        "watermark": record.watermark,
+        "leader_epoch": record.leader_epoch,
+        "source_topic_id": record.source_topic_id,
+        "target_topic": record.target_topic,
+        "target_topic_id": record.target_topic_id,
+        "target_next": record.target_next,
+        "source_cluster_id": record.source_cluster_id,
+        "target_cluster_id": record.target_cluster_id,
+        "lanes": record.lanes,
+        "covered": record.covered[-MAX_INTERVALS:],
+        "skipped": [skipped_document(skip) for skip in merge_skips(record.skipped)],
+        "history": record.history[-MAX_INTERVALS:],
+        "records": record.records,
+        "bytes": record.bytes,
+        "offset_map": runs,
+        "writer": {
+            "installation": record.writer.installation,
+            "host": record.writer.host,
+            "run": record.writer.run,
+            "time": moment_text(record.writer.time),
+        },
+        "blocked": _write_blocked(record.blocked) if record.blocked else None,
+        **_write_optional(record, pairs),
+    }
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _write_optional(record: LedgerRecord, pairs: str | None) -> dict[str, Any]:
+    """The fields that stand only where they say something, so that records without them have the bytes that they always had."""
+    value: dict[str, Any] = {}
+    if acted := record.decided:
+        value["decided"] = _write_decided(acted)
+    if last := record.last:
+        value["last"] = {"timestamp": last.timestamp, "read": last.read, "acknowledged": last.acknowledged}
+    if record.start is not None:
+        value["start"] = record.start
+    if record.history_topics:
+        value["history_topics"] = [to_document(history_topic) for history_topic in record.history_topics]
+    if record.offset_map.thinned_behind:
+        value["thinned_behind"] = True
+    if pairs:
+        value["offset_map_pairs"] = pairs
+    if record.older is not None:
+        value["older"] = _write_older(record.older)
+    value |= _read_closed(record)
+    if record.earlier != (0, 0):
+        value["earlier"] = {"records": record.earlier[0], "bytes": record.earlier[1]}
+    return value | _write_source_end(record)
+
+
+def _read_closed(record: LedgerRecord) -> dict[str, Any]:
+    """Since when nothing more of the partition is copied."""
+    marks = {"moved": record.moved, "handed_back": record.handed_back or record.moved}
+    return {name: _write_decided(mark) for name, mark in marks.items() if mark is not None}
+
+
+def decode(value: bytes, where: str) -> LedgerRecord:
+    """The record of a ledger value. Raises LedgerTooNew or LedgerDamaged; `where` names the record in their messages."""
+    try:
+        fields = parse_json(value)
+        version = fields["v"]
+    except (ValueError, TypeError, KeyError) as failure:
+        raise LedgerDamaged(where, f"it is not a JSON object with a version ({failure})") from failure
+    if type(version) is int and version > VERSION:
+        raise LedgerTooNew(where, version, VERSION)
+    try:
+        return _read_record(fields)
+    except (ValueError, TypeError, KeyError, AttributeError) as failure:
+        raise LedgerDamaged(where, f"{type(failure).__name__}: {failure}") from failure
+
+
+def _read_record(fields: dict[str, Any]) -> LedgerRecord:
+    if count(fields, "v") != VERSION:
+        raise ValueError(f"version {fields['v']!r} does not exist")
+    writer, blocked, last = fields["writer"], fields["blocked"], fields.get("last")
+    decided = None if fields.get("decided") is None else _read_decided(fields["decided"])
+    epoch = fields["leader_epoch"]
+    return LedgerRecord(
+        watermark=count(fields, "watermark"),
+        leader_epoch=None if epoch is None else count(fields, "leader_epoch"),
+        source_topic_id=string(fields, "source_topic_id"),
+        target_topic=string(fields, "target_topic"),
+        target_topic_id=string(fields, "target_topic_id"),
+        target_next=count(fields, "target_next"),
+        source_cluster_id=string(fields, "source_cluster_id"),
+        target_cluster_id=string(fields, "target_cluster_id"),
+        lanes=count(fields, "lanes"),
+        offset_map=_read_offset_map(fields, decided),
+        writer=Writer(string(writer, "installation"), string(writer, "host"), string(writer, "run"), moment(writer, "time")),
+        covered=_read_intervals(fields["covered"]),
+        skipped=tuple(skipped_from_document(*field) for field in _read_list(fields["skipped"])),
+        history=_read_intervals(fields["history"]),
+        records=count(fields, "records"),
+        bytes=count(fields, "bytes"),
+        blocked=None if blocked is None else _read_blocked(blocked),
+        decided=decided,
+        last=None if last is None else LastRecord(*(whole(last[name], name) for name in ("timestamp", "read", "acknowledged"))),
+        start=count(fields, "start") if "start" in fields else None,
+        history_topics=from_documents(_read_list(fields.get("history_topics", []))),
+        older=_read_older(fields["older"]) if "older" in fields else None,
+        handed_back=_read_handed_back(fields, decided),
+        earlier=(count(fields["earlier"], "records"), count(fields["earlier"], "bytes")) if "earlier" in fields else (0, 0),
+        moved=_read_decided(fields["moved"]) if "moved" in fields else None,
+        source_end=_read_source_end(fields["source_end"]) if "source_end" in fields else None,
+    )
+
+
+def _read_offset_map(fields: dict[str, Any], decided: Decided | None) -> OffsetMap:
+    """The map, and whether it is thinned after its end. Of records by mirrors that did not note that it is known only where the newest
+    decision is that MirrorMaker 2's flow was taken over, and nothing was copied since."""
+    offset_map = _read_map(fields)
+    if offset_map.thinned_behind:
+        return offset_map
+    if decided is None or decided.decision != TAKEN_OVER or count(fields, "records"):
+        return offset_map
+    return offset_map.with_mark(count(fields, "target_next") > offset_map.target_end)
+
+
+def _read_map(fields: dict[str, Any]) -> OffsetMap:
+    """The map of a document, with what stands beside it. Older mirrors write no pairs and read none: theirs is coarser, and never late."""
+    pairs = string(fields, "offset_map_pairs") if "offset_map_pairs" in fields else None
+    return decoded(string(fields, "offset_map"), pairs, "thinned_behind" in fields and _read_true(fields, "thinned_behind"))
+
+
+def _write_source_end(record: LedgerRecord) -> dict[str, Any]:
+    end = record.source_end
+    return {} if end is None else {"source_end": {"offset": end.offset, "time": moment_text(end.time)}}
+
+
+def _read_source_end(fields: dict[str, Any]) -> SourceEnd:
+    return SourceEnd(count(fields, "offset"), moment(fields, "time"))
+
+
+def _read_handed_back(fields: dict[str, Any], decided: Decided | None) -> Decided | None:
+    """Mirrors that did not note it apart knew it by the newest decision. A partition that was moved says so here as well: mirrors that do
+    not know `moved` leave it alone as one that was handed back."""
+    if "handed_back" in fields:
+        closed = _read_decided(fields["handed_back"])
+        return None if closed.decision == MOVED and "moved" in fields else closed
+    return decided if decided is not None and decided.decision == HANDED_BACK else None
+
+
+def _read_older(fields: dict[str, Any]) -> OlderCopies:
+    offset_map = _read_map(fields) if "offset_map" in fields else None
+    start, end, restarted, lacking = (count(fields, name) for name in _OLDER)
+    return OlderCopies(start, end, restarted, lacking, offset_map)
+
+
+def _write_older(older: OlderCopies) -> dict[str, Any]:
+    document: dict[str, Any] = {name: getattr(older, name) for name in _OLDER}
+    if older.offset_map is not None:
+        document["offset_map"], pairs = older.offset_map.encoded()
+        if older.offset_map.thinned_behind:
+            document["thinned_behind"] = True
+        if pairs:
+            document["offset_map_pairs"] = pairs
+    return document
+
+
+def _read_true(fields: dict[str, Any], name: str) -> bool:
+    """A mark that is there or not."""
+    if fields[name] is not True:
+        raise ValueError(f"{name} is {fields[name]!r}")
+    return True
+
+
+def _write_blocked(stuck: Blocked) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "offset": stuck.offset,
+        "error": f"{stuck.code}{_ERROR_SEPARATOR}{stuck.message}",
+        "since": moment_text(stuck.since),
+        "tries": stuck.tries,
+    }
+    if stuck.tried is not None:
+        document["tried"] = moment_text(stuck.tried)
+    if stuck.limits:
+        document["limits"] = stuck.limits
+    if stuck.end is not None:
+        document["end"] = stuck.end
+    return document
+
+
+def _write_decided(decided: Decided) -> dict[str, Any]:
+    return {"decision": decided.decision, "who": decided.who, "when": moment_text(decided.when), "why": decided.why}
+
+
+def _read_blocked(fields: dict[str, Any]) -> Blocked:
+    code, separator, message = string(fields, "error").partition(_ERROR_SEPARATOR)
+    if not separator:
+        raise ValueError(f"error is {fields['error']!r}, and has no code")
+    return Blocked(
+        count(fields, "offset"),
+        code,
+        message,
+        moment(fields, "since"),
+        count(fields, "tries"),
+        tried=moment(fields, "tried") if "tried" in fields else None,
+        limits=string(fields, "limits") if "limits" in fields else "",
+        end=count(fields, "end") if "end" in fields else None,
+    )
+
+
+def _read_decided(fields: dict[str, Any]) -> Decided:
+    return Decided(string(fields, "decision"), string(fields, "who"), moment(fields, "when"), string(fields, "why"))
+
+
+def _read_intervals(pairs: Any) -> tuple[Interval, ...]:
+    return tuple((whole(start, "start"), whole(end, "end")) for start, end in _read_list(pairs))
+
+
+def _read_list(value: Any) -> list[Any]:
+    if type(value) is not list:
+        raise ValueError(f"{value!r} is not a list")
+    return value

@@ -1,0 +1,104 @@
+"""What audits found, remembered until an audit finds it mended: an audit may look at some topics or intervals alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kafka_mirror.audit.model import DIFFERENT, EQUAL, AuditResult, PartitionAudit
+from kafka_mirror.errors import NextStep
+from kafka_mirror.errors.next_step import own
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.status.observation import CheckObservation
+from kafka_mirror.status.problems import FlowProblem, Place, by_topic
+from kafka_mirror.status.status import GONE
+
+MISMATCH = "AuditMismatch"
+
+COUNTED = 100
+"""How many runs are known to be counted."""
+
+KEPT = 1000
+"""How many mismatches are remembered, the newest: an alert shows ten of a topic."""
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A difference that an audit of `[start, end)` of a source partition found; `offset` is where, if that is known."""
+
+    topic: str
+    partition: int
+    remote: str
+    start: int
+    end: int
+    offset: int | None
+    line: str
+
+    def is_answered_by(self, other: PartitionAudit) -> bool:
+        """Whether a later audit of the partition looked at the same place."""
+        if (other.topic, other.partition, other.remote) != (self.topic, self.partition, self.remote):
+            return False
+        start, end = other.source
+        return start <= self.offset < end if self.offset is not None else start <= self.start and self.end <= end
+
+
+@dataclass(frozen=True)
+class Audits:
+    """The mismatches that stand. `counted`: the audits that are in it, by the run that made each, with their times."""
+
+    mismatches: tuple[Mismatch, ...] = ()
+    counted: Mapping[str, str] = field(default_factory=dict)
+
+    def plus(self, run: str, document: Mapping[str, Any]) -> "Audits":
+        """With what an audit found, as `AuditResult.as_document` gives it; one that is in it already changes nothing."""
+        if self.counted.get(run) == document["time"]:
+            return self
+        result = AuditResult.from_document(document)
+        answered = [partition for partition in result.partitions if partition.state in (EQUAL, DIFFERENT)]
+        open_mismatches = [old for old in self.mismatches if not any(old.is_answered_by(partition) for partition in answered)]
+        new_mismatches = [
+            _mismatch(partition, result.time.strftime("%Y-%m-%d %H:%M UTC")) for partition in answered if partition.state == DIFFERENT
+        ]
+        counted = {**self.counted, run: document["time"]}
+        newest = sorted(counted, key=lambda run_name: counted[run_name])[-COUNTED:]
+        return Audits((*open_mismatches, *new_mismatches)[-KEPT:], {run_name: counted[run_name] for run_name in newest})
+
+    def still_there(self, observation: CheckObservation) -> "Audits":
+        """Without the places of which the source has nothing any more (they are deleted, or the topic was created anew and does not reach
+        so far), or which the flow no longer mirrors: no audit can look there. All of them while the clusters cannot be compared."""
+        if not observation.comparable:
+            return self
+        ends = {partition.topic_partition: partition.end for partition in observation.status.partitions if partition.state != GONE}
+
+        def is_there(mismatch: Mismatch) -> bool:
+            tp, last = TopicPartition(mismatch.topic, mismatch.partition), mismatch.end - 1 if mismatch.offset is None else mismatch.offset
+            if tp not in ends or last < observation.log_starts.get(tp, 0):
+                return False
+            end = ends[tp]
+            return end is None or last < end
+
+        return replace(self, mismatches=tuple(filter(is_there, self.mismatches)))
+
+    def problems(self, flow: str, patience: float) -> list[FlowProblem]:
+        """One for each topic whose copy is not equal."""
+        places = [Place(mismatch.topic, mismatch.partition, mismatch.line) for mismatch in self.mismatches]
+        advice = {
+            mismatch.topic: NextStep.of(
+                "This shows both records, and changes nothing: ",
+                own(f"audit --flow '{flow}' --topics {mismatch.topic}"),
+                f" (in Airflow, the DAG audit with the parameter topics = {mismatch.topic}).",
+            )
+            for mismatch in self.mismatches
+        }
+        said = "The copy of {} is not equal to its source."
+        return by_topic(MISMATCH, places, said=said, next=advice, patience=patience, severity="critical")
+
+
+def _mismatch(partition: PartitionAudit, when: str) -> Mismatch:
+    difference = partition.difference
+    line = (
+        str(difference)
+        if difference is not None
+        else f"{partition.topic_partition}: {partition.source_records:,} and {partition.target_records:,} records"
+    )
+    offset = difference.source_offset if difference is not None else None
+    return Mismatch(partition.topic, partition.partition, partition.remote, *partition.source, offset, f"{line} (audit of {when})")

@@ -1,0 +1,183 @@
+"""`group-offsets --undo`: what is put back, what stays, and what is noted afterwards."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from kafka_mirror.errors import ControlUnreadable, GroupRunUnknown, KafkaFailure
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.commit_notes import CommitNotes
+from kafka_mirror.groups.undo import Undo
+from kafka_mirror.kafka.groups import Group
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.ledger.control_records import GROUP_OFFSETS, Decision
+from kafka_mirror.ledger.decisions import Decisions
+
+ZERO, PAID = TopicPartition("east.orders", 0), TopicPartition("east.payments", 0)
+RUN = "group-offsets by hand / 2026-11-24T05:00:00Z"
+
+
+class ControlInMemory:
+    """A control topic that keeps the newest note of each key."""
+
+    topic = "mm2-control.east.internal"
+
+    def __init__(self):
+        self.notes = {}
+        self.created = None
+
+    def exists(self):
+        return self.created is not None
+
+    def create(self, replication_factor):
+        self.created = replication_factor
+
+    def note(self, notes):
+        assert self.exists()
+        self.notes |= {note.key: note for note in notes}
+
+    @property
+    def decisions(self):
+        return Decisions(self.notes.values())
+
+
+class TargetGroups:
+    """The groups of the target."""
+
+    def __init__(self):
+        self.offsets = {}
+        self.active = set()
+        self.refusal = ""
+
+    def listed(self):
+        return {name: Group(name, "classic", "consumer", "Stable" if name in self.active else "Empty") for name in self.offsets}
+
+    def committed(self, names, _errors):
+        return {name: dict(self.offsets.get(name, {})) for name in names}
+
+    def commit(self, offsets, _errors):
+        refused = {name: dict.fromkeys(positions, self.refusal) if self.refusal else {} for name, positions in offsets.items()}
+        for name, positions in offsets.items():
+            if not self.refusal:
+                self.offsets[name].update(positions)
+        return refused
+
+    def delete(self, partitions, _errors):
+        for name, tps in partitions.items():
+            for tp in tps:
+                del self.offsets[name][tp]
+        return {name: {} for name in partitions}
+
+
+@pytest.fixture
+def control():
+    return ControlInMemory()
+
+
+@pytest.fixture
+def groups():
+    return TargetGroups()
+
+
+@pytest.fixture
+def commit(control, groups):
+    """One run that commits for a group."""
+
+    def one(group, write, run=RUN):
+        there = groups.offsets.setdefault(group, {})
+        CommitNotes(control, control.decisions, 3).keep_commits(run, {group: dict(there)}, {group: write})
+        there.update(write)
+
+    return one
+
+
+@pytest.fixture
+def undo(control, groups):
+    """Takes back a run; the answer."""
+
+    def one(run=RUN, dry_run=False, moved=None):
+        return Undo(groups, CommitNotes(control, control.decisions, 3), moved or {}).run(run, "west", dry_run)
+
+    return one
+
+
+def test_the_first_note_creates_the_control_topic_with_its_replicas(control, commit):
+    commit("shop", {ZERO: Committed(5)})
+    assert control.created == 3
+
+
+def test_every_group_of_the_run_gets_back_what_it_had(groups, commit, undo):
+    groups.offsets["shop"] = {ZERO: Committed(2, "there")}
+    commit("shop", {ZERO: Committed(5), PAID: Committed(7)})
+    commit("billing", {PAID: Committed(1)})
+    commit("other", {PAID: Committed(1)}, "another run")
+    looked = undo(dry_run=True)
+    assert groups.offsets["shop"][ZERO].offset == 5, "a dry run writes nothing"
+    done = undo()
+    assert groups.offsets == {"shop": {ZERO: Committed(2, "there")}, "billing": {}, "other": {PAID: Committed(1)}}
+    assert done.result == looked.result
+    assert done.totals == {"groups": 2, "states": {"undone": 2}}
+    assert (done.result["restored"], done.result["deleted"]) == ([0, 1], [1, 1])
+    assert "pause" in done.lines[-1]
+    with pytest.raises(GroupRunUnknown, match="another run") as raised:
+        undo()
+    assert raised.value.runs == ("another run",)
+
+
+def test_later_runs_of_the_mirror_go_with_it(groups, commit, undo):
+    commit("shop", {ZERO: Committed(5)})
+    commit("shop", {ZERO: Committed(9)}, "later")
+    undo("later")
+    assert groups.offsets["shop"] == {ZERO: Committed(5)}
+    commit("shop", {ZERO: Committed(9)}, "later")
+    undo()
+    assert groups.offsets["shop"] == {}
+
+
+def test_who_moved_since_stays_and_is_named(groups, commit, undo):
+    commit("shop", {ZERO: Committed(5)})
+    groups.offsets["shop"][ZERO] = Committed(6)
+    done = undo()
+    assert (groups.offsets["shop"], done.result["state"]) == ({ZERO: Committed(6)}, ["left alone"])
+    assert "east.orders-0@6" in done.result["reason"][0]
+
+
+def test_a_group_with_members_stays_and_can_be_taken_back_later(groups, commit, undo):
+    commit("shop", {ZERO: Committed(5)})
+    groups.active.add("shop")
+    assert undo().result["state"] == ["left alone"]
+    groups.active.clear()
+    assert undo().result["state"] == ["undone"]
+
+
+def test_what_a_cutover_moved_stays(groups, commit, undo):
+    commit("shop", {ZERO: Committed(5)})
+    done = undo(moved={"east.orders": "wave-1"})
+    assert (groups.offsets["shop"], done.result["reason"]) == ({ZERO: Committed(5)}, ["the wave wave-1 moved east.orders"])
+
+
+def test_what_the_target_refuses_is_an_error_and_stays_noted(groups, commit, undo):
+    groups.offsets["shop"] = {ZERO: Committed(2)}
+    commit("shop", {ZERO: Committed(5)})
+    groups.refusal = "OFFSET_METADATA_TOO_LARGE"
+    done = undo()
+    assert [error.code for error in done.errors] == ["GroupUndoFailed"]
+    assert "OFFSET_METADATA_TOO_LARGE" in done.errors[0].message
+    groups.refusal = ""
+    assert undo().result["state"] == ["undone"]
+
+
+def test_a_killed_undo_is_finished_by_the_same_command(control, groups, commit, undo, monkeypatch):
+    commit("shop", {ZERO: Committed(5)})
+    with monkeypatch.context() as killed:
+        killed.setattr(ControlInMemory, "note", lambda *_: (_ for _ in ()).throw(KafkaFailure("gone")))
+        with pytest.raises(KafkaFailure):
+            undo()
+    assert groups.offsets["shop"] == {}
+    assert undo().result["state"] == ["as before"]
+
+
+def test_a_note_that_cannot_be_read_names_its_place(control):
+    note = Decision(GROUP_OFFSETS, "somebody", datetime(2026, 1, 1, tzinfo=UTC), RUN, "shop", document="{}")
+    with pytest.raises(ControlUnreadable, match=r"mm2-control.east.internal, the note of the group shop"):
+        CommitNotes(control, Decisions([note]), 3).of_group("shop")

@@ -1,0 +1,144 @@
+"""Which config entries a remote topic is to have, by comparison alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_mirror.kafka.model import ConfigEntry
+from kafka_mirror.policy.filters import DefaultConfigPropertyFilter
+from kafka_mirror.topics.config_diff import (
+    ConfigChange,
+    KeptOverride,
+    config_changes,
+    configs_to_create,
+    configs_to_sync,
+    kept_overrides,
+)
+
+OWN, DEFAULT, STATIC = "DYNAMIC_TOPIC_CONFIG", "DEFAULT_CONFIG", "STATIC_BROKER_CONFIG"
+FILTER = DefaultConfigPropertyFilter(("min.insync.replicas",))
+SOURCE_DEFAULTS = DefaultConfigPropertyFilter(("min.insync.replicas",), "source")
+
+
+def entries(*rows):
+    """From (name, value, source of the value)."""
+    return {name: ConfigEntry(name, value, source, False, False) for name, value, source in rows}
+
+
+ENTRIES = entries(
+    ("retention.ms", "1000", OWN),
+    ("segment.ms", "2000", "DYNAMIC_DEFAULT_BROKER_CONFIG"),
+    ("segment.bytes", "3000", "DYNAMIC_BROKER_CONFIG"),
+    ("max.message.bytes", "4000", STATIC),
+    ("cleanup.policy", "delete", DEFAULT),
+    ("min.insync.replicas", "2", OWN),
+    ("unset", None, OWN),
+) | {
+    "read.only": ConfigEntry("read.only", "x", OWN, True, False),
+    "secret": ConfigEntry("secret", None, OWN, False, True),
+}
+
+
+def test_a_new_topic_gets_what_was_set_and_is_not_excluded():
+    assert configs_to_create(ENTRIES, FILTER) == {"retention.ms": "1000", "segment.ms": "2000", "segment.bytes": "3000"}
+
+
+def test_a_new_topic_gets_defaults_of_the_source_on_request():
+    configs = configs_to_create(ENTRIES, SOURCE_DEFAULTS)
+    assert configs == {"retention.ms": "1000", "segment.ms": "2000", "segment.bytes": "3000", "cleanup.policy": "delete"}
+
+
+def test_how_the_sources_brokers_store_a_log_is_not_carried():
+    """Kafka 4 does not know the config, and an older target would store the remote topic in a format that takes no transaction."""
+    source = entries(("message.format.version", "0.10.2", OWN), ("retention.ms", "1000", OWN))
+    for chosen in (FILTER, SOURCE_DEFAULTS):
+        assert configs_to_create(source, chosen) == {"retention.ms": "1000"}
+        assert configs_to_sync(source, chosen) == {"retention.ms": "1000"}
+
+
+def test_an_existing_topic_goes_back_to_the_targets_default_where_the_source_is_at_its_own():
+    wanted = {"retention.ms": "1000", "segment.ms": "2000", "segment.bytes": "3000", "cleanup.policy": None}
+    assert configs_to_sync(ENTRIES, FILTER) == wanted
+    assert configs_to_sync(ENTRIES, SOURCE_DEFAULTS) == wanted | {"cleanup.policy": "delete"}
+
+
+@pytest.mark.parametrize(
+    ("value", "there", "new"),
+    [
+        ("1", ("1", OWN), "same"),
+        ("1", ("2", OWN), "1"),
+        ("1", ("1", DEFAULT), "1"),  # a default may change, what was set may not
+        ("1", ("1", STATIC), "1"),
+        ("1", ("1", "DYNAMIC_DEFAULT_BROKER_CONFIG"), "1"),
+        ("1", None, "1"),
+        (None, ("1", OWN), None),
+        (None, ("1", DEFAULT), "same"),
+        (None, ("1", STATIC), "same"),
+        (None, None, "same"),
+    ],
+)
+def test_only_what_differs_is_changed(value, there, new):
+    target = entries(("retention.ms", *there)) if there else {}
+    expected = () if new == "same" else (ConfigChange("retention.ms", there[0] if there else None, new),)
+    assert config_changes({"retention.ms": value}, target) == expected
+
+
+def test_a_change_shows_the_old_value_and_the_new():
+    assert str(ConfigChange("retention.ms", "7", "1")) == "retention.ms 7 -> 1"
+    assert str(ConfigChange("retention.ms", "7", None)) == "retention.ms 7 -> the default"
+
+
+def test_what_the_sync_leaves_alone_is_reported_where_it_differs():
+    target = entries(
+        ("min.insync.replicas", "3", OWN),
+        ("max.message.bytes", "5000", OWN),
+        ("of.a.newer.kafka", "x", OWN),
+        ("retention.ms", "7", OWN),  # to be synced
+        ("segment.ms", "9", DEFAULT),
+    )
+    assert kept_overrides(ENTRIES, target, FILTER) == (
+        KeptOverride("max.message.bytes", "5000", "4000", "from the source brokers' own files"),
+        KeptOverride("min.insync.replicas", "3", "2", "excluded"),
+        KeptOverride("of.a.newer.kafka", "x", None, "unknown to the source"),
+    )
+
+
+def test_an_excluded_override_that_equals_the_source_is_no_drift():
+    target = entries(("min.insync.replicas", "2", OWN), ("max.message.bytes", "4000", OWN))
+    assert kept_overrides(ENTRIES, target, FILTER) == ()
+
+
+NAMES = ("cleanup.policy", "retention.ms", "min.insync.replicas", "segment.ms")
+VALUES = st.sampled_from(("1", "2"))
+SIDES = st.dictionaries(st.sampled_from(NAMES), st.tuples(VALUES, st.sampled_from((OWN, DEFAULT, STATIC, "DYNAMIC_BROKER_CONFIG"))))
+
+
+def overrides(side):
+    return {name: value for name, (value, source) in side.items() if source == OWN}
+
+
+def as_mirror_maker(source, target, defaults_from_source):
+    """What the remote topic has of its own after MirrorMaker 2 has sent each entry of the source, changed or not."""
+    there = overrides(target)
+    for name, (value, origin) in source.items():
+        if name == "min.insync.replicas" or origin == STATIC:
+            continue
+        if origin == DEFAULT and not defaults_from_source:
+            there.pop(name, None)
+        else:
+            there[name] = value
+    return there
+
+
+@given(SIDES, SIDES, st.booleans())
+def test_what_is_left_after_sending_only_differences_is_what_mirror_maker_leaves(source, target, defaults_from_source):
+    chosen = SOURCE_DEFAULTS if defaults_from_source else FILTER
+    there = overrides(target)
+    wanted = configs_to_sync(entries(*((name, *of) for name, of in source.items())), chosen)
+    for change in config_changes(wanted, entries(*((name, *of) for name, of in target.items()))):
+        if change.new is None:
+            del there[change.entry]
+        else:
+            assert there.get(change.entry) != change.new, "sent for nothing"
+            there[change.entry] = change.new
+    assert there == as_mirror_maker(source, target, defaults_from_source)
