@@ -23,7 +23,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.log_reader import newest_records
 from kafka_mirror.kafka.reader import BoundedReader, Ranges
-from kafka_mirror.ledger import topic as ledger
+from kafka_mirror.ledger import topic as ledger_topic
 from kafka_mirror.ledger.compare_and_set import LogEnd
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
@@ -122,7 +122,7 @@ def test_a_deposed_leader_that_never_reaches_what_another_broker_told_makes_noth
         asked.append(site.deposed if "," in settings[SERVERS] else settings[SERVERS])
         return newest_records(cluster, {**settings, SERVERS: asked[-1]}, ranges)
 
-    monkeypatch.setattr(ledger, "newest_records", beginning_anywhere)
+    monkeypatch.setattr(ledger_topic, "newest_records", beginning_anywhere)
     planned, results = copy(site, begin, 1)
     assert asked[0] == site.deposed
     assert asked[1] in site.others, "the plan has asked on"

@@ -24,19 +24,25 @@ OF_KAFKA_PYTHON = ("kafka.errors", "kafka.net.sasl", "kafka.protocol", "kafka.re
 """Its schemas, logins, readers of old records, and errors. Its clients are not used: all questions go over connections of our own."""
 REGISTRY = "kafka.protocol.api_header"
 """Where it finds the classes of answers, and loses them."""
-PURE = ("offsets", "formats", "policy", "translation", "decisions", "logins", "config")
+PURE = ("formats", "policy", "logins", "config")
+PURE_FILES = {
+    *(f"ledger.{name}" for name in ("record", "codec", "skips", "history", "lane_note", "control_records", "decisions", "apply_decisions")),
+    *(f"groups.{name}" for name in ("translation", "group_rules", "offset_sync_pairs", "offset_sync_store", "opposite_map")),
+}
+"""Of rooms that otherwise ask clusters."""
 ADAPTERS = {
     *(
         "kafka_mirror.kafka",
         "kafka_mirror.spark",
+        "kafka_mirror.ledger",
         "kafka_mirror.topics",
-        "kafka_mirror.copy.plan",
+        "kafka_mirror.groups",
         "kafka_mirror.copy",
         "kafka_mirror.audit",
         "kafka_mirror.decide",
         "kafka_mirror.status",
     ),
-    *("mirror.backfill", "kafka_mirror.status.alerts", "kafka_mirror.cutover", "kafka_mirror.migration"),
+    *("kafka_mirror.backfill", "kafka_mirror.cutover", "kafka_mirror.migration"),
     *("kafka_mirror.airflow", "kafka_mirror.cli", "kafka_mirror.web", "kafka_mirror.client"),
 }
 AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "report.py"}
@@ -65,7 +71,7 @@ VALUES_AND_COMPARISONS = {
 """Modules of adapting rooms that ask no cluster, and that the cutover's judgement is made of."""
 SPARK_CONNECT = (Path("spark/connect.py"), Path("spark/connect_workers.py"), Path("spark/worker_daemon.py"))
 """The modules that talk to Spark, or are started by it; drivers of spark-submit are in jobs/."""
-BELOW_FLOWS = ("errors", "offsets", "formats", "policy", "translation", "decisions", "logins", "kafka")
+BELOW_FLOWS = ("errors", "formats", "policy", "logins", "kafka")
 """Rooms that know no flow and no property."""
 AIRFLOW_PRIVATE = (Path("airflow/compat.py"), Path("airflow/api_server.py"))
 """The modules that use what Airflow does not call public: in DAG files and tasks, and in the api-server."""
@@ -118,7 +124,7 @@ def is_public(module: str) -> bool:
 
 def asks_clusters(module: str) -> bool:
     """Whether it belongs to what asks clusters, as the cutover's judgement must not."""
-    if any(within(module, each) for each in VALUES_AND_COMPARISONS):
+    if any(within(module, each) for each in (*VALUES_AND_COMPARISONS, *(f"kafka_mirror.{file}" for file in PURE_FILES))):
         return False
     surveys = {f"kafka_mirror.cutover.{name.removesuffix('.py').replace('/', '.')}" for name in CUTOVER_ADAPTERS}
     return any(within(module, each) for each in (ADAPTERS - {"kafka_mirror.cutover"}) | surveys)
@@ -155,11 +161,12 @@ def asks_though_pure(relative: Path, module: str) -> bool:
     """Whether a file whose place is pure imports what asks clusters, or one below the flows what knows them."""
     package = relative.parts[0]
     if package == "audit" and relative.name in AUDIT_CORE:
-        return any(within(module, adapter) for adapter in ADAPTERS - {"kafka_mirror.audit"})
+        return asks_clusters(module) and not within(module, "kafka_mirror.audit")
     if package == "cutover" and "/".join(relative.parts[1:]) not in CUTOVER_ADAPTERS:
         return asks_clusters(module)
     knows_flows = package in BELOW_FLOWS and within(module, "kafka_mirror.config")
-    return knows_flows or (package in PURE and any(within(module, adapter) for adapter in ADAPTERS))
+    is_pure = package in PURE or ".".join(relative.with_suffix("").parts) in PURE_FILES
+    return knows_flows or (is_pure and asks_clusters(module))
 
 
 def library_files() -> list[Path]:

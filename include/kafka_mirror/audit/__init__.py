@@ -4,5 +4,5 @@
 what is not the same, `locate` finds the first difference;
 `job` is the Spark job of a large audit.
 
-`alerts`, `backfill`, `cutover`, `migration` and every room above them may import it.
+`status`, `backfill`, `migration` and every room above them may import it.
 """

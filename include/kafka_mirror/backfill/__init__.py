@@ -9,5 +9,5 @@ history part, into another topic or, when asked for, into the remote topic.
 
 `resolve` turns times into offsets, `live` and `history` make slices of plans, `summary` says what was brought.
 
-`airflow`, `cli`, `web` and every room above them may import it.
+`cutover` and every room above it may import it.
 """

@@ -3,7 +3,7 @@
 `load` is the way in, `flow` what comes out; `inheritance` follows MirrorMaker 2's prefixes; `catalogue` has the properties; `clients`
 makes librdkafka's settings of Java's.
 
-`kafka`, `spark` and every room above them may import it.
+`ledger`, `spark` and every room above them may import it.
 """
 
 from kafka_mirror.config.catalogue.per_topic import StartPosition

@@ -2,6 +2,7 @@
 
 | file | what it is |
 |---|---|
+| `plan/` | what a run has to copy, before any lane; it imports nothing of the lanes |
 | `lane_protocol` | **the protocol**: one pass over a lane, transaction after transaction, and the order of its checks |
 | `lane_preflight` | its beginning: the fenced lane's own ledger beside what the target looks like |
 | `lane`, `lane_state`, `lane_log` | passes over the protocol until the lane is done, what is known over them, what is said of them |
@@ -13,5 +14,5 @@
 | `follow`, `run_result` | a run that follows until the next one is due, and what came of its plans together |
 | `publish`, `verdict` | after the copy: what the ledger says, and whether that is what was planned |
 
-`audit`, `decide`, `status` and every room above them may import it.
+`audit`, `decide` and every room above them may import it.
 """

@@ -3,5 +3,5 @@
 `run` does all three; `partition_states` is how things stand, and `binding` is pure. `kafka_mirror.ledger` says which decisions are in
 force.
 
-`alerts`, `backfill`, `cutover`, `migration` and every room above them may import it.
+`status`, `backfill`, `migration` and every room above them may import it.
 """

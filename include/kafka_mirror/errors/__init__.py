@@ -5,7 +5,7 @@ an error stands with its class.
 
 `base` has MirrorError and ErrorReport, and each other file one subject.
 
-`offsets` and every room above it may import it.
+`formats`, `policy`, `logins` and every room above them may import it.
 """
 # ruff: noqa: F403 — a star names no error twice, and type checkers take it for a re-export
 

@@ -4,7 +4,7 @@
 way to get one: an OAuth endpoint, a file, AWS, Azure, Google. Which of them a cluster has is for `config` to say, by names and texts alone,
 so that they travel to Spark's workers.
 
-`config` and every room above it may import it.
+`config`, `kafka` and every room above them may import it.
 """
 
 from kafka_mirror.logins.token import LoginToken, TokenProvider

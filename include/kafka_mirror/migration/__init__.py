@@ -2,5 +2,5 @@
 
 `take_over` and `hand_back` are the two commands; `tail_match` says how far MirrorMaker 2 came, by the end of the remote partitions.
 
-`airflow`, `cli`, `web` and every room above them may import it.
+`cutover` and every room above it may import it.
 """

@@ -3,7 +3,7 @@
 `replication` names topics, `filters` takes or refuses them, `selection` does both for a flow; `java_regex` compiles Java's patterns.
 The classes below are public: users' own policies and filters derive from them. It knows no configuration.
 
-`logins` and every room above it may import it.
+`config`, `kafka` and every room above them may import it.
 """
 
 from kafka_mirror.policy.filters import ConfigPropertyFilter, GroupFilter, TopicFilter

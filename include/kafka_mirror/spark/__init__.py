@@ -4,5 +4,5 @@
 For that `submit` and `start` say how it is started, `files` carry its work in and its answer out, and `driver` is what jobs/spark_job.py
 runs. `worker` runs on the workers, `worker_daemon` forks them on a local master, and `serve` starts a Spark that stays.
 
-`sync` and every room above it may import it.
+`topics`, `groups` and every room above them may import it.
 """

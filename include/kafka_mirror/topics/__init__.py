@@ -1,6 +1,6 @@
-"""Keeps the same on both clusters what goes beside the records: topics, configs, ACLs, heartbeats, offset syncs.
+"""Keeps topics the same on both clusters, and what belongs to them: partitions, configs, ACLs, schemas; and writes heartbeats.
 
-One file for each, and `groups` for consumer groups; `step` is what DAG task and command line share.
+`topics`, `topic_configs`, `topic_acls` and `heartbeats` are a step each, and `schemas` the step for registries.
 
-`plan`, `schemas` and every room above them may import it.
+`copy` and every room above it may import it.
 """

@@ -2,5 +2,5 @@
 
 `watch` is for whoever works with a Kafka client; `process` is the program that watches. It knows nothing of the mirror.
 
-`offsets` and every room above it may import it.
+`formats`, `policy`, `logins` and every room above them may import it.
 """

@@ -12,8 +12,7 @@ from kafka_mirror.cli.step import run_groups
 from kafka_mirror.config import load
 from kafka_mirror.errors import ClusterUnreachable
 from kafka_mirror.formats.documents import from_document, to_document
-from kafka_mirror.groups import checkpoints, job
-from kafka_mirror.groups import group_offsets as offsets
+from kafka_mirror.groups import checkpoints, group_offsets, job
 from kafka_mirror.groups.checkpoints import CheckpointsResult
 from kafka_mirror.groups.find import KnownGroups, SelectedGroups
 from kafka_mirror.groups.group_offsets import GroupOffsetsResult, GroupOutcome
@@ -75,7 +74,7 @@ def test_answers_add_up():
         "over_budget": 1,
     }
     synced = GroupOffsetsResult((GroupOutcome("b", "synced", 2),)) + GroupOffsetsResult((GroupOutcome("a", "skipped", 0, "why"),))
-    done = offsets.step_result(synced, True)
+    done = group_offsets.step_result(synced, True)
     assert (done.result["group"], done.result["reason"]) == (["a", "b"], ["why", ""])
     assert done.totals == {"groups": 2, "states": {"skipped": 1, "synced": 1}, "synced": 2}
     assert done.lines[:2] == ("a: skipped; why", "b: would be synced in 2 partitions")

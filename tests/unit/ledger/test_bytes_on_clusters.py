@@ -8,7 +8,7 @@ import pytest
 
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger import control_records as control
+from kafka_mirror.ledger import control_records
 from kafka_mirror.ledger.codec import decode, decode_key, encode, encode_key
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
 from kafka_mirror.ledger.skips import Skipped
@@ -45,6 +45,6 @@ def test_a_ledger_record_that_nothing_changes_keeps_its_bytes(name: str) -> None
 @pytest.mark.parametrize("word", KEPT["control"])
 def test_a_decision_is_what_it_was_and_keeps_its_bytes(word: str) -> None:
     key, value = KEPT["control"][word]
-    found = control.decode(value.encode(), "here")
+    found = control_records.decode(value.encode(), "here")
     assert found == decision(word)
-    assert (control.encode_key(found), control.encode(found)) == (key.encode(), value.encode())
+    assert (control_records.encode_key(found), control_records.encode(found)) == (key.encode(), value.encode())

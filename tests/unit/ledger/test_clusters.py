@@ -10,7 +10,7 @@ from kafka.protocol.producer import EndTxnRequest
 from kafka_mirror.config import load
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.errors import ClusterTooOld, ClusterUnreachable, SameCluster
-from kafka_mirror.ledger import clusters as flow_clusters
+from kafka_mirror.ledger import clusters
 from kafka_mirror.ledger.clusters import check_answering_clusters, check_two_clusters
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
@@ -75,7 +75,7 @@ def test_steps_that_go_on_without_an_answer_are_refused_where_both_tell_one_id(t
         return load([file]).flow("east->west")
 
     sides = {"east": Side(source), "west": Side(target)}
-    monkeypatch.setattr(flow_clusters, "Cluster", lambda alias, *rest: sides[alias](alias, *rest))
+    monkeypatch.setattr(clusters, "Cluster", lambda alias, *rest: sides[alias](alias, *rest))
     with pytest.raises(SameCluster) if is_refused else nullcontext():
         check_answering_clusters(flow())
     check_answering_clusters(flow(**{"mirror.one.cluster": "true"}))

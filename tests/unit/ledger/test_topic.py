@@ -9,7 +9,7 @@ from kafka_mirror.errors import DeadlineExceeded, LedgerHidden
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import polling
 from kafka_mirror.kafka.model import LogOffsets
-from kafka_mirror.ledger import topic as ledger
+from kafka_mirror.ledger import topic as ledger_topic
 from kafka_mirror.ledger.topic import Ledger
 
 LANE = TopicPartition("mm2-ledger.east.internal", 0)
@@ -42,7 +42,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         passing.now += seconds
         assert passing.now < 60, "it waits on and on"
 
-    monkeypatch.setattr(ledger, "newest_records", lambda *_: [])
+    monkeypatch.setattr(ledger_topic, "newest_records", lambda *_: [])
     monkeypatch.setattr(polling, "time", SimpleNamespace(monotonic=lambda: passing.now, sleep=sleep))
     return passing
 

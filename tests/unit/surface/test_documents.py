@@ -24,8 +24,7 @@ from kafka_mirror.copy.publish import Published
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.verdict import Verdict
 from kafka_mirror.formats.documents import to_document
-from kafka_mirror.groups import checkpoints, find
-from kafka_mirror.groups import group_offsets as offsets
+from kafka_mirror.groups import checkpoints, find, group_offsets
 from kafka_mirror.ledger.control_records import encode, encode_key
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.status import status as partition_states
@@ -109,7 +108,7 @@ def results_of_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Ste
             monkeypatch.setattr(module, opening, clusters, raising=False)
         monkeypatch.setattr(module, "moment_text", lambda _: "now", raising=False)
         yield module.__name__, module.step(FlowOfNothing())
-    for step, module in (("checkpoints", checkpoints), ("group-offsets", offsets)):
+    for step, module in (("checkpoints", checkpoints), ("group-offsets", group_offsets)):
         yield step, module.step_result(example(next(iter(get_type_hints(module.step_result).values()))), False)
     monkeypatch.setattr(heartbeats, "Heart", lambda _: HEART)
     yield heartbeats.__name__, heartbeats.step(FlowOfNothing())

@@ -1,6 +1,4 @@
-"""Reckons with offsets: partitions and their lanes, intervals, the offset map and its holes. Pure.
+"""Calculates with offsets: partitions and their lanes, intervals, the offset map and its holes. Pure.
 
 `map` is the offset map, `thinning` makes it shorter, `map_bytes` writes it; `partition` has TopicPartition and its lane.
-
-`formats` and every room above it may import it.
 """
