@@ -1,9 +1,6 @@
 """A flow that is handed back to MirrorMaker 2: where it goes on, that it is left alone meanwhile, and that it can be taken over again."""
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions
-from confluent_kafka import TopicPartition as ClientTopicPartition
-from confluent_kafka.admin import AdminClient
 
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
@@ -16,10 +13,10 @@ from kafka_mirror.migration.hand_back import HandBackRequest as HandBack
 from kafka_mirror.migration.hand_back import hand_back
 from kafka_mirror.status.group_position import group_position
 from services.oracle import Record, Side
+from tests.integration.consumers import set_offsets
 from tests.integration.decisions import WHY, write_ledger
 from tests.integration.left_behind import refusal, taken
 from tests.integration.taking_turns import arrived, exact, make_maker
-from tests.waiting import PATIENCE
 
 __all__ = ["make_maker"]
 
@@ -58,9 +55,7 @@ def test_a_flow_that_was_handed_back_is_left_alone_also_by_a_plan_that_is_old(mi
     assert all(record.watermark == before[tp].watermark for tp, record in mirroring.ledger().items())
 
     group = f"readers-{mirroring.pair.mark}"
-    admin = AdminClient({"bootstrap.servers": mirroring.source})
-    committed = [ClientTopicPartition(topic, 0, 10)]
-    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, committed)])[group].result(PATIENCE)
+    set_offsets(mirroring.source, group, {(topic, 0): 10})
     (translated,) = group_position(mirroring.flow, group).offsets
     assert (translated.translated.target, translated.translated.kind) == (None, "none")
     assert "handed back" in translated.translated.reason

@@ -3,9 +3,6 @@
 from itertools import count
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions
-from confluent_kafka import TopicPartition as ClientTopicPartition
-from confluent_kafka.admin import AdminClient
 
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
@@ -20,9 +17,9 @@ from kafka_mirror.status.group_position import group_position
 from kafka_mirror.status.observe import status
 from kafka_mirror.status.status import MOVED
 from services.oracle import Record
+from tests.integration.consumers import set_offsets
 from tests.integration.left_behind import refusal
 from tests.integration.moving_waves import Killed, both_ways
-from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -96,10 +93,8 @@ def test_a_group_behind_the_opening_finds_its_very_place_on_the_way_back(ways, o
     group, ours, theirs = f"readers-{pair.mark}", ways.back, ways.there
     rows = [row for row in ours.oracle.dump(ours.source, orders) if row.partition == 0]
     place = {(row.key, row.value): row.offset for row in theirs.oracle.dump(theirs.source, orders) if row.partition == 0}
-    admin = AdminClient({"bootstrap.servers": ours.source})
     for row in (rows[0], rows[len(rows) // 3], rows[-1]):
-        committed = [ClientTopicPartition(orders, 0, row.offset)]
-        admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, committed)])[group].result(PATIENCE)
+        set_offsets(ours.source, group, {(orders, 0): row.offset})
         (position,) = group_position(ours.flow, group).offsets
         assert (position.translated.kind, position.translated.target) == ("exact", place[row.key, row.value])
 
