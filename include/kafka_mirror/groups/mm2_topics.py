@@ -38,7 +38,7 @@ LOGS = "mirror.logs"
 
 @dataclass(frozen=True)
 class TopicContent(Generic[Record]):
-    """The records of a topic in their order, the newer of one key behind the older; and those that could not be read, which are left out
+    """The records of a topic in their order, the newer of one key after the older; and those that could not be read, which are left out
     of `records`: MirrorMaker 2 would fail at some of them."""
 
     records: tuple[Record, ...] = ()
@@ -130,11 +130,11 @@ def read_stored(
     target: Cluster, settings: Mapping[str, Any], topic: str
 ) -> tuple[dict[tuple[str, TopicPartition], StoredCheckpoint], list[MirrorError]]:
     """The newest checkpoint of each group and remote partition, and the records that are none; nothing if there is no such topic."""
-    content = _read_records(target, settings, topic, 0, end_of(target, topic) or 0, _stored_checkpoint)
+    content = _read_records(target, settings, topic, 0, end_of(target, topic) or 0, _read_checkpoint)
     return {key_of(stored.checkpoint): stored for stored in content.records}, list(content.damaged)
 
 
-def _stored_checkpoint(record: ReadRecord) -> StoredCheckpoint:
+def _read_checkpoint(record: ReadRecord) -> StoredCheckpoint:
     checkpoint, headers = mm2.decode_checkpoint(record.key(), record.value()), headers_or_none(record)
     kind, time = record.timestamp()
     stamp = time if kind else None
@@ -144,10 +144,10 @@ def _stored_checkpoint(record: ReadRecord) -> StoredCheckpoint:
 
 def write_checkpoints(alias: str, settings: Mapping[str, Any], topic: str, due: Iterable[Candidate], time_ms: int, seconds: float) -> None:
     """Writes them, stamped with the time at which the groups were looked at; all of them are acknowledged, or it raises."""
-    RecordWriter(alias, settings, seconds).write((_outgoing(topic, candidate, time_ms) for candidate in due), "checkpoints")
+    RecordWriter(alias, settings, seconds).write((_encode(topic, candidate, time_ms) for candidate in due), "checkpoints")
 
 
-def _outgoing(topic: str, candidate: Candidate, time_ms: int) -> Outgoing:
+def _encode(topic: str, candidate: Candidate, time_ms: int) -> Outgoing:
     logs = json.dumps(candidate.logs, separators=(",", ":")) if candidate.logs else ""
     notes = {GENERATION: candidate.generation, PLACE: candidate.place, LOGS: logs}
     headers = [(name, text.encode()) for name, text in notes.items() if text and candidate.generation]
@@ -160,7 +160,7 @@ def _header(headers: Any, wanted: str) -> str | None:
 
 
 def _logs(text: str | None) -> SeenLogs | None:
-    """What the header says; None where there is none, or it is damaged: then nobody knows of which logs the checkpoint is."""
+    """What the header says; None where there is none, or it is damaged: then it is unknown of which logs the checkpoint is."""
     try:
         (source_id, source_epoch), (target_id, target_epoch) = json.loads(text or "null")
     except (TypeError, ValueError):

@@ -3,8 +3,8 @@
 Kafka knows no condition on a write, but a transaction tells where its records were delivered before it is committed:
 
     read up to ─┐
-    … │ theirs  │ ours │ marker │ ours …    delivered at the end that was read, or right behind our own marker: committed
-    … │ theirs  │ another │ ours            delivered elsewhere: aborted, and nobody ever reads it
+    … │ theirs  │ ours │ marker │ ours …    delivered at the end that was read, or right after our own marker: committed
+    … │ theirs  │ another │ ours            delivered elsewhere: aborted, and never read
 
 The end that was read may be that of a deposed leader: cut off from its cluster, and not from us, it goes on answering. What is written is
 acknowledged by the true leader alone, so the place at which it is delivered tells whether the end, and all that was read in front of it,
@@ -36,7 +36,7 @@ _COORDINATOR_MOVES = frozenset(map(name_of, COORDINATOR_MOVES))
 
 
 class LogEnd:
-    """The end of one partition of the target, as far as it is known: as it was read, and then behind what was delivered."""
+    """The end of one partition of the target, as far as it is known: as it was read, and then after what was delivered."""
 
     def __init__(self, log: TopicPartition, end: int, source: TopicPartition | None = None) -> None:
         """`source`: the partition that is copied into it, which an error then names."""

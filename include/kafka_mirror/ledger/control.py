@@ -66,9 +66,9 @@ class Control:
         return tuple(decode(record.value, str(record)) for record in newest if record.value is not None)
 
     def write_next(self, decisions: Sequence[Decision]) -> None:
-        """Writes decisions, all or none, right behind what was read last; gives back once whoever reads the topic finds them.
+        """Writes decisions, all or none, right after what was read last; gives back once readers of the topic find them.
 
-        So nobody decided anything in between, and each decision is later than all that stand in front of it: what a partition's ledger
+        So nothing was decided in between, and each decision is later than all that stand in front of it: what a partition's ledger
         record notes is only the time of the newest one that was acted on. Raises DecidedMeanwhile: nothing was written.
         """
         records = [Outgoing(self.topic, encode_key(decision), encode(decision)) for decision in decisions]
@@ -91,7 +91,7 @@ class Control:
             )
 
     def begin(self) -> GroupTransaction:
-        """Begins a transaction that ends without effect once anybody writes decisions behind what was read, by `write_next`: it has their
+        """Begins a transaction that ends without effect once anybody writes decisions after what was read, by `write_next`: it has their
         transactional id."""
         return GroupTransaction(self._target, self._transactional_id)
 
@@ -106,7 +106,7 @@ class Control:
     def write(self, decision: Decision) -> None:
         """Writes a decision, acknowledged by all replicas, and reads it back. Raises KafkaFailure if it is not there then.
 
-        Somebody else's may stand behind it already, whatever their clock says: it was written all the same.
+        Somebody else's may stand after it already, whatever their clock says: it was written all the same.
         """
         key, value = encode_key(decision), encode(decision)
         RecordWriter(self._target.alias, self._producer, self._target.timeout).write([Outgoing(self.topic, key, value)], "the decision")

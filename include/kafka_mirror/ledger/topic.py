@@ -40,7 +40,7 @@ class LedgerView:
 
 @dataclass(frozen=True)
 class FencedLane:
-    """One lane's records, and where its ledger partition ended when they were read: whoever has fenced the lane writes there next."""
+    """One lane's records, and where its ledger partition ended when they were read: the client that fenced the lane writes there next."""
 
     records: Mapping[TopicPartition, LedgerRecord]
     end: int
@@ -92,7 +92,7 @@ class Ledger:
         return dict(self.read_fenced(lane).records)
 
     def read_fenced(self, lane: int) -> FencedLane:
-        """One lane, to the partition's very end as of now, for whoever has fenced it: no transaction is open there then.
+        """One lane, to the partition's very end as of now, for the client that fenced it: no transaction is open there then.
 
         The end is that of all records, not the last stable offset, which may trail it: no committed record may be missed. Raises
         LedgerHidden if it does so for more than a moment. A deposed leader may have answered: what is written next shows it, by where it
@@ -125,7 +125,7 @@ class Ledger:
             raise DeadlineExceeded(
                 f"{tp} reaches {hidden[tp]}, and readers of committed records see it up to {stable}: the marker of a commit was not "
                 f"written within {self._target.timeout:g} s. What was copied is committed.",
-                next="Look at the load of the target's brokers; the next run goes on behind what was committed.",
+                next="Look at the load of the target's brokers; the next run goes on after what was committed.",
             )
         return True
 
@@ -140,8 +140,8 @@ class Ledger:
     def _view(self, lanes: Iterable[int], stable: bool, since: Mapping[int, int] = MappingProxyType({})) -> LedgerView:
         partitions = [TopicPartition(self.topic, lane) for lane in lanes]
         ends = self._target.offsets(partitions, "latest", committed=stable)
-        # An end that nobody tells is not an empty ledger: taken for one, every partition of the lane would be copied again.
-        unreadable: dict[int, MirrorError] = {tp.partition: self._without_leader(tp) for tp in partitions if tp not in ends}
+        # An end that is not known is not an empty ledger: taken for one, every partition of the lane would be copied again.
+        unreadable: dict[int, MirrorError] = {tp.partition: self._report_leaderless(tp) for tp in partitions if tp not in ends}
         ranges = {tp: (since.get(tp.partition, 0), end) for tp, end in ends.items()}
         newest, damaged_keys = asking_on(self._settings, lambda settings: self._newest(settings, ranges))
         unreadable |= damaged_keys
@@ -179,7 +179,7 @@ class Ledger:
             raise LanesChanged(self.topic, record.lanes, self.lanes)
         return record
 
-    def _without_leader(self, tp: TopicPartition) -> MirrorError:
+    def _report_leaderless(self, tp: TopicPartition) -> MirrorError:
         return without_leader(tp, f"The ledger partition {tp} has no leader, so its lane copies nothing.")
 
     def _check(self, topic: Topic) -> None:
