@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from cryptography import x509
-
 from kafka_mirror.kafka.kafka_python import tls_context
 
 if TYPE_CHECKING:
@@ -62,6 +60,8 @@ def _about_us(settings: Mapping[str, Any], alias: str) -> str:
     pem = settings.get("ssl.certificate.pem")
     if not pem:
         return f"the broker asks for a client certificate, and {alias}.ssl.keystore.* names none"
+    from cryptography import x509  # it takes as long to load as the Kafka client, and is for errors alone
+
     ours = x509.load_pem_x509_certificate(str(pem).encode())
     named = f"the client certificate {_name(ours.subject)} in {alias}.ssl.keystore.*"
     if _is_over(ours):
@@ -108,6 +108,8 @@ def _certificate(host: str, port: int) -> "x509.Certificate | None":
         der = _handshake(host, port, context, host)
     except OSError:
         return None
+    from cryptography import x509
+
     return x509.load_der_x509_certificate(der) if der else None
 
 
@@ -132,6 +134,8 @@ def _name(name: "x509.Name") -> str:
 
 
 def _hosts(certificate: "x509.Certificate") -> str:
+    from cryptography import x509
+
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

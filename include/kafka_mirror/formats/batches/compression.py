@@ -12,8 +12,6 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-import cramjam
-
 LARGEST_UNPACKED = 64 * 1024 * 1024
 """How many bytes the records of a batch have at most, unless somebody allows more."""
 _FIRST_BYTES, _RATIO, _GROWTH = 64 * 1024, 8, 4
@@ -79,6 +77,8 @@ def _open_gzip(data: memoryview, limit: int) -> Any:
 
 
 def _open_lz4(data: memoryview, limit: int) -> Any:
+    import cramjam
+
     # Most batches that are opened are one block in the frame of Java's producers, of which the general reader makes four times the work.
     if bytes(data[: len(_LZ4_HEADER)]) == _LZ4_HEADER and len(data) > _LZ4_FRAME and limit >= _LZ4_BLOCK:
         size = int.from_bytes(data[len(_LZ4_HEADER) : _LZ4_FIRST], "little")
@@ -93,12 +93,16 @@ def _open_lz4(data: memoryview, limit: int) -> Any:
 
 
 def _open_zstd(data: memoryview, limit: int) -> Any:
+    import cramjam
+
     return _open_into_room(cramjam.zstd.decompress_into, data, limit)
 
 
 def _open_into_room(decompress_into: Callable[[Any, Any], int], data: memoryview, limit: int) -> Any:
     """What comes out, in as much room as it needs. A decoder fails alike where the room is full and where the bytes are spoilt; a mark at
     the end of the room, which only one that filled it has written over, tells which."""
+    import cramjam
+
     size = min(limit, max(_FIRST_BYTES, _RATIO * len(data)))
     while True:
         mark = os.urandom(_MARK_BYTES)
@@ -128,6 +132,8 @@ def _open_snappy(data: memoryview, limit: int) -> Any:
 
 def _open_snappy_block(data: memoryview, limit: int) -> Any:
     """A block says first how long it is unpacked: the decoder takes as much memory before it looks at anything else."""
+    import cramjam
+
     try:
         if cramjam.snappy.decompress_raw_len(data) > limit:
             raise _Full
@@ -170,6 +176,8 @@ def _pack_gzip(data: bytes) -> bytes:
 
 
 def _pack_lz4(data: bytes) -> bytes:
+    import cramjam
+
     parts = [_LZ4_HEADER]
     for at in range(0, len(data), _LZ4_BLOCK):
         block = data[at : at + _LZ4_BLOCK]
@@ -182,6 +190,8 @@ def _pack_lz4(data: bytes) -> bytes:
 
 
 def _pack_snappy(data: bytes) -> bytes:
+    import cramjam
+
     parts = [_XERIAL_MAGIC, _XERIAL_VERSIONS]
     for at in range(0, len(data), _XERIAL_BLOCK):
         packed = bytes(cramjam.snappy.compress_raw(data[at : at + _XERIAL_BLOCK]))
@@ -190,6 +200,8 @@ def _pack_snappy(data: bytes) -> bytes:
 
 
 def _pack_zstd(data: bytes) -> bytes:
+    import cramjam
+
     return bytes(cramjam.zstd.compress(data, level=_LEVEL))
 
 
