@@ -143,7 +143,7 @@ def test_a_wave_over_a_source_that_lost_its_tail_stops_where_the_copy_ends_at_th
     with move_of(flow.mirroring.flow, Wave((flow.topic,))) as move:
         outcome = open_wave.step(move, NotesInMemory(), step_options())
     assert outcome.state == STOPPED
-    (finding,) = [finding for finding in outcome.findings if finding.partition == 2]
+    (finding,) = [finding for finding in outcome.findings if finding.error.partition == 2]
     assert finding.code == "SourceTruncated"
     assert "[50, 80) exist on the target only" in finding.message
 

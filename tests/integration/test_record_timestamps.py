@@ -1,11 +1,13 @@
 """Which timestamps a remote topic takes is for its broker to say: the clock of the worker that copies decides nothing."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from kafka_mirror.copy.next_transaction import BatchBisection
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.kafka import produce_request
 from services.oracle import Record
 
 HOUR, DAY = 3_600_000, 86_400_000
@@ -41,6 +43,14 @@ def now():
     return int(time.time() * 1000)
 
 
+def put_clock_wrong(monkeypatch, wrong):
+    """All that judges the time of a record goes by a wrong clock. What the mirror writes of its own is stamped by the true one: a broker
+    refuses records of its internal topics whose time is an hour ahead, and then nothing is copied at all."""
+    clock = time.time
+    monkeypatch.setattr(produce_request, "time", SimpleNamespace(time=clock))
+    monkeypatch.setattr(time, "time", lambda: clock() + wrong / 1000)
+
+
 def keys(mirroring, topic):
     return [each.key for each in mirroring.oracle.dump(mirroring.target, mirroring.pair.remote(topic))]
 
@@ -50,8 +60,7 @@ def test_a_wrong_clock_of_the_worker_loses_no_record_that_the_broker_takes(toler
     stamps = [0, -2 * HOUR, 0, 2 * HOUR, 0, -DAY, 0, DAY, 0]
     records = [Record(b"%d" % number, b"v", timestamp=now() + stamp) for number, stamp in enumerate(stamps)]
     tolerant.oracle.produce_records(tolerant.source, topic, records)
-    clock = time.time
-    monkeypatch.setattr(time, "time", lambda: clock() + wrong / 1000)
+    put_clock_wrong(monkeypatch, wrong)
     judged = tolerant.copy()
     assert (judged.state, judged.errors, judged.records, judged.skipped) == ("done", (), 5, 4)
     assert keys(tolerant, topic) == [b"0", b"2", b"4", b"6", b"8"]
@@ -63,8 +72,7 @@ def test_without_tolerance_the_first_record_that_the_broker_refuses_is_named(pai
     mirroring = make_mirroring(pair)
     records = [Record(b"%d" % number, b"v", timestamp=now() + stamp) for number, stamp in enumerate((0, 0, 2 * HOUR, 0, -2 * HOUR))]
     mirroring.oracle.produce_records(mirroring.source, topic, records)
-    clock = time.time
-    monkeypatch.setattr(time, "time", lambda: clock() + wrong / 1000)
+    put_clock_wrong(monkeypatch, wrong)
     (error,) = mirroring.copy().errors
     assert (error.code, error.topic, error.partition, error.offset) == ("RecordRefused", topic, 0, 2)
     assert "message.timestamp.after.max.ms" in error.message
