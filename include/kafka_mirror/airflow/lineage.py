@@ -52,7 +52,7 @@ class Lineage:
     writes: bool
 
     def into(self, remotes: Mapping[str, str]) -> Lineage:
-        """The same, written to other topics, by the topic of the source."""
+        """This lineage with other remote topics, by the topic of the source."""
         return replace(self, topics=tuple(replace(topic, remote=remotes.get(topic.topic, topic.remote)) for topic in self.topics))
 
 
@@ -129,7 +129,7 @@ def lineage_of_audit(flow: Flow, result: AuditResult) -> Lineage | None:
 
 
 def facets(lineage: Lineage) -> Any:
-    """The same in the provider's classes: datasets with statistics, and of an audit an assertion about each remote topic."""
+    """A lineage in the provider's classes: datasets with statistics, and of an audit an assertion about each remote topic."""
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import InputDataset, OutputDataset
     from openlineage.client.facet_v2 import (

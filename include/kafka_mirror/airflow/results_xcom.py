@@ -27,13 +27,13 @@ def results_to_xcom(results: Sequence[LaneResult]) -> dict[str, Any]:
 
 
 def run_to_xcom(run: RunResult) -> dict[str, Any]:
-    """The same of a run that follows, and all of its plans as one: that of the task `plan` is the first."""
+    """What the lanes of a run that follows did, and all of its plans as one: that of the task `plan` is the first."""
     totals = {"lanes": len(run.results), "records": sum(result.records for result in run.results)}
     return to_xcom(results_to_columns(run.results) | {"plan": to_columns(run.plan_that_moved), "plans": run.plans}, totals)
 
 
 def run_from_xcom(value: Value | None) -> RunResult | None:
-    """The opposite of `run_to_xcom`; None for a run that does not follow, and where XCom has only totals."""
+    """Reads what `run_to_xcom` wrote; None for a run that does not follow, and where XCom has only totals."""
     document = from_xcom(value) if value is not None else None
     if document is None or "plan" not in document:
         return None

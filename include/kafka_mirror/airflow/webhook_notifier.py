@@ -32,8 +32,8 @@ class WebhookNotifier(BaseNotifier):
         """Sends it. Raises AlertConnectionUnusable or NotificationFailed."""
         webhook_of(self.connection).send(self._alert(), self.cleared)
 
-    async def async_notify(self, context: Any) -> None:  # noqa: ARG002 — likewise
-        """The same in the triggerer."""
+    async def async_notify(self, context: Any) -> None:  # noqa: ARG002 — the base class's
+        """Sends it from the triggerer. Raises AlertConnectionUnusable or NotificationFailed."""
         webhook = await asyncio.to_thread(webhook_of, self.connection)
         await webhook.async_send(self._alert(), self.cleared)
 

@@ -82,7 +82,7 @@ class Resolution:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Resolution":
-        """The opposite of `as_document`."""
+        """Reads the plain JSON that a resolution wrote."""
         intervals = from_columns(OffsetInterval, document["intervals"])
         return replace(from_document(cls, {**document, "intervals": []}), intervals=intervals)
 

@@ -68,12 +68,12 @@ class Parser(argparse.ArgumentParser):
         self.set_defaults(needs=needs, prog=self.prog)
 
     def format_help(self) -> str:
-        """As argparse's, with what is needed shown as such."""
+        """The help; it shows as needed the options without which the command does nothing."""
         with self._shown_as_needed():
             return super().format_help()
 
     def format_usage(self) -> str:
-        """Likewise."""
+        """The usage, without brackets around those options."""
         with self._shown_as_needed():
             return super().format_usage()
 

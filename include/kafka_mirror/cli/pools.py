@@ -14,6 +14,6 @@ def add_arguments(step: argparse.ArgumentParser) -> None:
 
 
 def run(configuration: Configuration, options: argparse.Namespace) -> Answer:
-    """As `airflow pools import` takes them; those of invalid flows too, for without its pool a task could not even say what is wrong."""
+    """The pools as `airflow pools import` takes them; those of invalid flows too, whose tasks could not say what is wrong without one."""
     document = pools([*configuration.flows, *configuration.invalid], options.team)
     return Answer(DONE, document, text=json.dumps(document, indent=2))

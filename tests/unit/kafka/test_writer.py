@@ -136,6 +136,7 @@ def test_a_coordinator_that_is_not_there_yet_is_waited_for(west):
 def test_what_the_leader_calls_a_duplicate_is_written(west):
     west.refusals[ProduceRequest, LOG].append(DUPLICATE)
     writer(west).write(beats(b"0"), "the heartbeat")
+    assert len(west.of(ProduceRequest)) == 1, "it is not sent again"
 
 
 @pytest.mark.parametrize(("code", "name"), [(OUT_OF_ORDER_SEQUENCE_NUMBER, "OUT_OF_ORDER"), (UNKNOWN_PRODUCER, "UNKNOWN_PRODUCER")])

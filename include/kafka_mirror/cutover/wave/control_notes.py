@@ -133,21 +133,21 @@ class ControlNotebook(WaveNotebook):
         super().write(record, groups)
 
     def check(self) -> None:
-        """As in WaveNotes."""
+        """Raises WaveRunElsewhere once the record is not what this run wrote last."""
         self._store.check(self._written)
 
     def begin(self) -> PositionsTransaction:
-        """As in WaveNotes. The look comes second: who took the wave before it shows, and who takes it later ends the transaction."""
+        """Begins a transaction, then looks: a run that took the wave before is seen, and one that takes it later ends the transaction."""
         transaction = self._store.control.begin()
         self.check()
         return transaction
 
     def claimed_acls(self) -> frozenset[Acl]:
-        """As in WaveNotes."""
+        """The ACLs on which any wave of the control topic stands by now."""
         return self._store.read().claimed_acls()
 
     def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
-        """As in WaveNotes."""
+        """Writes the decisions with the record that stands there. Raises DecidedMeanwhile and WaveRunElsewhere."""
         self._store.save(self._written, self._written, {}, self._who, lambda stored: decisions(stored.decisions))
 
 
@@ -155,18 +155,18 @@ class DryNotebook(WaveNotebook):
     """The notes of a dry run: nobody takes the wave from it, nothing that it changed has to be put back, and it decides nothing."""
 
     def check(self) -> None:
-        """As in WaveNotes."""
+        """Looks at nothing: nobody takes the wave."""
 
     def begin(self) -> PositionsTransaction:
-        """As in WaveNotes."""
+        """A dry run commits no position, so no step asks for it."""
         raise NotImplementedError("a dry run commits nothing")
 
     def claimed_acls(self) -> frozenset[Acl]:
-        """As in WaveNotes."""
+        """None: a dry run has changed no ACL."""
         return frozenset()
 
     def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
-        """As in WaveNotes."""
+        """Writes nothing."""
 
 
 def _documents(decisions: Decisions, kind: str) -> list[tuple[str, str]]:
