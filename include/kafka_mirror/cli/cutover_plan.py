@@ -11,7 +11,7 @@ from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import count_text
 
 if TYPE_CHECKING:
-    from kafka_mirror.cutover.groups.model import WaveGroup
+    from kafka_mirror.cutover.groups.findings import WaveGroup
     from kafka_mirror.cutover.steps.preflight import Preflight
     from kafka_mirror.cutover.steps.writers import Writers
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_mirror.cutover.groups.model import WaveGroup, WavePosition
+from kafka_mirror.cutover.groups.findings import WaveGroup, WavePosition
 from kafka_mirror.cutover.steps import preflight as module
 from kafka_mirror.cutover.steps.preflight import Preflight
 from kafka_mirror.cutover.steps.writers import Writers

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverPosition
 from kafka_mirror.cutover.failover.survey import FailoverSurvey, survey_failover
-from kafka_mirror.cutover.groups.owned_positions import place_groups
+from kafka_mirror.cutover.groups.placement import place_groups
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, Finding, in_order, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.step import KNOWN_MS, MOVE_GROUPS, REREAD, StepOptions, StepOutcome, WaveNotes, ended

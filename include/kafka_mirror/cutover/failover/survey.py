@@ -10,7 +10,7 @@ from kafka_mirror.cutover.failover.denials import survey_denials
 from kafka_mirror.cutover.failover.logs import find_shared_ends
 from kafka_mirror.cutover.failover.missing_records import EndSighting, MissingRecords, missing_findings, missing_records
 from kafka_mirror.cutover.failover.positions import FailoverFacts, FailoverPosition, TargetLog, failover_positions, position_findings
-from kafka_mirror.cutover.groups.model import people
+from kafka_mirror.cutover.groups.findings import describe_members
 from kafka_mirror.cutover.wave.findings import Finding, in_order, stop, warning, wave_findings
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, matches, select_topics
 from kafka_mirror.errors import GroupActiveOnTarget, GroupSplit, MirrorError, NoGroups, PatternMatchesNothing, RemoteLogUnknown, named_with
@@ -145,7 +145,7 @@ class _TargetSurvey:
         target = self._flow.target
         for name, group in describe_groups(self._target, names, self._refused).items():
             if group.members:
-                yield stop(GroupActiveOnTarget(name, people(group.members), target))
+                yield stop(GroupActiveOnTarget(name, describe_members(group.members), target))
         outside = {record.target_topic: tp.topic for tp, record in records.items() if tp.topic not in {*topics.names, *self._moved}}
         for name in sorted(names):
             others = sorted({outside[remote.topic] for group, remote in stored if group == name and remote.topic in outside})

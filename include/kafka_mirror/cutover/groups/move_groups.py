@@ -4,10 +4,9 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from kafka_mirror.cutover.groups.model import WaveGroup
-from kafka_mirror.cutover.groups.move_findings import GroupLogs, active_groups, stops_of_groups
+from kafka_mirror.cutover.groups.findings import GroupLogs, WaveGroup, find_active_groups, find_group_stops
 from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer, Placement
-from kafka_mirror.cutover.groups.survey import GroupSurvey, survey_groups, unstable_positions
+from kafka_mirror.cutover.groups.survey import GroupSurvey, find_unstable_positions, survey_groups
 from kafka_mirror.cutover.steps.flow_settings import right_findings
 from kafka_mirror.cutover.wave.findings import STOP, Finding, in_order, stop
 from kafka_mirror.cutover.wave.move import Move
@@ -31,27 +30,27 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Moves the groups of a planned wave. It waits for members on the source to leave. Raises what concerns a cluster as a whole."""
     look = _look(move, options)
     if look.is_stopped:
-        return _ended(move, look.findings)
+        return _make_outcome(move, look.findings)
     if look.active:
         return StepOutcome(MOVE_GROUPS, WAITING, (), in_order((*look.active, *look.findings), move.flow.name))
-    aims = {group.name: _aim(group) for group in look.survey.groups.groups}
-    placement = _placer(move, notes, options).place(aims, options.dry_run)
+    aims = {group.name: _make_aim(group) for group in look.survey.groups.groups}
+    placement = _make_placer(move, notes, options).place(aims, options.dry_run)
     if placement.facts:
-        placement = replace(placement, findings=(*placement.findings, *_read_on(move, aims)))
-    return _ended(move, look.findings, placement)
+        placement = replace(placement, findings=(*placement.findings, *_find_read_on(move, aims)))
+    return _make_outcome(move, look.findings, placement)
 
 
 def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Puts back what each group had on the target, where a position of ours still stands. Raises what concerns a cluster as a whole."""
     held = {move.context.selection.remote(topic): wave for topic, wave in notes.held.items()}
-    return _ended(move, (), _placer(move, notes, options).take_back(options.dry_run, held))
+    return _make_outcome(move, (), _make_placer(move, notes, options).take_back(options.dry_run, held))
 
 
-def _placer(move: Move, notes: WaveNotes, options: StepOptions) -> GroupPlacer:
+def _make_placer(move: Move, notes: WaveNotes, options: StepOptions) -> GroupPlacer:
     return GroupPlacer(move.sides.target, move.sides.target_groups, notes, options.wave)
 
 
-def _ended(move: Move, findings: tuple[Finding, ...], placement: Placement | None = None) -> StepOutcome:
+def _make_outcome(move: Move, findings: tuple[Finding, ...], placement: Placement | None = None) -> StepOutcome:
     done = placement or Placement()
     return ended(MOVE_GROUPS, in_order((*findings, *done.findings), move.flow.name), done.lines, done.facts)
 
@@ -77,11 +76,11 @@ def _look(move: Move, options: StepOptions) -> _GroupLook:
         survey = survey_groups(move.flow, move.context, move.wave, move.topics.names, move.names, move.sides)
         groups = survey.groups.groups
         findings = (
-            *stops_of_groups(survey.groups, _logs(move, groups), move.flow.source, move.flow.target),
+            *find_group_stops(survey.groups, _read_logs(move, groups), move.flow.source, move.flow.target),
             *right_findings(survey.rights),
             *map(stop, survey.errors),
         )
-        look = _GroupLook(survey, findings, tuple(active_groups(groups, move.flow.source)))
+        look = _GroupLook(survey, findings, tuple(find_active_groups(groups, move.flow.source)))
         remaining = deadline - time.monotonic()
         if look.is_stopped or not look.active or remaining <= 0:
             return look
@@ -96,15 +95,15 @@ def _look(move: Move, options: StepOptions) -> _GroupLook:
 
 
 def _await_no_members(move: Move, names: list[str], seconds: float) -> None:
-    def nobody() -> bool:
-        """Whether all of them have left. Of a group that is refused now the next look says so."""
+    def have_left() -> bool:
+        """Whether all members have left. A group that is refused now is reported by the next look."""
         described = describe_groups(move.sides.source, names, {})
         return not any(group.members for group in described.values())
 
-    until(nobody, seconds, every=_PAUSE_SECONDS)
+    until(have_left, seconds, every=_PAUSE_SECONDS)
 
 
-def _logs(move: Move, groups: tuple[WaveGroup, ...]) -> GroupLogs:
+def _read_logs(move: Move, groups: tuple[WaveGroup, ...]) -> GroupLogs:
     positions = [position for group in groups for position in group.positions]
     ours = {*move.source_partitions(), *(TopicPartition(position.topic, position.partition) for position in positions)}
     remotes = sorted({position.remote for position in positions if position.answer.target is not None})
@@ -114,8 +113,8 @@ def _logs(move: Move, groups: tuple[WaveGroup, ...]) -> GroupLogs:
     return GroupLogs(source.offsets(sorted(ours), "earliest", errors=refused), bounds)
 
 
-def _aim(group: WaveGroup) -> GroupAim:
-    """Where the group goes on. The leader epoch of its commits counts the source's leaders, and stays behind."""
+def _make_aim(group: WaveGroup) -> GroupAim:
+    """Where the group continues. The leader epoch of its commits counts the source's leaders, so it is left out."""
     positions = {
         position.remote: Committed(position.answer.target, position.metadata)
         for position in group.positions
@@ -124,18 +123,18 @@ def _aim(group: WaveGroup) -> GroupAim:
     return GroupAim(positions, {TopicPartition(position.topic, position.partition): position.offset for position in group.positions})
 
 
-def _read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]:
+def _find_read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]:
     """A stop for each group that stands elsewhere on the source than where it was moved from, or soon may; as every bootstrap server tells
     it, for a coordinator that is cut off from its cluster goes on telling where the group stood."""
-    answers, silent = move.sides.source.ask_each_server(lambda server: _stand(server, aims))
+    answers, silent = move.sides.source.ask_each_server(lambda server: _read_positions(server, aims))
     if not answers:
         raise next(iter(silent.values()))
     refused: dict[str, MirrorError] = {}
-    unstable = unstable_positions({name: aim.source for name, aim in aims.items()}, move.topics.names, move.sides, refused)
+    unstable = find_unstable_positions({name: aim.source for name, aim in aims.items()}, move.topics.names, move.sides, refused)
     yield from map(stop, refused.values())
     yield from (stop(GroupUnstable(name, first_few(places))) for name, places in unstable.items())
     for name, aim in aims.items():
-        by_server = {server: _elsewhere(aim, positions[name]) for server, positions in answers.items()}
+        by_server = {server: _find_moved(aim, positions[name]) for server, positions in answers.items()}
         first, *others = by_server.values()
         if any(places != first for places in others):
             stands = [f"{server}: {first_few(places) or 'where it was moved from'}" for server, places in by_server.items()]
@@ -145,11 +144,11 @@ def _read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]:
             yield stop(GroupReadOn(name, first_few(first), move.flow.source))
 
 
-def _stand(server: Cluster, names: Collection[str]) -> Mapping[str, Positions]:
+def _read_positions(server: Cluster, names: Collection[str]) -> Mapping[str, Positions]:
     return positions_on(Groups(server), names)
 
 
-def _elsewhere(aim: GroupAim, here: Positions) -> list[str]:
+def _find_moved(aim: GroupAim, here: Positions) -> list[str]:
     """Where the group stands in the topics of its move, but for where it was moved from."""
     topics = {tp.topic for tp in aim.source}
     return [f"{tp}@{at.offset}" for tp, at in sorted(here.items()) if tp.topic in topics and aim.source.get(tp) != at.offset]

@@ -1,20 +1,23 @@
-"""Puts groups on positions of the target and back to where they were, whoever says where they go on: a move, or a failover.
+"""Puts groups of a wave on positions of the target and back to where they were, for a planned move and for a failover.
 
-What a group had there is noted before anything is committed (`group_move`). Both look at the target again each time, so a run that was
-killed goes on, and one more run does nothing.
+What a group had there is noted before anything is committed (`group_move`). Each call looks at the target again, so a run that was killed
+continues, and one more run does nothing.
+
+All positions are committed in a transaction under the transactional id of the control topic's writer. A run that takes the wave over
+writes there first, and the broker then fences the transaction of the run that had the wave. So a replaced run changes no group.
 """
 
+import random
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from kafka_mirror.cutover.groups.model import people
-from kafka_mirror.cutover.groups.owned_positions import place_groups
+from kafka_mirror.cutover.groups.findings import describe_members
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning
-from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS, WaveNotes
-from kafka_mirror.errors import GroupActive, GroupNotMoved, GroupNotTakenBack, GroupUsedOnTarget, MirrorError
+from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS, PositionsTransaction, WaveNotes
+from kafka_mirror.errors import DecidedMeanwhile, GroupActive, GroupNotMoved, GroupNotTakenBack, GroupUsedOnTarget, MirrorError
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -24,6 +27,7 @@ from kafka_mirror.groups.group_move import (
     GroupUndo,
     Positions,
     facts_of_move,
+    is_same,
     move_from_facts,
     plan_move,
     plan_undo,
@@ -32,16 +36,27 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_members import describe_groups
 from kafka_mirror.kafka.group_transaction import Wanted
 from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.model import Committed
+from kafka_mirror.kafka.transactions import Fenced
 
 GROUPS = "groups"
 """The step's fact with the names of all groups that were noted; where each stands is in its own note."""
 
 Moves = Mapping[str, GroupMove]
 
+_AT_ONCE = 200
+"""Groups in one transaction, which is open for some round trips each."""
+_PAUSES = (0.0, 0.2, 0.5, 1.0, 2.0)
+"""How long to wait before a fenced transaction is begun again: another writer decided something, and the wave may still be ours."""
+
+Expected = Mapping[str, Mapping[TopicPartition, int | None]]
+"""The offsets at which groups stood when it was decided where they go; None: they had no position there."""
+Reasons = dict[str, list[str]]
+
 
 @dataclass(frozen=True)
 class GroupAim:
-    """Where a group shall go on: positions on the target, with metadata, and those on the source that they were made of."""
+    """Where a group is to continue: positions on the target with metadata, and the source positions that they were translated from."""
 
     positions: Positions
     source: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -70,10 +85,10 @@ class GroupPlacer:
         """Notes, commits and reads back; nothing of it if somebody else moved a group since it was noted. Raises what concerns the target
         as a whole."""
         there = positions_on(self._groups, aims)
-        moves = {name: plan_move(self._noted(name), there[name], aim.positions, aim.source) for name, aim in aims.items()}
-        foreign = tuple(self._foreign(aims, there))
+        moves = {name: plan_move(self._read_note(name), there[name], aim.positions, aim.source) for name, aim in aims.items()}
+        foreign = tuple(self._check_foreign(aims, there))
         if foreign or dry_run:
-            return Placement(foreign, tuple(_lines(moves, there, dry_run)))
+            return Placement(foreign, tuple(_say_moves(moves, there, dry_run)))
         empty_since = self._note(moves, there)
         began = time.monotonic()
         findings = tuple(self._commit(moves, there))
@@ -84,47 +99,47 @@ class GroupPlacer:
             "commit_seconds": round(time.monotonic() - began, 3),
             EMPTY_SINCE_MS: empty_since,
         }
-        return Placement(findings, tuple(_lines(moves, there, dry_run)), facts)
+        return Placement(findings, tuple(_say_moves(moves, there, dry_run)), facts)
 
     def take_back(self, dry_run: bool, held: Mapping[str, str] = MappingProxyType({})) -> Placement:
         """Puts back what each group had, where a position of ours still stands and the group has no members; but for `held` remote topics,
         on which another open wave stands (its name). Raises as `place`."""
         names = self._notes.of_step(MOVE_GROUPS).get(GROUPS, ())
-        moves = {name: noted for name in names if (noted := self._noted(name)) is not None and not noted.is_taken_back}
+        moves = {name: noted for name in names if (noted := self._read_note(name)) is not None and not noted.is_taken_back}
         there = positions_on(self._groups, moves)
         undo = {name: plan_undo(noted, there.get(name, {}), held) for name, noted in moves.items()}
-        active = self._active([name for name, of_group in undo.items() if not of_group.is_nothing])
+        active = self._find_active([name for name, of_group in undo.items() if not of_group.is_nothing])
         idle = {name: of_group for name, of_group in undo.items() if name not in active}
-        stays = [self._stays(name, of_group.foreign) for name, of_group in idle.items() if of_group.foreign]
+        stays = [self._warn_of_foreign(name, of_group.foreign) for name, of_group in idle.items() if of_group.foreign]
         undone = {} if dry_run else self._write_undo(moves, idle, there)
         lost = [stop(GroupNotTakenBack(name, first_few(why), self._target.alias, self._wave)) for name, why in undone.items()]
         back = {name: facts_of_move(replace(moves[name], is_taken_back=True)) for name in idle if name not in undone}
         if back and not dry_run:
             self._notes.keep_groups(back)
-        return Placement((*active.values(), *stays, *lost), (*_undo_lines(idle, dry_run), *_held_lines(moves, there, held)))
+        return Placement((*active.values(), *stays, *lost), (*_say_undo(idle, dry_run), *_say_held(moves, there, held)))
 
     # ------------------------------------------------------------ inside
 
-    def _noted(self, name: str) -> GroupMove | None:
+    def _read_note(self, name: str) -> GroupMove | None:
         return move_from_facts(self._notes.of_group(name))
 
-    def _foreign(self, aims: Mapping[str, GroupAim], there: Mapping[str, Positions]) -> Iterator[Finding]:
-        """A stop for each group that somebody else moved since it was noted, but for where it is to stand anyway."""
+    def _check_foreign(self, aims: Mapping[str, GroupAim], there: Mapping[str, Positions]) -> Iterator[Finding]:
+        """A stop for each group that somebody else moved since it was noted, but for positions that are wanted anyway."""
         for name, aim in aims.items():
-            noted = self._noted(name)
+            noted = self._read_note(name)
             strange = {} if noted is None or noted.is_taken_back else noted.foreign(there[name])
             elsewhere = {tp: at for tp, at in strange.items() if tp not in aim.positions or aim.positions[tp].offset != at}
             if elsewhere:
-                yield stop(self._used(name, elsewhere))
+                yield stop(self._make_used_error(name, elsewhere))
 
-    def _used(self, name: str, foreign: Mapping[TopicPartition, int]) -> GroupUsedOnTarget:
+    def _make_used_error(self, name: str, foreign: Mapping[TopicPartition, int]) -> GroupUsedOnTarget:
         places = first_few([f"{tp}@{offset}" for tp, offset in foreign.items()])
         return GroupUsedOnTarget(name, places, next(iter(foreign)).topic, self._target.alias)
 
-    def _stays(self, name: str, foreign: Mapping[TopicPartition, int]) -> Finding:
+    def _warn_of_foreign(self, name: str, foreign: Mapping[TopicPartition, int]) -> Finding:
         """Positions of others, which a roll back does not touch."""
-        error = self._used(name, foreign).report()
-        return warning(error.with_next("A roll back leaves them. Reset the group there by hand if nobody wants that."), name)
+        error = self._make_used_error(name, foreign).report()
+        return warning(error.with_next("A roll back leaves them. Reset the group there by hand if they are not wanted."), name)
 
     def _note(self, moves: Moves, there: Mapping[str, Positions]) -> int:
         """Notes the groups and what each had, before anything is committed; since when the groups are empty, as far as anybody looked."""
@@ -160,23 +175,23 @@ class GroupPlacer:
         expected = {name: {tp: there[name][tp].offset if tp in there[name] else None for tp in of} for name, of in wanted.items()}
         return place_groups(self._notes, self._target, self._groups, wanted, expected)
 
-    def _active(self, names: list[str]) -> dict[str, Finding]:
-        """A stop for each of these groups that has members on the target, or of which nobody knows."""
+    def _find_active(self, names: list[str]) -> dict[str, Finding]:
+        """A stop for each of these groups that has members on the target, or that the target does not describe."""
         refused: dict[str, MirrorError] = {}
         described = describe_groups(self._target, names, refused)
         alias = self._target.alias
-        active = {name: stop(GroupActive(name, people(of.members, True), alias)) for name, of in described.items() if of.members}
+        active = {name: stop(GroupActive(name, describe_members(of.members, True), alias)) for name, of in described.items() if of.members}
         return active | {name: stop(error) for name, error in refused.items()}
 
 
-def _lines(moves: Moves, there: Mapping[str, Positions], dry_run: bool) -> Iterator[str]:
+def _say_moves(moves: Moves, there: Mapping[str, Positions], dry_run: bool) -> Iterator[str]:
     verb = "would be committed" if dry_run else "committed"
     for name, of_group in sorted(moves.items()):
         due = of_group.due(there[name])
         yield f"{show(name)}: {len(due)} of {len(of_group.after)} positions {verb}, {len(of_group.after) - len(due)} stood there already."
 
 
-def _held_lines(moves: Moves, there: Mapping[str, Positions], held: Mapping[str, str]) -> Iterator[str]:
+def _say_held(moves: Moves, there: Mapping[str, Positions], held: Mapping[str, str]) -> Iterator[str]:
     for name, of_group in sorted(moves.items()):
         stays = sorted(tp for tp in of_group.before if tp.topic in held and tp in there.get(name, {}))
         if stays:
@@ -184,8 +199,90 @@ def _held_lines(moves: Moves, there: Mapping[str, Positions], held: Mapping[str,
             yield f"{show(name)}: {len(stays)} positions stay, for the wave {waves} is open and stands on them: {first_few(stays)}."
 
 
-def _undo_lines(undo: Mapping[str, GroupUndo], dry_run: bool) -> Iterator[str]:
+def _say_undo(undo: Mapping[str, GroupUndo], dry_run: bool) -> Iterator[str]:
     verb = "would be" if dry_run else "were"
     for name, of_group in sorted(undo.items()):
         deleted = f"{len(of_group.delete)} {verb} deleted, for there was none before"
         yield f"{show(name)}: {len(of_group.commit)} positions {verb} put back, {deleted}."
+
+
+def place_groups(notes: WaveNotes, target: Cluster, groups: Groups, wanted: Wanted, expected: Expected) -> Reasons:
+    """Commits the wanted positions; gives the reasons of what was refused, by group. A group that has members, or is not where it was
+    expected, stays as it is. Raises WaveRunElsewhere once another run has the wave: then nothing of the group was changed."""
+    names = sorted(name for name, positions in wanted.items() if positions)
+    reasons: Reasons = {}
+    for first in range(0, len(names), _AT_ONCE):
+        reasons |= _GroupTransaction(target, groups, expected).place(
+            notes, {name: wanted[name] for name in names[first : first + _AT_ONCE]}
+        )
+    return reasons
+
+
+class _GroupTransaction:
+    def __init__(self, target: Cluster, groups: Groups, expected: Expected) -> None:
+        self._target = target
+        self._groups = groups
+        self._expected = expected
+        self._reasons: Reasons = {}
+
+    def place(self, notes: WaveNotes, wanted: Wanted) -> Reasons:
+        """Begins again without the groups that turn out to be in use, and after another writer fenced the transaction."""
+        fenced, pauses = Fenced(), list(_PAUSES)
+        while pauses:
+            wanted = {name: positions for name, positions in wanted.items() if name not in self._reasons}
+            if not wanted:
+                return self._reasons
+            try:
+                if self._commit(notes.begin(), wanted):
+                    return self._reasons
+            except Fenced as other:
+                fenced = other
+                time.sleep(pauses.pop(0) * random.random())  # noqa: S311 — two that began together must not do so again
+        raise DecidedMeanwhile("the control topic") from fenced
+
+    def _commit(self, transaction: PositionsTransaction, wanted: Wanted) -> bool:
+        """Whether they are committed; if not, it is noted which groups are in use."""
+        try:
+            errors: dict[str, MirrorError] = {}
+            refused = transaction.add(wanted, errors)
+            used = self._find_used(wanted)
+            if used:
+                transaction.abort()
+                self._reasons |= used
+                return False
+            transaction.commit()
+        except BaseException:
+            transaction.abort()
+            raise
+        for name, of_group in refused.items():
+            self._reasons |= {name: [f"{tp} ({why})" for tp, why in sorted(of_group.items())]} if of_group else {}
+        self._reasons |= {name: [error.message] for name, error in errors.items()}
+        self._reasons |= {
+            name: [f"{why}; they may have begun where it stood before"] for name, (why,) in self._find_members(wanted).items()
+        }
+        return True
+
+    def _find_used(self, wanted: Wanted) -> Reasons:
+        """Groups that have members, or that another client moved. Asked after the commit and before the end of the transaction:
+        members that join in between wait for its end before they read."""
+        moved = {}
+        for name, there in positions_on(self._groups, wanted).items():
+            places = list(self._find_moved(name, wanted[name], there))
+            if places:
+                moved[name] = [f"moved meanwhile by somebody else: {', '.join(places)}"]
+        return moved | self._find_members(wanted)
+
+    def _find_moved(self, name: str, wanted: Mapping[TopicPartition, Committed | None], there: Positions) -> Iterator[str]:
+        """Where a group is neither at the expected nor at the wanted position. (An earlier commit may have succeeded without an answer.)"""
+        for tp, aim in sorted(wanted.items(), key=lambda pair: pair[0]):
+            offset = there[tp].offset if tp in there else None
+            if offset != self._expected[name].get(tp) and not is_same(there.get(tp), aim):
+                yield f"{tp}@{'nothing' if offset is None else offset}"
+
+    def _find_members(self, wanted: Wanted) -> Reasons:
+        refused: dict[str, MirrorError] = {}
+        described = describe_groups(self._target, wanted, refused)
+        return {
+            **{name: [f"it has {len(group.members)} members"] for name, group in described.items() if group.members},
+            **{name: [error.message] for name, error in refused.items()},
+        }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_mirror.config.policies import group_filter
-from kafka_mirror.cutover.groups.model import WaveGroup, WaveGroups, WavePosition
+from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups, WavePosition
 from kafka_mirror.cutover.steps.flow_settings import LackingRight
 from kafka_mirror.cutover.wave.selection import Wave, matches
 from kafka_mirror.errors import ErrorReport, MirrorError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafka_mirror.config import Flow
 
 _SHARE = "share"
-_NOBODY = GroupDescription()
+_NO_MEMBERS = GroupDescription()
 
 Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
 """What groups committed, by group."""
@@ -56,8 +56,8 @@ def survey_groups(
     listed = sides.source_groups.listed()
     names = [name for name, group in listed.items() if group.has_offsets or group.is_streams]
     candidates = may_be_unstable(sides.source, names)
-    first = _first_positions(candidates, topics, sides, refused)
-    untold = set(candidates) if candidates and not sides.source_groups.tells_unstable() else set[str]()
+    first = _find_first_positions(candidates, topics, sides, refused)
+    undetermined = set(candidates) if candidates and not sides.source_groups.tells_unstable() else set[str]()
     offsets = sides.source_groups.committed(names, refused)
     with_positions = {
         name: positions for name, positions in offsets.items() if name in first or any(tp.topic in topics for tp in positions)
@@ -66,34 +66,34 @@ def survey_groups(
     everything = {*with_positions, *shares}
     taken, unmatched = matches(wave.groups, everything) if wave.groups else (frozenset(everything), ())
     chosen = {name: positions for name, positions in with_positions.items() if name in taken}
-    translated = translate_groups(context, _moved(chosen, topics, context), sides.source, sides.target)
+    translated = translate_groups(context, _select_moved(chosen, topics, context), sides.source, sides.target)
     members = describe_groups(sides.source, [name for name in chosen if not listed[name].is_idle], refused)
-    unstable = first | unstable_positions(chosen, topics, sides, refused)
+    unstable = first | find_unstable_positions(chosen, topics, sides, refused)
     namesakes = describe_groups(sides.target, chosen, refused)
     there = sides.target_groups.committed(chosen, refused)
     by_filter = group_filter(flow)
     groups = tuple(
         WaveGroup(
             name,
-            _positions([offset for offset in translated.offsets if offset.group == name], there.get(name, {})),
-            outside=_outside(chosen[name], topics, source_names, context),
-            members=members.get(name, _NOBODY).members or _undescribed(listed[name]),
+            _make_positions([offset for offset in translated.offsets if offset.group == name], there.get(name, {})),
+            outside=_find_outside(chosen[name], topics, source_names, context),
+            members=members.get(name, _NO_MEMBERS).members or _guess_members(listed[name]),
             unstable=unstable.get(name, ()),
             is_streams=listed[name].is_streams,
-            target_members=namesakes.get(name, _NOBODY).members,
+            target_members=namesakes.get(name, _NO_MEMBERS).members,
             has_checkpoints=by_filter.should_replicate(name) and not listed[name].is_streams,
-            left_out=_left_out(chosen[name], source_names, context),
+            left_out=_find_left_out(chosen[name], source_names, context),
         )
         for name in sorted(chosen)
     )
-    rights = _rights(flow, namesakes)
+    rights = _find_lacking_rights(flow, namesakes)
     left_out = tuple(sorted(with_positions.keys() - taken))
     errors = (*translated.errors, *(error.report() for error in refused.values()))
-    doubtful = tuple(sorted(untold & chosen.keys()))
+    doubtful = tuple(sorted(undetermined & chosen.keys()))
     return GroupSurvey(WaveGroups(groups, unmatched, tuple(sorted(shares & taken)), left_out, doubtful), rights, errors)
 
 
-def unstable_positions(
+def find_unstable_positions(
     offsets: Mapping[str, Collection[TopicPartition]],
     topics: Collection[str],
     sides: GroupClusters,
@@ -101,27 +101,27 @@ def unstable_positions(
 ) -> dict[str, tuple[TopicPartition, ...]]:
     """Where a transaction that is still open commits offsets of a group: in the wave's topics, and in partitions where it has a position.
 
-    Asked for behind the positions: what was committed between both shows when they are read once more.
+    Asked after the positions are read: a commit in between shows when they are read once more.
     """
-    of_wave = _partitions(topics, sides) if offsets else set()
+    of_wave = _list_partitions(topics, sides) if offsets else set()
     return sides.source_groups.unstable({name: of_wave | {*positions} for name, positions in offsets.items()}, refused)
 
 
-def _first_positions(
+def _find_first_positions(
     candidates: Collection[str], topics: Collection[str], sides: GroupClusters, refused: MutableMapping[str, MirrorError]
 ) -> dict[str, tuple[TopicPartition, ...]]:
     """Where a transaction that is still open commits offsets of a group in the wave's topics, where it may have no position yet. Asked for
     before the positions: those that it commits meanwhile are among them."""
-    of_wave = _partitions(topics, sides) if candidates else set()
+    of_wave = _list_partitions(topics, sides) if candidates else set()
     return sides.source_groups.unstable(dict.fromkeys(candidates, of_wave), refused) if candidates else {}
 
 
-def _partitions(topics: Collection[str], sides: GroupClusters) -> set[TopicPartition]:
+def _list_partitions(topics: Collection[str], sides: GroupClusters) -> set[TopicPartition]:
     described = sides.source.topics(topics)
     return {TopicPartition(name, partition.number) for name, topic in described.items() for partition in topic.partitions}
 
 
-def _moved(offsets: Offsets, topics: Collection[str], context: GroupContext) -> Offsets:
+def _select_moved(offsets: Offsets, topics: Collection[str], context: GroupContext) -> Offsets:
     """What moves with the wave: positions in its topics, and in topics that the source has from the target."""
     return {
         name: {tp: committed for tp, committed in positions.items() if tp.topic in topics or context.upstream_of(tp.topic) is not None}
@@ -129,22 +129,22 @@ def _moved(offsets: Offsets, topics: Collection[str], context: GroupContext) -> 
     }
 
 
-def _outside(
+def _find_outside(
     positions: Iterable[TopicPartition], topics: Collection[str], source_names: Collection[str], context: GroupContext
 ) -> tuple[str, ...]:
-    """Topics of the source on which the group has positions and that do not move. A topic that is gone holds nobody back."""
+    """Topics of the source on which the group has positions and that do not move. A topic that is gone is no obstacle."""
     others = {tp.topic for tp in positions if tp.topic not in topics and tp.topic in source_names}
     return tuple(sorted(name for name in others if context.upstream_of(name) is None))
 
 
-def _left_out(positions: Iterable[TopicPartition], source_names: Collection[str], context: GroupContext) -> tuple[str, ...]:
+def _find_left_out(positions: Iterable[TopicPartition], source_names: Collection[str], context: GroupContext) -> tuple[str, ...]:
     """Topics of the source from the target whose positions are not translated, for the topic filter does not take them."""
     takes = context.selection.topic_filter.should_replicate
     topics = {tp.topic for tp in positions if tp.topic in source_names and context.upstream_of(tp.topic) is not None}
     return tuple(sorted(topic for topic in topics if not takes(topic)))
 
 
-def _positions(offsets: Iterable[GroupOffset], there: Mapping[TopicPartition, Committed]) -> tuple[WavePosition, ...]:
+def _make_positions(offsets: Iterable[GroupOffset], there: Mapping[TopicPartition, Committed]) -> tuple[WavePosition, ...]:
     return tuple(
         WavePosition(
             *offset.source,
@@ -158,11 +158,11 @@ def _positions(offsets: Iterable[GroupOffset], there: Mapping[TopicPartition, Co
     )
 
 
-def _undescribed(group: Group) -> tuple[GroupMember, ...]:
+def _guess_members(group: Group) -> tuple[GroupMember, ...]:
     """Members of a streams group, which are not described one by one: that it has some its state says."""
     return (GroupMember("members of a streams group", ""),) if group.is_streams and not group.is_idle else ()
 
 
-def _rights(flow: "Flow", namesakes: Mapping[str, GroupDescription]) -> tuple[LackingRight, ...]:
+def _find_lacking_rights(flow: "Flow", namesakes: Mapping[str, GroupDescription]) -> tuple[LackingRight, ...]:
     lacking = (name for name, group in sorted(namesakes.items()) if not group.may_commit)
     return tuple(LackingRight(flow.target, "READ", f"the group {show(name)}", "committing its positions there") for name in lacking)

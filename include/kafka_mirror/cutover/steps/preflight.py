@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from kafka_mirror.config.policies import config_property_filter
-from kafka_mirror.cutover.groups.model import WaveGroup, group_findings
+from kafka_mirror.cutover.groups.findings import WaveGroup, find_in_groups
 from kafka_mirror.cutover.groups.survey import GroupClusters, survey_groups
 from kafka_mirror.cutover.steps.flow_settings import flow_findings, right_findings
 from kafka_mirror.cutover.steps.opposite_fence import survey_opposite_fence
@@ -135,7 +135,7 @@ class _Survey:
     def _groups(self, chosen: WaveTopics, names: frozenset[str]) -> None:
         survey = survey_groups(self.flow, self.context, self.wave, chosen.names, names, self.sides)
         self.groups = survey.groups.groups
-        self.findings += group_findings(survey.groups, self.flow.source, self.flow.target)
+        self.findings += find_in_groups(survey.groups, self.flow.source, self.flow.target)
         self.findings += right_findings(survey.rights)
         self.findings += map(stop, survey.errors)
 

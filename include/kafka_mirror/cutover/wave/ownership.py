@@ -2,7 +2,7 @@
 
 Kafka knows no condition on an ACL. So the run looks whose the wave is directly before it changes some and directly after. If another run
 has it by then, a roll back perhaps, what was changed is put to where the newer run has it. For positions of groups there is a better way:
-`owned_positions`.
+`groups.placement`.
 """
 
 from collections.abc import Callable, Iterator

@@ -5,8 +5,15 @@ import shlex
 from hypothesis import given
 
 from kafka_mirror.cutover.failover.denials import denial_findings
-from kafka_mirror.cutover.groups.model import WaveGroup, WaveGroups, WavePosition, group_findings
-from kafka_mirror.cutover.groups.move_findings import GroupLogs, active_groups, stops_of_groups
+from kafka_mirror.cutover.groups.findings import (
+    GroupLogs,
+    WaveGroup,
+    WaveGroups,
+    WavePosition,
+    find_active_groups,
+    find_group_stops,
+    find_in_groups,
+)
 from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.errors import GroupNotTakenBack, GroupUsedOnTarget
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -23,9 +30,9 @@ def findings(name, client, member):
     positions = (WavePosition("orders", 0, 5, no_answer("it lies in front of the log")),)
     group = WaveGroup(name, positions, ("payments",), people, people, has_checkpoints=False, left_out=("west.orders",))
     of_wave = WaveGroups((group,), (name,), left_out=(name,), shares=(name,))
-    yield from group_findings(of_wave, "east", "west")
-    yield from stops_of_groups(of_wave, GroupLogs({ORDERS: 0}, {}), "east", "west")
-    yield from active_groups((group,), "east")
+    yield from find_in_groups(of_wave, "east", "west")
+    yield from find_group_stops(of_wave, GroupLogs({ORDERS: 0}, {}), "east", "west")
+    yield from find_active_groups((group,), "east")
     yield stop(GroupUsedOnTarget(name, "orders-0@3", "orders", "west"))
     yield stop(GroupNotTakenBack(name, "orders-0", "west", name))
     yield from denial_findings([Acl("orders", f"User:{name}", name, "WRITE", "DENY")], ["orders"], "west")

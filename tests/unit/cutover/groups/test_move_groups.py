@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.cutover.groups import move_groups
 from kafka_mirror.cutover.groups import survey as group_survey
-from kafka_mirror.cutover.groups.model import WaveGroup, WaveGroups, WavePosition
+from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups, WavePosition
 from kafka_mirror.cutover.groups.placement import Placement
 from kafka_mirror.cutover.groups.survey import GroupSurvey
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics

@@ -2,7 +2,6 @@
 
 import pytest
 
-from kafka_mirror.cutover.groups import owned_positions
 from kafka_mirror.cutover.groups import placement as group_placement
 from kafka_mirror.cutover.groups.placement import GROUPS, GroupAim, GroupPlacer
 from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS
@@ -86,12 +85,8 @@ def notes(groups):
 def members(monkeypatch):
     """The members that groups have on the target, by group."""
     there = {}
-    for module in (group_placement, owned_positions):
-        monkeypatch.setattr(
-            module,
-            "describe_groups",
-            lambda _cluster, names, _refused: {name: GroupDescription(there.get(name, ())) for name in names},
-        )
+    described = lambda _cluster, names, _refused: {name: GroupDescription(there.get(name, ())) for name in names}  # noqa: E731
+    monkeypatch.setattr(group_placement, "describe_groups", described)
     return there
 
 

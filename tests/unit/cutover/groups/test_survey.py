@@ -6,7 +6,7 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.cutover.groups import survey as group_survey
-from kafka_mirror.cutover.groups.model import group_findings
+from kafka_mirror.cutover.groups.findings import find_in_groups
 from kafka_mirror.cutover.groups.survey import GroupClusters, survey_groups
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -152,5 +152,5 @@ def test_where_a_transaction_commits_offsets_is_asked_for_the_whole_wave_and_tol
 def test_groups_for_which_a_transaction_may_commit_that_an_old_source_does_not_tell_of_are_named(survey, tells, doubtful):
     found = survey("orders", tells=tells)[0].groups
     assert found.doubtful == doubtful
-    said = {each.code: each.message for each in group_findings(found, "east", "west")}
+    said = {each.code: each.message for each in find_in_groups(found, "east", "west")}
     assert ("GroupStabilityUntold" in said) == bool(doubtful)

@@ -11,8 +11,7 @@ from unittest.mock import patch
 
 from kafka_mirror.cutover.failover import close_flow
 from kafka_mirror.cutover.failover import open_step as failover_open
-from kafka_mirror.cutover.groups import move_groups, owned_positions
-from kafka_mirror.cutover.groups import placement as group_placement
+from kafka_mirror.cutover.groups import move_groups, placement
 from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer
 from kafka_mirror.cutover.steps import acl_fence, fence, ledger_marks, open_wave, shared_fence, way_back
 from kafka_mirror.cutover.steps.opposite_fence import OppositeFence
@@ -222,8 +221,7 @@ class World:
                 "_held_off": lambda *_: [],
             },
             shared_fence: {"flows_beside": self.beside, "Cluster": lambda *_: _entered(self.sides.target)},
-            group_placement: {"describe_groups": self._describe_groups},
-            owned_positions: {"describe_groups": self._describe_groups, "_PAUSES": (0.0, 0.0, 0.0)},
+            placement: {"describe_groups": self._describe_groups, "_PAUSES": (0.0, 0.0, 0.0)},
             open_wave: {
                 **asked,
                 "opposite_flow": lambda *_: OppositeFlow(opposite, same=TOPICS[:1]),
