@@ -17,9 +17,7 @@ from confluent_kafka import Producer
 from kafka_mirror.__main__ import main
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.cutover.failover import failover_groups
-from kafka_mirror.cutover.failover import open_step as failover_open
-from kafka_mirror.cutover.failover import preflight_step as failover_preflight
+from kafka_mirror.cutover.failover import steps
 from kafka_mirror.cutover.failover.close_flow import close_flow, reopen_flow
 from kafka_mirror.cutover.failover.survey import survey_failover
 from kafka_mirror.cutover.wave.control_notes import write_behind
@@ -223,7 +221,7 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
     assert outside == []
     assert any(each.offsets for each in survey.missing), "the last plan saw more than was copied"
     said = [finding.message for finding in survey.findings if finding.code == "RecordsMayBeMissing"]
-    assert all("may be missing (end known at" in message and "nobody knows" in message for message in said)
+    assert all("may be missing (end known at" in message and "is unknown" in message for message in said)
     on_target = [each for each in lost.load.acknowledged if each[0] in copied]
     assert all(offset < missing[tp].watermark for _, tp, offset, _ in on_target)
 
@@ -232,13 +230,13 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
     notes = TargetNotes(lost.mirroring.flow)
     options = StepOptions("wave-1", "ana", "the site is gone", FAILOVER, dry_run=False)
     move = SimpleNamespace(flow=lost.mirroring.flow, wave=lost.wave)
-    assert failover_preflight.step(move, notes, options).is_done
-    assert failover_groups.step(move, notes, options).is_done
+    assert steps.run_preflight(move, notes, options).is_done
+    assert steps.move_groups(move, notes, options).is_done
     noted = dict(notes.groups)
-    assert failover_groups.step(move, notes, options).is_done
+    assert steps.move_groups(move, notes, options).is_done
     assert notes.groups == noted, "what the group had before is noted once"
     assert set(noted[lost.group]["before"][lost.remote].values()) == {None}
-    assert failover_open.step(move, notes, options).is_done
+    assert steps.close(move, notes, options).is_done
     behind = Counter()
     for number, tp, offset, _ in lost.load.acknowledged:
         if number not in copied:
@@ -253,7 +251,7 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
     for remote, position in positions.items():
         assert behind[remote] <= position.reread
         assert position.kind == "exact", "this group's positions are all in the map"
-    rest = sum(position.behind for position in survey.positions)
+    rest = sum(position.following for position in survey.positions)
     with member(lost.mirroring.target, lost.group, lost.remote) as consumer:
         assert (
             len(read(consumer, len(copied) - len({n for n, place in copied.items() if is_before(place, positions, lost.remote)}))) <= rest

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafka_mirror.copy.plan.run import plan
-from kafka_mirror.cutover.failover.export_format import LINES, OPEN_LINES
-from kafka_mirror.cutover.failover.missing_document import MissingListing
+from kafka_mirror.cutover.failover.export import LINES, OPEN_LINES
+from kafka_mirror.cutover.failover.missing_records import MissingListing
 from kafka_mirror.cutover.failover.source_comparison import compare_source
 from kafka_mirror.cutover.failover.survey import survey_failover
 from kafka_mirror.cutover.wave.report import WaveReport

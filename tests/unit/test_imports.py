@@ -48,8 +48,7 @@ ADAPTERS = {
 AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "report.py"}
 """The audit's modules that are pure; the others read."""
 CUTOVER_ADAPTERS = {
-    *("failover/close_flow.py", "failover/denials.py", "failover/failover_groups.py", "failover/logs.py"),
-    *("failover/open_step.py", "failover/preflight_step.py", "failover/source_comparison.py", "failover/survey.py"),
+    *("failover/close_flow.py", "failover/source_comparison.py", "failover/steps.py", "failover/survey.py"),
     *("groups/move_groups.py", "groups/placement.py", "groups/survey.py"),
     *("steps/acl_fence.py", "steps/audit_gate.py", "steps/catch_up.py", "steps/copy_pass.py", "steps/fence.py"),
     *("steps/fence_watch.py", "steps/last_copy.py", "steps/ledger_marks.py", "steps/open_wave.py", "steps/opposite_fence.py"),

@@ -1,7 +1,7 @@
 """Closes a flow against a source that comes back after a failover, and opens it again. Neither asks the source anything.
 
-The decision stands in the control topic, where every plan reads it, and in the note of each lane, which a lane reads behind its fence: a
-plan that was made before is copied by none either. The lanes are fenced on the way, so a copy that still runs ends here.
+The decision stands in the control topic, where every plan reads it, and in the note of each lane, which a lane reads after its fence: no
+lane copies a plan that was made before. The lanes are fenced on the way, so a copy that still runs ends here.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -39,7 +39,7 @@ class ClosingResult:
 
 
 def close_flow(flow: "Flow", who: str, why: str, dry_run: bool = False, notes: "WaveNotes | None" = None) -> ClosingResult:
-    """Closes the flow: nothing is planned or copied until `reopen_flow`. Run again it goes on where it ended. `notes`: of a wave that
+    """Closes the flow: nothing is planned or copied until `reopen_flow`. Run again it continues where it ended. `notes`: of a wave that
     closes it, as long as the wave is its run's own.
 
     With `dry_run` nothing is written or fenced. Raises HandedBack, WaveRunElsewhere, and what the target says.
@@ -48,7 +48,7 @@ def close_flow(flow: "Flow", who: str, why: str, dry_run: bool = False, notes: "
 
 
 def reopen_flow(flow: "Flow", who: str, why: str, dry_run: bool = False) -> ClosingResult:
-    """The opposite. Raises NotClosed of a flow that nobody closed, and what the target says."""
+    """Opens a closed flow again. Raises NotClosed of a flow that is not closed, and what the target says."""
     return _decide(flow, REOPENED, who, why, dry_run)
 
 
@@ -70,20 +70,20 @@ def _decide(flow: "Flow", word: str, who: str, why: str, dry_run: bool, notes: "
         lanes = tuple(lane for lane in range(flow.value("mirror.lanes")) if _is_due(view.notes.get(lane), decided)) if ledger_id else ()
         if not dry_run:
             if there is None:  # from now on nothing is planned, or everything is
-                decision = _written(control, decision, notes)
+                decision = _write_decision(control, decision, notes)
             _note(flow, view, decisions, (target.cluster_id(), ledger_id), lanes, Decided.of(decision), notes)
     return ClosingResult(decision, there is not None, lanes)
 
 
 def _is_due(note: LedgerRecord | None, decided: Decided) -> bool:
-    """Whether a lane does not have the decision yet; that it is open it need not be told that was never closed."""
+    """Whether a lane does not have the decision yet. A lane that was never closed needs no note that it is open."""
     noted = note.decided if note is not None else None
     if decided.decision == REOPENED:
         return noted is not None and noted.decision == CLOSED
     return noted is None or (noted.decision, noted.when) != (decided.decision, decided.when)
 
 
-def _written(control: Control, decision: Decision, notes: "WaveNotes | None") -> Decision:
+def _write_decision(control: Control, decision: Decision, notes: "WaveNotes | None") -> Decision:
     """Writes the decision, with notes only as long as the wave is theirs; gives it with its time."""
     if notes is None:
         control.write_next([decision])
@@ -117,7 +117,7 @@ def _note(
         return {}
 
     def one(lane: int) -> None:
-        # Another installation may have copied a moment ago: whoever declares its source lost puts an end to that.
+        # Another installation may have copied a moment ago: declaring its source lost puts an end to that.
         write_lane(replace(lane_task(flow, plan, lane, decided.decision), installation=""), nothing, decided)
 
     with ThreadPoolExecutor(LANES_AT_ONCE) as threads:

@@ -7,7 +7,7 @@ in front of it, and the later one of them is taken:
 - the checkpoint's own position, while the target's log is the one that it was made for;
 - what the offset map says of its source offset, while the source's log is the one that the group had read.
 
-A topic that was created anew is another log, and so is what a newer leader may have cut off. Where neither answer holds, the group begins
+A topic that was created again is another log, and so is what a newer leader may have cut off. Where neither answer holds, the group begins
 at the beginning.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from kafka_mirror.cutover.failover.missing_records import moment_of
+from kafka_mirror.cutover.failover.missing_records import show_moment
 from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning
 from kafka_mirror.errors import GroupFurtherOnTarget, GroupIncomplete, GroupNotExact, GroupWithoutAnswer
 from kafka_mirror.errors.display import show
@@ -29,7 +29,7 @@ from kafka_mirror.ledger.record import LedgerRecord
 COMMITTED = "committed"
 """Of a group that stands further on on the target than anything that is known of it on the source: it stays there."""
 
-_BEGINNING = TranslatedOffset(EARLY, 0, reason="its checkpoint is of logs that are gone, so it begins anew")
+_BEGINNING = TranslatedOffset(EARLY, 0, reason="its checkpoint is of logs that are gone, so it begins again")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class FailoverPosition:
     """Where one group goes on in one partition of the target.
 
     `offset` is its position on the source as of `time`. `reread`: how many records it reads again at most, of those that it had read by
-    then (None: nobody knows). `behind`: how many offsets stand on the target behind `target`; all that it read after `time` is among them.
+    then (None: unknown). `following`: how many offsets stand on the target after `target`; all that it read after `time` is among them.
     """
 
     group: str
@@ -58,14 +58,14 @@ class FailoverPosition:
     kind: str
     target: int | None = None
     reread: int | None = None
-    behind: int = 0
+    following: int = 0
     reason: str = ""
     committed: int | None = None
     """What the group has on the target before anything is committed."""
     metadata: str = ""
 
     def __str__(self) -> str:
-        place = f"offset {self.offset:,} of the source" + ("" if self.time is None else f" at {moment_of(self.time)}")
+        place = f"offset {self.offset:,} of the source" + ("" if self.time is None else f" at {show_moment(self.time)}")
         if self.target is None:
             return f"{self.remote} has no answer ({self.reason}), {place}"
         again = {EXACT: "exact", COMMITTED: "where it stands already"}.get(self.kind, self._again())
@@ -84,16 +84,16 @@ class FailoverFacts:
     logs: Mapping[TopicPartition, TargetLog]
     committed: Mapping[tuple[str, TopicPartition], int]
     shared_ends: Mapping[tuple[str, TopicPartition], int] = field(default_factory=dict)
-    """Up to where the remote log is still the one of the leader epoch that the group's checkpoint notes; absent: nobody knows."""
+    """Up to where the remote log is still the one of the leader epoch that the group's checkpoint notes; absent: unknown."""
 
 
-def failover_positions(checkpoints: StoredCheckpoints, facts: FailoverFacts) -> tuple[FailoverPosition, ...]:
+def find_positions(checkpoints: StoredCheckpoints, facts: FailoverFacts) -> tuple[FailoverPosition, ...]:
     """The best position of each checkpoint's group and partition, in their order."""
     sources = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in facts.records.items()}
-    return tuple(_position(stored, sources.get(remote), facts) for (_, remote), stored in sorted(checkpoints.items()))
+    return tuple(_find_position(stored, sources.get(remote), facts) for (_, remote), stored in sorted(checkpoints.items()))
 
 
-def _position(stored: StoredCheckpoint, source: TopicPartition | None, facts: FailoverFacts) -> FailoverPosition:
+def _find_position(stored: StoredCheckpoint, source: TopicPartition | None, facts: FailoverFacts) -> FailoverPosition:
     checkpoint = stored.checkpoint
     remote = TopicPartition(checkpoint.topic, checkpoint.partition)
     log, time = facts.logs.get(remote), None if stored.time is None else datetime.fromtimestamp(stored.time / 1000, UTC)
@@ -112,14 +112,16 @@ def _position(stored: StoredCheckpoint, source: TopicPartition | None, facts: Fa
     record = facts.records.get(source) if source is not None else None
     shared_end = facts.shared_ends.get((checkpoint.group, remote))
     answer = (
-        _of_checkpoint(stored, own_position(stored, log, shared_end)) if record is None else best_answer(stored, record, log, shared_end)
+        _answer_by_checkpoint(stored, find_own_position(stored, log, shared_end))
+        if record is None
+        else choose_answer(stored, record, log, shared_end)
     )
     if answer.target is None:
         return replace(position, reason=answer.reason)
-    return _within(replace(position, kind=answer.kind, target=answer.target, reread=answer.reread, reason=answer.reason), log)
+    return _fit_into_log(replace(position, kind=answer.kind, target=answer.target, reread=answer.reread, reason=answer.reason), log)
 
 
-def _of_checkpoint(stored: StoredCheckpoint, own: int | None) -> TranslatedOffset:
+def _answer_by_checkpoint(stored: StoredCheckpoint, own: int | None) -> TranslatedOffset:
     """Without a ledger record the checkpoint stands alone: of a topic that the source had from the target, or MirrorMaker 2's."""
     if own is None:
         return _BEGINNING
@@ -127,8 +129,8 @@ def _of_checkpoint(stored: StoredCheckpoint, own: int | None) -> TranslatedOffse
     return TranslatedOffset(EXACT if is_exact else EARLY, own, reread=0 if is_exact else None)
 
 
-def own_position(stored: StoredCheckpoint, log: TargetLog, shared_end: int | None) -> int | None:
-    """The checkpoint's own position, if the target's log is the one that it was made for; None if it is another, or nobody knows.
+def find_own_position(stored: StoredCheckpoint, log: TargetLog, shared_end: int | None) -> int | None:
+    """The checkpoint's own position, if the target's log is the one that it was made for; None if it is another, or unknown.
 
     It is not late, whatever became of the source: what the group had not read then stands at it or after it, and all that was copied since
     stands further on. Where the target lost records since, others took their places, so it ends at `shared_end`.
@@ -140,7 +142,7 @@ def own_position(stored: StoredCheckpoint, log: TargetLog, shared_end: int | Non
     return min(stored.checkpoint.downstream, shared_end)
 
 
-def best_answer(stored: StoredCheckpoint, record: LedgerRecord, log: TargetLog, shared_end: int | None) -> TranslatedOffset:
+def choose_answer(stored: StoredCheckpoint, record: LedgerRecord, log: TargetLog, shared_end: int | None) -> TranslatedOffset:
     """The later one of the checkpoint's own position and of what the ledger says of its source offset now, of those that cannot be late.
 
     The ledger's answer cannot be while all that was copied is of the log that the group had read: of the same topic, and of no newer leader
@@ -151,9 +153,9 @@ def best_answer(stored: StoredCheckpoint, record: LedgerRecord, log: TargetLog, 
     answer = translate(checkpoint.upstream, record, state, log.topic_id)
     if answer.target is None:
         return answer
-    own = own_position(stored, log, shared_end)
+    own = find_own_position(stored, log, shared_end)
     if stored.logs is None:
-        return _of_mirrormaker(checkpoint.downstream, answer, record)
+        return _answer_of_mirrormaker(checkpoint.downstream, answer, record)
     is_same_source = stored.logs.source.is_of(record.source_topic_id, record.leader_epoch)
     if own is None:
         return answer if is_same_source else _BEGINNING
@@ -170,7 +172,7 @@ def best_answer(stored: StoredCheckpoint, record: LedgerRecord, log: TargetLog, 
     return replace(answer, target=own, reread=min(answer.reread, answer.at_most - own))
 
 
-def _of_mirrormaker(downstream: int, answer: TranslatedOffset, record: LedgerRecord) -> TranslatedOffset:
+def _answer_of_mirrormaker(downstream: int, answer: TranslatedOffset, record: LedgerRecord) -> TranslatedOffset:
     """MirrorMaker 2 does not say of which logs its checkpoint is. It is of those that the ledger began with, until a person decides."""
     if record.decided is not None:
         return _BEGINNING
@@ -178,8 +180,8 @@ def _of_mirrormaker(downstream: int, answer: TranslatedOffset, record: LedgerRec
     return answer if answer.target <= downstream else TranslatedOffset(EARLY, downstream)
 
 
-def _within(position: FailoverPosition, log: TargetLog) -> FailoverPosition:
-    """The position where the partition has it, and the one that the group has already where that lies behind it."""
+def _fit_into_log(position: FailoverPosition, log: TargetLog) -> FailoverPosition:
+    """The position inside the partition's log; where the group has a later one already, that one."""
     assert position.target is not None
     target = min(max(position.target, log.start), log.end)
     if target > position.target:
@@ -188,19 +190,19 @@ def _within(position: FailoverPosition, log: TargetLog) -> FailoverPosition:
     there = position.committed
     if there is not None and target < there <= log.end:
         position, target = replace(position, kind=COMMITTED, reread=None), there
-    return replace(position, target=target, behind=log.end - target)
+    return replace(position, target=target, following=log.end - target)
 
 
-def position_findings(positions: Iterable[FailoverPosition], target: str) -> Iterator[Finding]:
+def report_positions(positions: Iterable[FailoverPosition], target: str) -> Iterator[Finding]:
     """What is said of each group: no answer, records missing in front of its position, records that it reads again, what it used there."""
     groups: dict[str, list[FailoverPosition]] = {}
     for position in positions:
         groups.setdefault(position.group, []).append(position)
     for name, of_group in sorted(groups.items()):
-        yield from _of_group(name, of_group, target)
+        yield from _report_group(name, of_group, target)
 
 
-def _of_group(name: str, positions: list[FailoverPosition], target: str) -> Iterator[Finding]:
+def _report_group(name: str, positions: list[FailoverPosition], target: str) -> Iterator[Finding]:
     by_kind: dict[str, list[FailoverPosition]] = {}
     for position in positions:
         by_kind.setdefault(position.kind, []).append(position)
@@ -223,9 +225,9 @@ def _of_group(name: str, positions: list[FailoverPosition], target: str) -> Iter
         yield warning(error.with_next(step), name)
     times = [position.time for position in positions if position.time is not None]
     if times:
-        behind = sum(position.behind for position in positions)
+        following = sum(position.following for position in positions)
         said = (
-            f"{show(name)}: its offsets on the source are known as of {moment_of(min(times))} at the oldest. What it read after its "
-            f"checkpoints it reads again; {behind:,} offsets follow its positions in all."
+            f"{show(name)}: its offsets on the source are known as of {show_moment(min(times))} at the oldest. What it read after its "
+            f"checkpoints it reads again; {following:,} offsets follow its positions in all."
         )
         yield information("GroupKnownUntil", said, group=name)

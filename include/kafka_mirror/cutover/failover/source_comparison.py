@@ -12,8 +12,7 @@ from kafka_mirror.audit.run import audit
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.copy.plan.source_partitions import confirmed, source_partitions, with_epoch_ends
-from kafka_mirror.cutover.failover.export_files import ExportFiles
-from kafka_mirror.cutover.failover.export_format import TIMESTAMP_TYPES, ExportedRecord
+from kafka_mirror.cutover.failover.export import TIMESTAMP_TYPES, ExportedRecord, ExportFiles
 from kafka_mirror.cutover.failover.failback_compare import (
     GONE,
     NEW,
@@ -21,7 +20,7 @@ from kafka_mirror.cutover.failover.failback_compare import (
     PartitionComparison,
     ReturnedLog,
     compare_partitions,
-    comparison_findings,
+    report_comparison,
 )
 from kafka_mirror.cutover.wave.findings import Finding, in_order, stop, wave_findings
 from kafka_mirror.cutover.wave.selection import Wave, select_topics
@@ -45,7 +44,7 @@ EVERYTHING = ".*"
 @dataclass(frozen=True)
 class SourceComparison:
     """What the returned source is beside its copy. `exported`: how many records each partition's file has, `exported_open` that of what
-    stands behind an open transaction; `audit`: None if none was asked for, or nothing is left to compare."""
+    follows the begin of an open transaction; `audit`: None if none was asked for, or nothing is left to compare."""
 
     time: datetime
     partitions: tuple[PartitionComparison, ...]
@@ -66,12 +65,12 @@ def compare_source(flow: "Flow", topics: tuple[str, ...] = (), export: Path | No
     with named_with(flow.name), clusters(flow) as (source, target):
         look = _SourceLook(flow, source, target)
         comparisons = look.run(topics)
-        findings = [*look.findings, *comparison_findings(comparisons, look.untold(comparisons))]
+        findings = [*look.findings, *report_comparison(comparisons, look.find_undescribed(comparisons))]
         exported = _export(flow, source, comparisons, export) if export is not None else {}
         exported_open = _export_open(flow, source, comparisons, export) if export is not None else {}
-    result = audit(flow, source_offsets=shared) if with_audit and (shared := _shared(comparisons)) else None
+    result = audit(flow, source_offsets=shared) if with_audit and (shared := _find_shared(comparisons)) else None
     if result is not None:
-        findings += _audit_findings(result)
+        findings += _report_audit(result)
     return SourceComparison(datetime.now(UTC), comparisons, in_order(findings, flow.name), exported, exported_open, result)
 
 
@@ -85,7 +84,7 @@ class _SourceLook:
     def run(self, patterns: tuple[str, ...]) -> tuple[PartitionComparison, ...]:
         """The partitions of the topics, compared."""
         flow, refused = self._flow, dict[str, MirrorError]()
-        selection, in_ledger = topic_selection(flow), self._ledger()
+        selection, in_ledger = topic_selection(flow), self._read_ledger()
         names = {*self._source.names(), *(tp.topic for tp in in_ledger)}
         chosen = select_topics(Wave(patterns or (EVERYTHING,)), names, selection)
         if patterns:
@@ -103,14 +102,14 @@ class _SourceLook:
         }
         return compare_partitions({tp: record for tp, record in records.items() if tp not in hidden}, returned)
 
-    def untold(self, comparisons: Iterable[PartitionComparison]) -> set[TopicPartition]:
+    def find_undescribed(self, comparisons: Iterable[PartitionComparison]) -> set[TopicPartition]:
         """The partitions with an open transaction whose leaders are too old to tell who writes."""
         refused = dict[str, MirrorError]()
         wanted = {compared.source for compared in comparisons if compared.open_until is not None}
         producers = active_producers(self._source, wanted, refused)
         return {tp for tp in wanted if tp not in producers and tp.topic not in refused}
 
-    def _ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
+    def _read_ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
         flow = self._flow
         control = control_of(flow, self._target)
         decisions = read_decisions(flow, control, dry_run=True)
@@ -123,40 +122,40 @@ class _SourceLook:
 
 
 def _export(flow: "Flow", source: Cluster, comparisons: Iterable[PartitionComparison], directory: Path) -> Mapping[TopicPartition, int]:
-    """Writes what only the source has, behind what stands in the directory already; gives how many records each file has."""
+    """Writes what only the source has, after what stands in the directory already; gives how many records each file has."""
     wanted = {compared.source: compared for compared in comparisons if compared.only}
     files = ExportFiles(directory, flow.name, source.cluster_id())
     files.begin({tp: {"topic_id": compared.topic_id, "start": compared.only_start} for tp, compared in wanted.items()})
     ranges = {tp: (compared.only_start, compared.only_end) for tp, compared in wanted.items()}
-    return _written(files, BoundedReader(flow.source, flow.client("source", "consumer"), committed=flow.reads_committed), flow, ranges)
+    return _write(files, BoundedReader(flow.source, flow.client("source", "consumer"), committed=flow.reads_committed), flow, ranges)
 
 
 def _export_open(
     flow: "Flow", source: Cluster, comparisons: Iterable[PartitionComparison], directory: Path
 ) -> Mapping[TopicPartition, int]:
-    """Likewise what stands behind an open transaction, committed or not. Whoever aborts a transaction whose marker was lost with its broker
-    may abort what its producer was told to be committed: then this is all that is left of it."""
+    """Writes what follows the begin of an open transaction, committed or not. If a transaction whose marker was lost with its broker is
+    aborted, it may be one whose commit the producer has an answer for: then this is all that is left of it."""
     wanted = {compared.source: compared for compared in comparisons if compared.open_until is not None}
     if not wanted:
         return {}
     files = ExportFiles(directory, flow.name, source.cluster_id(), is_open=True)
     files.begin({tp: {"topic_id": compared.topic_id} for tp, compared in wanted.items()})
     ranges = {tp: (compared.only_end, compared.open_until or 0) for tp, compared in wanted.items()}
-    return _written(files, BoundedReader(flow.source, flow.client("source", "consumer"), committed=False), flow, ranges)
+    return _write(files, BoundedReader(flow.source, flow.client("source", "consumer"), committed=False), flow, ranges)
 
 
-def _written(
+def _write(
     files: ExportFiles, reader: BoundedReader, flow: "Flow", ranges: Mapping[TopicPartition, tuple[int, int]]
 ) -> Mapping[TopicPartition, int]:
-    """Goes on with the files to the ends of these offsets; gives how many records each has then."""
+    """Continues the files to the ends of these offsets; gives how many records each has then."""
     starts = {tp: files.next_offset(tp, start) for tp, (start, _) in ranges.items()}
     missing = {tp: (starts[tp], end) for tp, (_, end) in ranges.items() if starts[tp] < end}
-    for tp, records in groupby(map(_record, reader.read(missing, flow.request_seconds)), key=lambda record: record.source):
+    for tp, records in groupby(map(_read_record, reader.read(missing, flow.request_seconds)), key=lambda record: record.source):
         files.append(tp, records)
     return files.finish({tp: end for tp, (_, end) in ranges.items()})
 
 
-def _record(message: Any) -> ExportedRecord:
+def _read_record(message: Any) -> ExportedRecord:
     """A message of the client."""
     tp, offset = TopicPartition(message.topic(), message.partition()), message.offset()
     try:
@@ -168,7 +167,7 @@ def _record(message: Any) -> ExportedRecord:
     return ExportedRecord(tp, offset, timestamp, TIMESTAMP_TYPES[kind], message.leader_epoch(), message.key(), message.value(), headers)
 
 
-def _shared(comparisons: Iterable[PartitionComparison]) -> dict[TopicPartition, tuple[int, int]]:
+def _find_shared(comparisons: Iterable[PartitionComparison]) -> dict[TopicPartition, tuple[int, int]]:
     """The source offsets that both sides should have: those that were copied and that the source still has."""
     shared = {}
     for compared in comparisons:
@@ -180,7 +179,7 @@ def _shared(comparisons: Iterable[PartitionComparison]) -> dict[TopicPartition, 
     return shared
 
 
-def _audit_findings(result: AuditResult) -> Iterator[Finding]:
+def _report_audit(result: AuditResult) -> Iterator[Finding]:
     for difference in result.differences:
         error = AuditDifferent(str(difference), difference.topic, difference.partition, difference.source_offset).report()
         yield stop(error.with_next("Find out which side is right before anything moves back."))

@@ -1,29 +1,47 @@
-"""Asks the target alone what a failover needs: ledger, checkpoints, remote logs, groups, heartbeats. No client of the source is opened."""
+"""Asks the target alone what a failover needs: ledger, checkpoints, remote logs, groups, heartbeats, ACLs. The source is asked nothing.
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+A broker that took over without the newest records continues with others under a newer leader epoch. A position that was made for the older
+log holds up to where the two part (`Cluster.shared_ends`).
+
+Write fences of earlier waves of the opposite flow may have left ACLs on the target that refuse producers. The notes that say which wave set
+them stand on the source, which is lost. So they are named, and a person removes them.
+"""
+
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_mirror.config.validate import check_readable
-from kafka_mirror.cutover.failover.denials import survey_denials
-from kafka_mirror.cutover.failover.logs import find_shared_ends
-from kafka_mirror.cutover.failover.missing_records import EndSighting, MissingRecords, missing_findings, missing_records
-from kafka_mirror.cutover.failover.positions import FailoverFacts, FailoverPosition, TargetLog, failover_positions, position_findings
+from kafka_mirror.cutover.failover.missing_records import EndSighting, MissingRecords, find_missing_records, report_missing
+from kafka_mirror.cutover.failover.positions import FailoverFacts, FailoverPosition, TargetLog, find_positions, report_positions
 from kafka_mirror.cutover.groups.findings import describe_members
-from kafka_mirror.cutover.wave.findings import Finding, in_order, stop, warning, wave_findings
+from kafka_mirror.cutover.wave.findings import Finding, in_order, information, stop, warning, wave_findings
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, matches, select_topics
-from kafka_mirror.errors import GroupActiveOnTarget, GroupSplit, MirrorError, NoGroups, PatternMatchesNothing, RemoteLogUnknown, named_with
+from kafka_mirror.errors import (
+    AuthorizationRefused,
+    FenceOfEarlierWave,
+    GroupActiveOnTarget,
+    GroupSplit,
+    MirrorError,
+    NoGroups,
+    PatternMatchesNothing,
+    RemoteLogUnknown,
+    named_with,
+)
 from kafka_mirror.errors.display import show
+from kafka_mirror.errors.next_step import Command
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupContext, group_context
 from kafka_mirror.groups.group_rules import StoredCheckpoints
 from kafka_mirror.groups.mm2_topics import read_stored
+from kafka_mirror.kafka.acls import topic_acls
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_members import describe_groups
 from kafka_mirror.kafka.groups import Groups
-from kafka_mirror.kafka.model import Committed
+from kafka_mirror.kafka.model import Acl, Committed, LogPosition
 from kafka_mirror.ledger.checks import check_handed_back
 from kafka_mirror.ledger.clusters import control_of
 from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
@@ -32,6 +50,8 @@ from kafka_mirror.status.heartbeat_paths import heartbeat_paths
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
+
+_WRITES = ("WRITE", "ALL")
 
 
 @dataclass(frozen=True)
@@ -79,31 +99,31 @@ class _TargetSurvey:
         """Topics that are written on the target since a wave: a loss of the source is nothing to them."""
 
     def run(self) -> FailoverSurvey:
-        """Reads all of it once. The ledger is read behind the checkpoints: it knows no less than they do."""
+        """Reads all of it once. The ledger is read after the checkpoints, so it knows no less than they do."""
         flow, context, target = self._flow, self._context, self._target
         stored, damaged = read_stored(target, context.clients.target_consumer, context.checkpoints_topic)
-        records = self._ledger()
+        records = self._read_ledger()
         topics = select_topics(self._wave, {tp.topic for tp in records} - self._moved, context.selection)
         self._findings += wave_findings(self._wave, topics)
         wave_records = {tp: record for tp, record in records.items() if tp.topic in topics.names}
         remotes = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in wave_records.items()}
-        names = self._group_names(stored, remotes)
-        chosen = {key: checkpoint for key, checkpoint in stored.items() if key[0] in names and self._goes_along(key[1], remotes, records)}
-        logs = self._logs({remote for _, remote in chosen})
+        names = self._select_groups(stored, remotes)
+        chosen = {key: checkpoint for key, checkpoint in stored.items() if key[0] in names and self._is_moved(key[1], remotes, records)}
+        logs = self._read_logs({remote for _, remote in chosen})
         shared = find_shared_ends(target, chosen, logs, context.request_seconds)
-        positions = failover_positions(chosen, FailoverFacts(wave_records, logs, self._committed(names), shared.ends))
-        missing = missing_records(wave_records, _sightings(stored, remotes, wave_records))
-        last_beat = self._last_beat()
-        self._findings += position_findings(positions, flow.target)
+        positions = find_positions(chosen, FailoverFacts(wave_records, logs, self._read_committed(names), shared.ends))
+        missing = find_missing_records(wave_records, _find_sightings(stored, remotes, wave_records))
+        last_beat = self._read_last_beat()
+        self._findings += report_positions(positions, flow.target)
         if shared.silent:
             self._findings.append(stop(RemoteLogUnknown(flow.target, first_few(shared.silent))))
-        self._findings += missing_findings(missing, last_beat)
-        self._findings += self._group_findings(stored, names, records, topics)
-        self._findings += self._denials({*topics.names, *(remote.topic for remote in remotes)})
+        self._findings += report_missing(missing, last_beat)
+        self._findings += self._find_in_groups(stored, names, records, topics)
+        self._findings += self._find_denials({*topics.names, *(remote.topic for remote in remotes)})
         self._findings += [stop(error) for error in (*damaged, *self._refused.values())]
         return FailoverSurvey(datetime.now(UTC), topics, positions, missing, last_beat, in_order(self._findings, flow.name))
 
-    def _ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
+    def _read_ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
         control = control_of(self._flow, self._target)
         decisions = read_decisions(self._flow, control, dry_run=True)
         check_handed_back(decisions)
@@ -112,7 +132,7 @@ class _TargetSurvey:
         self._moved = frozenset(decisions.moved_topics)
         return view.records
 
-    def _group_names(self, stored: StoredCheckpoints, remotes: Collection[TopicPartition]) -> frozenset[str]:
+    def _select_groups(self, stored: StoredCheckpoints, remotes: Collection[TopicPartition]) -> frozenset[str]:
         """The groups with a checkpoint in a topic of the wave, or those of them that its patterns take."""
         with_positions = {group for group, remote in stored if remote in remotes}
         if not self._wave.groups:
@@ -123,23 +143,23 @@ class _TargetSurvey:
             self._findings.append(stop(PatternMatchesNothing("--groups", pattern, names)))
         return taken
 
-    def _goes_along(
+    def _is_moved(
         self, remote: TopicPartition, remotes: Collection[TopicPartition], records: Mapping[TopicPartition, LedgerRecord]
     ) -> bool:
         """Whether a position moves with the wave: in its topics, or in a topic of the target itself that the source had from there."""
         return remote in remotes or all(remote.topic != record.target_topic for record in records.values())
 
-    def _logs(self, remotes: Collection[TopicPartition]) -> dict[TopicPartition, TargetLog]:
+    def _read_logs(self, remotes: Collection[TopicPartition]) -> dict[TopicPartition, TargetLog]:
         topics = self._target.topics({remote.topic for remote in remotes}, self._refused)
         logs = self._target.log_offsets([remote for remote in remotes if remote.topic in topics], self._refused)
         readable = {tp: log for tp, log in logs.items() if min(log.start, log.end) >= 0}
         return {tp: TargetLog(topics[tp.topic].id, log.start, log.end, log.leader_epoch) for tp, log in readable.items()}
 
-    def _committed(self, names: Collection[str]) -> dict[tuple[str, TopicPartition], int]:
+    def _read_committed(self, names: Collection[str]) -> dict[tuple[str, TopicPartition], int]:
         committed = self._groups.committed(names, self._refused)
         return {(name, tp): position.offset for name, of_group in committed.items() for tp, position in of_group.items()}
 
-    def _group_findings(
+    def _find_in_groups(
         self, stored: StoredCheckpoints, names: Collection[str], records: Mapping[TopicPartition, LedgerRecord], topics: WaveTopics
     ) -> Iterable[Finding]:
         target = self._flow.target
@@ -154,13 +174,18 @@ class _TargetSurvey:
         if topics.names and not names:
             yield warning(NoGroups(self._context.checkpoints_topic))
 
-    def _denials(self, topics: Collection[str]) -> Iterable[Finding]:
+    def _find_denials(self, topics: Collection[str]) -> Iterable[Finding]:
+        """What the target's ACLs deny producers of these topics."""
+        alias = self._target.alias
         try:
-            return survey_denials(self._target, topics)
+            return tuple(find_denials(topic_acls(self._target) or (), topics, alias))
+        except AuthorizationRefused:
+            said = f"Cluster '{alias}' does not let the mirror DESCRIBE the cluster, so it is unknown whether ACLs refuse producers there."
+            return (information("FenceUnknown", said),)
         except MirrorError as error:
             return (warning(error),)
 
-    def _last_beat(self) -> datetime | None:
+    def _read_last_beat(self) -> datetime | None:
         """The newest heartbeat that came through the flow; its own beat is written to the target, and says nothing of the source."""
         try:
             paths = heartbeat_paths(self._flow, self._target)
@@ -170,7 +195,7 @@ class _TargetSurvey:
         return max((path.time for path in paths if len(path.path) > 2), default=None)
 
 
-def _sightings(
+def _find_sightings(
     stored: StoredCheckpoints, remotes: Mapping[TopicPartition, TopicPartition], records: Mapping[TopicPartition, LedgerRecord]
 ) -> dict[TopicPartition, list[EndSighting]]:
     """How far groups had read each partition, as those of their checkpoints say that are not of a topic that is gone."""
@@ -181,3 +206,46 @@ def _sightings(
             sighting = EndSighting(checkpoint.checkpoint.upstream, time, f"the checkpoint of the group {show(group)}")
             sightings.setdefault(remotes[remote], []).append(sighting)
     return sightings
+
+
+class SharedEnds(NamedTuple):
+    """Up to where each checkpoint's log is still the one, by group and partition, and the partitions whose leaders did not answer."""
+
+    ends: dict[tuple[str, TopicPartition], int]
+    silent: tuple[TopicPartition, ...] = ()
+
+
+def find_shared_ends(
+    target: Cluster, checkpoints: StoredCheckpoints, logs: Mapping[TopicPartition, TargetLog], seconds: float
+) -> SharedEnds:
+    """Looks no further than the checkpoint's position. One that does not note its leader epoch has no answer, nor has one of another topic.
+    Each question may take `seconds`."""
+    positions: dict[tuple[str, TopicPartition], LogPosition] = {}
+    for key, stored in checkpoints.items():
+        log, note = logs.get(key[1]), stored.logs and stored.logs.target
+        if log is not None and note and note.topic_id == log.topic_id and note.leader_epoch is not None:
+            positions[key] = LogPosition(key[1], note.leader_epoch, stored.checkpoint.downstream)
+    older = {position for position in positions.values() if position.leader_epoch != logs[position.partition].leader_epoch}
+    ends = target.shared_ends(older, seconds)
+    silent = {position.partition for position in older - ends.keys()}
+    ends_by_key = {
+        key: min(position.offset, ends.get(position, position.offset)) for key, position in positions.items() if key[1] not in silent
+    }
+    return SharedEnds(ends_by_key, tuple(sorted(silent)))
+
+
+def find_denials(acls: Iterable[Acl], topics: Collection[str], target: str) -> Iterator[Finding]:
+    """A warning for each topic to which an ACL denies writing, with the commands that remove it."""
+    denials: dict[str, list[Acl]] = {}
+    for acl in sorted(acls):
+        if acl.topic in topics and acl.permission == "DENY" and acl.operation in _WRITES:
+            denials.setdefault(acl.topic, []).append(acl)
+    for topic, of_topic in denials.items():
+        removals = [part for acl in of_topic for part in (Command(_make_removal(acl)), ", ")][:-1]
+        error = replace(FenceOfEarlierWave(topic, target, first_few(of_topic)).report(), topic=topic)
+        yield warning(error.with_next("Remove them before producers start, unless another person set them: ", *removals, "."))
+
+
+def _make_removal(acl: Acl) -> str:
+    who = f"--deny-principal {shlex.quote(acl.principal)} --deny-host {shlex.quote(acl.host)} --operation {acl.operation}"
+    return f"kafka-acls.sh --bootstrap-server <target> --remove --force --topic {acl.topic} {who}"

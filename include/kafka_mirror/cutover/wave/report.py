@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_mirror.cutover.failover.missing_document import MISSING, MissingListing, read_missing
-from kafka_mirror.cutover.failover.missing_page import missing_page
+from kafka_mirror.cutover.failover.missing_records import MISSING, MissingListing, read_missing, show_missing
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, StepNote, WaveRecord
 from kafka_mirror.cutover.wave.step import (
     AUDIT_GATE,
@@ -159,7 +158,7 @@ class WaveReport:
         if self.written:
             yield from ("", "## Written on the source since", "", *(f"- {_text(str(error))}" for error in self.written))
         if self.missing is not None:
-            yield from missing_page(self.missing, MAX_ROWS)
+            yield from show_missing(self.missing, MAX_ROWS)
         yield from self._positions_page()
         if self.undo:
             yield from ("", "## How to go back", "", "```sh", *self.undo, "```")

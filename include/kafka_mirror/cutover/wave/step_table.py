@@ -1,8 +1,6 @@
 """The steps of a planned wave and of a failover, each in its order. A roll back takes back the last one first."""
 
-from kafka_mirror.cutover.failover import failover_groups
-from kafka_mirror.cutover.failover import open_step as failover_open
-from kafka_mirror.cutover.failover import preflight_step as failover_preflight
+from kafka_mirror.cutover.failover import steps as failover
 from kafka_mirror.cutover.groups import move_groups
 from kafka_mirror.cutover.steps import audit_gate, catch_up, fence, last_copy, open_wave, preflight_step
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, CATCH_UP, FAILOVER, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PREFLIGHT, WaveStep
@@ -17,9 +15,9 @@ _PLANNED = (
     WaveStep(OPEN, open_wave.step, take_back=open_wave.rollback),
 )
 _FAILOVER = (
-    WaveStep(PREFLIGHT, failover_preflight.step),
-    WaveStep(MOVE_GROUPS, failover_groups.step, take_back=move_groups.rollback),
-    WaveStep(OPEN, failover_open.step, take_back=failover_open.rollback),
+    WaveStep(PREFLIGHT, failover.run_preflight),
+    WaveStep(MOVE_GROUPS, failover.move_groups, take_back=move_groups.rollback),
+    WaveStep(OPEN, failover.close, take_back=failover.roll_back_close),
 )
 
 

@@ -13,7 +13,7 @@ from kafka_mirror.cutover.failover.failback_compare import (
     SAME,
     ReturnedLog,
     compare_partitions,
-    comparison_findings,
+    report_comparison,
 )
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
@@ -53,14 +53,14 @@ def test_a_record_without_an_epoch_goes_by_the_end_alone():
 def test_an_open_transaction_behind_what_can_be_read_stops():
     found = compared(log=replace(LOG, readable_end=110, end=115))
     assert (found.only, found.open_until) == (10, 115)
-    assert [(each.kind, each.code) for each in comparison_findings([found])] == [
+    assert [(each.kind, each.code) for each in report_comparison([found])] == [
         ("warning", "OnlyOnSource"),
         ("stop", "TransactionOpen"),
     ]
 
 
 def test_an_open_transaction_that_nobody_ends_is_named_with_the_command_that_aborts_it():
-    *_, finding = comparison_findings([compared(log=replace(LOG, readable_end=110, end=115))])
+    *_, finding = report_comparison([compared(log=replace(LOG, readable_end=110, end=115))])
     place = f"--topic {finding.topic} --partition"
     assert f"abort {place} " in str(finding)
     assert "--start-offset 110" in str(finding)
@@ -68,7 +68,7 @@ def test_an_open_transaction_that_nobody_ends_is_named_with_the_command_that_abo
 
 def test_of_a_source_that_does_not_tell_who_writes_no_command_is_named_that_it_does_not_know():
     found = compared(log=replace(LOG, readable_end=110, end=115))
-    *_, finding = comparison_findings([found], untold={found.source})
+    *_, finding = report_comparison([found], undescribed={found.source})
     assert finding.error.commands == ()
     assert "--export DIR" in finding.error.next
     assert "find-hanging" not in finding.error.next
@@ -80,12 +80,12 @@ def test_what_was_never_copied_is_the_sources_alone_and_what_is_gone_is_named():
     assert (new.state, new.only_start, new.only_end) == (NEW, 5, 100)
     gone = compared(log=None)
     assert (gone.state, gone.lost_start, gone.lost_end) == (GONE, 0, 100)
-    assert [each.code for each in comparison_findings([new, gone])] == ["OnlyOnSource", "SourcePartitionGone"]
+    assert [each.code for each in report_comparison([new, gone])] == ["OnlyOnSource", "SourcePartitionGone"]
 
 
 def test_findings_name_offsets_and_count_what_is_the_same():
     less = compared(log=replace(LOG, readable_end=120, end=120, epoch_end=80))
-    findings = list(comparison_findings([compared(), less, compared()]))
+    findings = list(report_comparison([compared(), less, compared()]))
     assert [each.code for each in findings] == ["SourceLostRecords", "OnlyOnSource", "Same"]
     assert findings[0].message.startswith("orders-0: offsets 80..99 were copied and are not there")
     assert findings[1].message == "orders-0: only the source has offsets 80..119."

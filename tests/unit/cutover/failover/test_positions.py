@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverFacts, TargetLog, failover_positions, position_findings
+from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverFacts, TargetLog, find_positions, report_positions
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
@@ -40,7 +40,7 @@ def position(checkpoint, record=RECORD, log=LOG, committed=None, shared_end=1000
         {key: committed} if committed is not None else {},
         {key: shared_end} if shared_end is not None else {},
     )
-    (answer,) = failover_positions({("billing", REMOTE): checkpoint}, facts)
+    (answer,) = find_positions({("billing", REMOTE): checkpoint}, facts)
     return answer
 
 
@@ -132,13 +132,13 @@ def test_without_a_ledger_record_the_checkpoint_stands_alone():
 def test_a_position_lies_within_the_targets_log():
     assert answer(stored(100, 90), log=replace(LOG, end=80))[:2] == (EXACT, 80)
     found = position(stored(20, 20), log=replace(LOG, start=30))
-    assert (found.kind, found.target, found.behind) == (INCOMPLETE, 30, 60)
+    assert (found.kind, found.target, found.following) == (INCOMPLETE, 30, 60)
     assert "log starts at 30" in found.reason
 
 
 def test_a_group_that_stands_further_on_on_the_target_is_not_moved_back():
     found = position(stored(20, 20), committed=35)
-    assert (found.kind, found.target, found.behind) == (COMMITTED, 35, 55)
+    assert (found.kind, found.target, found.following) == (COMMITTED, 35, 55)
     assert answer(stored(20, 20), committed=5)[:2] == (EXACT, 20)
     assert answer(stored(20, 20), committed=95)[:2] == (EXACT, 20), "a position that the partition does not have is none"
 
@@ -155,12 +155,12 @@ def test_the_time_of_the_checkpoint_is_the_time_of_what_is_known():
 
 def test_findings_say_what_is_read_again_what_is_missing_and_until_when_the_group_is_known():
     positions = [position(stored(50, 45)), position(stored(20, 20), log=None), position(stored(20, 20), committed=35)]
-    codes = [(finding.kind, finding.code) for finding in position_findings(positions, "west")]
+    codes = [(finding.kind, finding.code) for finding in report_positions(positions, "west")]
     assert codes == [
         ("stop", "GroupWithoutAnswer"),
         ("warning", "GroupNotExact"),
         ("warning", "GroupFurtherOnTarget"),
         ("information", "GroupKnownUntil"),
     ]
-    early = next(finding for finding in position_findings(positions, "west") if finding.code == "GroupNotExact")
+    early = next(finding for finding in report_positions(positions, "west") if finding.code == "GroupNotExact")
     assert "at most 5 records again" in early.message

@@ -4,7 +4,7 @@ import shlex
 
 from hypothesis import given
 
-from kafka_mirror.cutover.failover.denials import denial_findings
+from kafka_mirror.cutover.failover.survey import find_denials
 from kafka_mirror.cutover.groups.findings import (
     GroupLogs,
     WaveGroup,
@@ -35,7 +35,7 @@ def findings(name, client, member):
     yield from find_active_groups((group,), "east")
     yield stop(GroupUsedOnTarget(name, "orders-0@3", "orders", "west"))
     yield stop(GroupNotTakenBack(name, "orders-0", "west", name))
-    yield from denial_findings([Acl("orders", f"User:{name}", name, "WRITE", "DENY")], ["orders"], "west")
+    yield from find_denials([Acl("orders", f"User:{name}", name, "WRITE", "DENY")], ["orders"], "west")
 
 
 @given(NAMES, NAMES, NAMES)

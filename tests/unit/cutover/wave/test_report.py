@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_mirror.cutover.failover.missing_document import MISSING, missing_document
-from kafka_mirror.cutover.failover.missing_records import EndSighting, MissingRecords
+from kafka_mirror.cutover.failover.missing_records import MISSING, EndSighting, MissingRecords, missing_document
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord
 from kafka_mirror.cutover.wave.report import MAX_ROWS, WaveReport
 from kafka_mirror.cutover.wave.step import (

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 from kafka_mirror.cutover.failover import close_flow
-from kafka_mirror.cutover.failover import open_step as failover_open
+from kafka_mirror.cutover.failover import steps as failover
 from kafka_mirror.cutover.groups import move_groups, placement
 from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer
 from kafka_mirror.cutover.steps import acl_fence, fence, ledger_marks, open_wave, shared_fence, way_back
@@ -137,11 +137,11 @@ class World:
     def _steps_for(self, mode):
         """Those that change a cluster as they are, but for the waiting; the others are done at once."""
         aims = BY_CHECKPOINT if mode == FAILOVER else EXACT
-        opening = failover_open if mode == FAILOVER else open_wave
+        opening = (failover.close, failover.roll_back_close) if mode == FAILOVER else (open_wave.step, open_wave.rollback)
         real = {
             FENCE: WaveStep(FENCE, _fence, take_back=fence.rollback),
             MOVE_GROUPS: WaveStep(MOVE_GROUPS, lambda *given: _place(aims, *given), take_back=move_groups.rollback),
-            OPEN: WaveStep(OPEN, opening.step, take_back=opening.rollback),
+            OPEN: WaveStep(OPEN, opening[0], take_back=opening[1]),
         }
         return tuple(real.get(name) or WaveStep(name, lambda *_, name=name: StepOutcome(name, DONE)) for name in steps_of(mode))
 
@@ -231,7 +231,7 @@ class World:
             },
             ledger_marks: lanes,
             way_back: {**asked, **lanes},
-            failover_open: {"survey_failover": lambda *_: SimpleNamespace(missing=())},
+            failover: {"survey_failover": lambda *_: SimpleNamespace(missing=())},
             close_flow: {
                 **asked,
                 **lanes,

@@ -1,12 +1,15 @@
-"""What is asked of the target's logs before a checkpoint's position counts."""
+"""What is asked of the target's logs before a checkpoint's position counts, and which of its ACLs would refuse producers."""
 
 import pytest
 
-from kafka_mirror.cutover.failover.logs import find_shared_ends
 from kafka_mirror.cutover.failover.positions import TargetLog
+from kafka_mirror.cutover.failover.survey import find_denials, find_shared_ends
+from kafka_mirror.cutover.steps.fence_acls import deny_write
+from kafka_mirror.cutover.wave.findings import WARNING
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.kafka.model import Acl
 
 BILLS, PARCELS = TopicPartition("east.bills", 1), TopicPartition("east.parcels", 0)
 LOGS = {BILLS: TargetLog("bills-id", 0, 500, 7), PARCELS: TargetLog("parcels-id", 0, 500, 7)}
@@ -64,3 +67,24 @@ def test_what_is_of_another_topic_or_not_noted_or_not_answered_is_not_known(targ
     shared = find_shared_ends(target, checkpoints, LOGS, 1.0)
     assert (shared.ends, shared.silent) == ({}, (PARCELS,))
     assert target.asked == [[(PARCELS, 3, 200)]]
+
+
+def test_each_denial_of_writing_to_a_topic_of_the_wave_is_named_with_the_command_that_removes_it():
+    acls = [
+        deny_write("orders"),
+        deny_write("orders", "User:writer"),
+        deny_write("payments"),
+        Acl("orders", "User:writer", "*", "WRITE", "ALLOW"),
+        Acl("orders", "User:reader", "*", "READ", "DENY"),
+    ]
+    (finding,) = find_denials(acls, ["orders"], "west")
+    assert (finding.kind, finding.code, finding.topic) == (WARNING, "FenceOfEarlierWave", "orders")
+    assert "DENY WRITE for User:* from *, DENY WRITE for User:writer from *" in finding.message
+    remove = "kafka-acls.sh --bootstrap-server <target> --remove --force --topic orders"
+    assert finding.error.commands == tuple(
+        f"{remove} --deny-principal {principal} --deny-host '*' --operation WRITE" for principal in ("'User:*'", "User:writer")
+    )
+
+
+def test_nothing_is_said_where_nobody_is_denied_writing():
+    assert list(find_denials([Acl("orders", "User:reader", "*", "READ", "DENY")], ["orders"], "west")) == []

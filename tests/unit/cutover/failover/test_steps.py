@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_mirror.cutover.failover.failover_groups import note_of_group
 from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverPosition
+from kafka_mirror.cutover.failover.steps import make_note
 from kafka_mirror.cutover.wave.step import KNOWN_MS, REREAD
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_move import AFTER, BEFORE, IS_TAKEN_BACK, facts_of_move, move_from_facts, plan_undo
@@ -31,7 +31,7 @@ def position(tp, target, there, reread=0):
 def run(there, targets, facts):
     """A run of the step: notes, and commits where something else stands."""
     positions = [position(tp, target, there) for tp, target in targets.items()]
-    facts = json.loads(json.dumps(note_of_group("sorting", positions, there, facts)))
+    facts = json.loads(json.dumps(make_note("sorting", positions, there, facts)))
     there |= {each.remote: Committed(each.target, each.metadata) for each in positions if each.target != each.committed}
     return facts
 
@@ -60,10 +60,10 @@ def test_it_gives_back_metadata_and_leader_epochs_too():
 
 def test_one_more_run_notes_nothing_new_and_keeps_how_good_its_positions_are():
     there = {}
-    first = note_of_group("sorting", [position(PARCELS[0], 14, there, reread=3)], there, {})
+    first = make_note("sorting", [position(PARCELS[0], 14, there, reread=3)], there, {})
     there[PARCELS[0]] = Committed(14, "m")
-    assert note_of_group("sorting", [position(PARCELS[0], 14, there, reread=3)], there, first) == first
-    further_on = note_of_group("sorting", [position(PARCELS[0], 10, there)], there, first)
+    assert make_note("sorting", [position(PARCELS[0], 14, there, reread=3)], there, first) == first
+    further_on = make_note("sorting", [position(PARCELS[0], 10, there)], there, first)
     assert further_on == first, "its newest checkpoint is held back, and it stays where the first run put it"
     assert (first[BEFORE], first[AFTER]) == ({"east.parcels": {"0": None}}, {"east.parcels": {"0": 14}})
     assert (first[REREAD], first[KNOWN_MS]) == ({"east.parcels": {"0": 3}}, int(AT.timestamp() * 1000))

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.cutover.failover.export_files import DESCRIPTION, ExportFiles
-from kafka_mirror.cutover.failover.export_format import OPEN_LINES, ExportedRecord, file_name
+from kafka_mirror.cutover.failover.export import DESCRIPTION, OPEN_LINES, ExportedRecord, ExportFiles, file_name
 from kafka_mirror.errors import ExportDiffers, ExportFailed
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
