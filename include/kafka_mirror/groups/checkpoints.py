@@ -12,14 +12,13 @@ from kafka_mirror.formats.documents import columns
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.context import GroupContext, group_clusters
+from kafka_mirror.groups.context import GroupContext, control_of_groups, decisions_of, group_clusters
+from kafka_mirror.groups.exact_offsets import KnownPlaces
 from kafka_mirror.groups.find import with_offsets
 from kafka_mirror.groups.group_rules import Candidate, SeenLogs, due, target_epoch
 from kafka_mirror.groups.group_translation import GroupOffset, Offsets, translate_groups
 from kafka_mirror.groups.hole_reader import OVER_BUDGET
 from kafka_mirror.groups.mm2_topics import read_stored, write_checkpoints
-from kafka_mirror.groups.moved_topics import control_of_groups, decisions_of
-from kafka_mirror.groups.place_cache import KnownPlaces
 from kafka_mirror.groups.translation import BY_MAP, EXACT, NONE
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import BY_THE_HOUR, ensure_internal_topic

@@ -1,7 +1,8 @@
-"""What the control topic keeps of one group for the undo of `group-offsets`: where it stood before each of the newest runs. Pure.
+"""What the control topic keeps of a group for the undo of `group-offsets`: where it stood before each of the newest runs.
 
-A run notes a group before it commits for it. The runs of a history follow on each other: only the mirror moved the group in between.
-As soon as somebody did, the history begins again, for an undo over that would put back what is not wanted any more.
+A run notes a group before it commits for it. The runs of a history follow on each other: only the mirror moved the group in between. A
+commit of another client begins the history again, for an undo over that would put back what is not wanted any more. Two runs at a time for
+one group leave the note of one of them.
 
 It is the `document` of the note GROUP_OFFSETS. Field names and meanings are for keeps.
 """
@@ -9,9 +10,14 @@ It is the `document` of the note GROUP_OFFSETS. Field names and meanings are for
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
+from kafka_mirror.errors import ControlUnreadable
 from kafka_mirror.groups.group_move import GroupMove, Positions, facts_of_move, move_from_facts
+from kafka_mirror.ledger.control import Control
+from kafka_mirror.ledger.control_records import GROUP_OFFSETS, Decision
+from kafka_mirror.ledger.decisions import Decisions, moment_after
 
 VERSION = 1
 KEPT_RUNS = 5
@@ -121,3 +127,45 @@ def _read_move(entry: Mapping[str, Any]) -> GroupMove:
     if move is None:
         raise ValueError("a run says nothing of before")
     return move
+
+
+_WHO = "group-offsets"
+
+
+class CommitNotes:
+    """The notes of one flow, as its control topic had them when it was read."""
+
+    def __init__(self, control: Control, decisions: Decisions, replication_factor: int) -> None:
+        self._control = control
+        self._decisions = decisions
+        self._replication_factor = replication_factor
+        self._documents = decisions.notes(GROUP_OFFSETS)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of which something is noted."""
+        return tuple(sorted(self._documents))
+
+    def of_group(self, group: str) -> CommitHistory:
+        """The history of a group; empty if nothing is noted. Raises ControlUnreadable."""
+        note = self._documents.get(group)
+        try:
+            return decode_history(note.document or "") if note is not None else CommitHistory()
+        except (ValueError, TypeError, KeyError, AttributeError) as failure:
+            where = f"{self._control.topic}, the note of the group {group}"
+            raise ControlUnreadable(where, f"{type(failure).__name__}: {failure}") from failure
+
+    def keep_commits(self, run: str, there: Mapping[str, Positions], writes: Mapping[str, Positions]) -> None:
+        """Notes where the groups stand and what the run is about to commit for them; acknowledged by all replicas when this returns."""
+        self.keep({group: self.of_group(group).extend(run, there[group], positions) for group, positions in writes.items()}, run)
+
+    def keep(self, histories: Mapping[str, CommitHistory], run: str) -> None:
+        """Notes these histories in the place of those before."""
+        if not histories:
+            return
+        if not self._control.exists():
+            self._control.create(self._replication_factor)
+        when = moment_after(self._decisions, (), datetime.now(UTC))
+        self._control.note(
+            [Decision(GROUP_OFFSETS, _WHO, when, run, group, document=encode_history(history)) for group, history in histories.items()]
+        )

@@ -4,7 +4,7 @@ The note is written before anything is committed. So of each partition only thes
 client writes there: what was there before, one that the mirror meant to commit at some time since (`ours`), or none, for offsets expire.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,6 +103,20 @@ def plan_undo(noted: GroupMove, there: Positions, held: Container[str] = ()) -> 
     changed = {tp: before for tp, before in noted.before.items() if tp not in stays and not _is_back(there.get(tp), before)}
     commit = {tp: before for tp, before in changed.items() if before is not None}
     return GroupUndo(commit, tuple(sorted(tp for tp, before in changed.items() if before is None)), foreign)
+
+
+def find_unlike(
+    wanted: Mapping[str, Mapping[TopicPartition, Committed | None]], there: Mapping[str, Positions]
+) -> Iterator[tuple[str, list[str]]]:
+    """The groups that do not stand where they should, with each such place."""
+    for name, positions in wanted.items():
+        places = [
+            f"{tp}@{'nothing' if present is None else present.offset} instead of {'nothing' if committed is None else committed.offset}"
+            for tp, committed in sorted(positions.items(), key=lambda pair: pair[0])
+            if not is_same(present := there.get(name, {}).get(tp), committed)
+        ]
+        if places:
+            yield name, places
 
 
 # ------------------------------------------------------------ as facts

@@ -12,12 +12,11 @@ from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.documents import to_columns
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.commit_notes import CommitNotes
-from kafka_mirror.groups.context import GroupContext, group_clusters
+from kafka_mirror.groups.commit_history import CommitNotes
+from kafka_mirror.groups.context import GroupContext, Offsets, control_of_groups, decisions_of, group_clusters, without_moved
 from kafka_mirror.groups.find import with_offsets
 from kafka_mirror.groups.group_rules import ToCommit, to_commit
 from kafka_mirror.groups.group_translation import NOT_MIRRORED, GroupOffset, translate_groups
-from kafka_mirror.groups.moved_topics import Offsets, control_of_groups, decisions_of, without_moved
 from kafka_mirror.groups.translation import no_answer
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import without_leader

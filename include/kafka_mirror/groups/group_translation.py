@@ -8,12 +8,11 @@ from kafka_mirror.errors import ErrorReport, MirrorError, SourceUnreadable
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.groups.context import GroupContext
-from kafka_mirror.groups.exact_offsets import EarlyOffset, count_early
+from kafka_mirror.groups.exact_offsets import EarlyOffset, KnownPlaces, count_early
 from kafka_mirror.groups.group_rules import SeenLog, SeenLogs, StoredCheckpoints
 from kafka_mirror.groups.hole_reader import HoleCounter, PartitionHole
 from kafka_mirror.groups.mm2_topics import read_stored, read_topic
 from kafka_mirror.groups.offset_sync_store import OffsetSyncStore
-from kafka_mirror.groups.place_cache import KnownPlaces
 from kafka_mirror.groups.translation import EARLY, SourceState, Sync, TranslatedOffset, generation, no_answer, translate, translate_back
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Committed, LogPosition

@@ -9,19 +9,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafka_mirror.errors import ErrorReport, GroupRunUnknown, GroupUndoFailed
+from kafka_mirror.errors import ErrorReport, GroupRunUnknown, GroupUndoFailed, MirrorError
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.documents import to_columns
-from kafka_mirror.groups.commit_history import CommitHistory
-from kafka_mirror.groups.commit_notes import CommitNotes
-from kafka_mirror.groups.context import GroupContext, group_context
-from kafka_mirror.groups.group_commit import positions_on, unlike, write_positions
-from kafka_mirror.groups.group_move import GroupMove, GroupUndo, plan_undo
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.commit_history import CommitHistory, CommitNotes
+from kafka_mirror.groups.context import GroupContext, control_of_groups, decisions_of, group_context
+from kafka_mirror.groups.group_move import GroupMove, GroupUndo, Positions, find_unlike, plan_undo
 from kafka_mirror.groups.group_offsets import unfit
-from kafka_mirror.groups.moved_topics import control_of_groups, decisions_of
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.groups import Groups, read_positions
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.step import StepResult
 
@@ -70,7 +68,7 @@ class Undo:
         moves = {group: move for group, history in histories.items() if (move := history.since(run)) is not None}
         if not moves:
             raise GroupRunUnknown(run, target, _list_runs(histories))
-        there = positions_on(self._groups, moves)
+        there = read_positions(self._groups, moves)
         states = self._groups.listed()
         alone = {group: reason for group in moves if (reason := unfit(states.get(group)) or self._explain_moved(moves[group]))}
         undo = {group: plan_undo(move, there[group]) for group, move in moves.items() if group not in alone}
@@ -85,13 +83,28 @@ class Undo:
         changes = {group: plan for group, plan in undo.items() if not plan.is_nothing}
         commit = {group: plan.commit for group, plan in changes.items()}
         delete = {group: plan.delete for group, plan in changes.items()}
-        refused = write_positions(self._groups, commit, delete)
+        refused = _write_positions(self._groups, commit, delete)
         wanted = {group: {tp: moves[group].before[tp] for tp in (*plan.commit, *plan.delete)} for group, plan in changes.items()}
-        return dict(unlike(wanted, positions_on(self._groups, changes))) | refused
+        return dict(find_unlike(wanted, read_positions(self._groups, changes))) | refused
 
     def _explain_moved(self, move: GroupMove) -> str:
         topics = sorted({tp.topic for tp in move.before if tp.topic in self._moved})
         return f"the wave {self._moved[topics[0]]} moved {', '.join(topics)}" if topics else ""
+
+
+def _write_positions(
+    groups: Groups, commit: Mapping[str, Positions], delete: Mapping[str, Sequence[TopicPartition]]
+) -> dict[str, list[str]]:
+    """Commits each group's positions in one request and deletes others in one; gives what was refused, in words, by group."""
+    errors: dict[str, MirrorError] = {}
+    refused = groups.commit({name: positions for name, positions in commit.items() if positions}, errors)
+    reasons = {name: [f"{tp} ({why})" for tp, why in sorted(of_group.items())] for name, of_group in refused.items()}
+    deleted = groups.delete({name: partitions for name, partitions in delete.items() if partitions and name not in errors}, errors)
+    for name, of_group in deleted.items():
+        reasons.setdefault(name, []).extend(f"{tp} ({why})" for tp, why in sorted(of_group.items()))
+    for name, error in errors.items():
+        reasons.setdefault(name, []).append(error.message)
+    return {name: words for name, words in reasons.items() if words}
 
 
 def _find_moved_remotes(context: GroupContext, decisions: Decisions) -> dict[str, str]:

@@ -106,6 +106,15 @@ class Groups:
         return ask_coordinators(self._cluster, "deleting offsets of", partitions, send, refused, "DELETE")
 
 
+def read_positions(groups: Groups, names: Collection[str]) -> dict[str, dict[TopicPartition, Committed]]:
+    """What the groups committed. Raises what the cluster says against one of them: it is unknown then where it stands."""
+    refused: dict[str, MirrorError] = {}
+    committed = groups.committed(names, refused)
+    for error in refused.values():
+        raise error
+    return committed
+
+
 def may_be_unstable(cluster: Cluster, groups: Collection[str]) -> list[str]:
     """Those of the groups for which a transaction may commit offsets now: where one is open, their coordinator's log goes on after its last
     stable offset. All of them where that log may not be described."""

@@ -14,7 +14,7 @@ from kafka_mirror.config.deadlines import lag_seconds
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.groups.place_cache import KnownPlaces
+from kafka_mirror.groups.exact_offsets import KnownPlaces
 from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.ledger.control_records import THROTTLE, UNLIMITED
 from kafka_mirror.ledger.record import LedgerRecord, Writer

@@ -17,9 +17,9 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import headers_or_none
 from kafka_mirror.formats.schema_registry import has_id_in_header, schema_id
 from kafka_mirror.groups.context import group_context
+from kafka_mirror.groups.exact_offsets import KnownPlaces
 from kafka_mirror.groups.find import selected_groups
 from kafka_mirror.groups.group_translation import GroupOffset, Offsets, stored_checkpoints, translate_groups
-from kafka_mirror.groups.place_cache import KnownPlaces
 from kafka_mirror.groups.translation import BY_MAP, EARLY, EXACT, INCOMPLETE, NONE
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.ledger.clusters import clusters

@@ -22,10 +22,9 @@ from kafka_mirror.cutover.wave.step import KNOWN_MS, MOVE_GROUPS, OPEN, PREFLIGH
 from kafka_mirror.errors import GroupNotMoved
 from kafka_mirror.errors.display import show
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_commit import positions_on
 from kafka_mirror.groups.group_move import AFTER, GroupMove, Positions, facts_of_move, move_from_facts, plan_move
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.groups import Groups, read_positions
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.control_records import CLOSED
 
@@ -63,7 +62,7 @@ def _note_groups(flow: "Flow", survey: FailoverSurvey, notes: WaveNotes) -> None
     names = sorted({position.group for position in survey.positions if position.target is not None})
     settings = flow.client("target", "admin")
     with Cluster(flow.target, settings, flow.request_seconds) as target:
-        there = positions_on(Groups(target), names)
+        there = read_positions(Groups(target), names)
     facts = {name: make_note(name, survey.positions, there[name], notes.of_group(name)) for name in names}
     changed = {name: of_group for name, of_group in facts.items() if of_group[AFTER] and of_group != notes.of_group(name)}
     if changed:

@@ -15,11 +15,10 @@ from kafka_mirror.errors import ClusterContradictsItself, GroupReadOn, GroupUnst
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_commit import positions_on
 from kafka_mirror.groups.group_move import Positions
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_members import describe_groups
-from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.groups import Groups, read_positions
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.polling import until
 
@@ -145,7 +144,7 @@ def _find_read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]
 
 
 def _read_positions(server: Cluster, names: Collection[str]) -> Mapping[str, Positions]:
-    return positions_on(Groups(server), names)
+    return read_positions(Groups(server), names)
 
 
 def _find_moved(aim: GroupAim, here: Positions) -> list[str]:

@@ -21,12 +21,12 @@ from kafka_mirror.errors import DecidedMeanwhile, GroupActive, GroupNotMoved, Gr
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_commit import positions_on, unlike
 from kafka_mirror.groups.group_move import (
     GroupMove,
     GroupUndo,
     Positions,
     facts_of_move,
+    find_unlike,
     is_same,
     move_from_facts,
     plan_move,
@@ -35,7 +35,7 @@ from kafka_mirror.groups.group_move import (
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_members import describe_groups
 from kafka_mirror.kafka.group_transaction import Wanted
-from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.groups import Groups, read_positions
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.transactions import Fenced
 
@@ -84,7 +84,7 @@ class GroupPlacer:
     def place(self, aims: Mapping[str, GroupAim], dry_run: bool) -> Placement:
         """Notes, commits and reads back; nothing of it if somebody else moved a group since it was noted. Raises what concerns the target
         as a whole."""
-        there = positions_on(self._groups, aims)
+        there = read_positions(self._groups, aims)
         moves = {name: plan_move(self._read_note(name), there[name], aim.positions, aim.source) for name, aim in aims.items()}
         foreign = tuple(self._check_foreign(aims, there))
         if foreign or dry_run:
@@ -106,7 +106,7 @@ class GroupPlacer:
         on which another open wave stands (its name). Raises as `place`."""
         names = self._notes.of_step(MOVE_GROUPS).get(GROUPS, ())
         moves = {name: noted for name in names if (noted := self._read_note(name)) is not None and not noted.is_taken_back}
-        there = positions_on(self._groups, moves)
+        there = read_positions(self._groups, moves)
         undo = {name: plan_undo(noted, there.get(name, {}), held) for name, noted in moves.items()}
         active = self._find_active([name for name, of_group in undo.items() if not of_group.is_nothing])
         idle = {name: of_group for name, of_group in undo.items() if name not in active}
@@ -159,8 +159,8 @@ class GroupPlacer:
         """Commits what is due, and yields what does not stand there afterwards."""
         due = {name: of_group.due(there[name]) for name, of_group in moves.items()}
         refused = self._put(due, there)
-        now = positions_on(self._groups, moves)
-        wrong = dict(unlike({name: of_group.after for name, of_group in moves.items()}, now))
+        now = read_positions(self._groups, moves)
+        wrong = dict(find_unlike({name: of_group.after for name, of_group in moves.items()}, now))
         for name in sorted({*refused, *wrong}):
             yield stop(GroupNotMoved(name, first_few(refused.get(name) or wrong[name]), self._target.alias))
 
@@ -168,7 +168,7 @@ class GroupPlacer:
         """Commits and deletes, and gives what does not stand afterwards as it should, by group."""
         wanted = {name: {tp: moves[name].before[tp] for tp in (*of.commit, *of.delete)} for name, of in undo.items()}
         refused = self._put(wanted, there)
-        return dict(unlike(wanted, positions_on(self._groups, undo))) | refused
+        return dict(find_unlike(wanted, read_positions(self._groups, undo))) | refused
 
     def _put(self, wanted: Wanted, there: Mapping[str, Positions]) -> dict[str, list[str]]:
         """Puts groups there, as long as they stand where they stood."""
@@ -266,7 +266,7 @@ class _GroupTransaction:
         """Groups that have members, or that another client moved. Asked after the commit and before the end of the transaction:
         members that join in between wait for its end before they read."""
         moved = {}
-        for name, there in positions_on(self._groups, wanted).items():
+        for name, there in read_positions(self._groups, wanted).items():
             places = list(self._find_moved(name, wanted[name], there))
             if places:
                 moved[name] = [f"moved meanwhile by somebody else: {', '.join(places)}"]

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.moved_topics import without_moved
+from kafka_mirror.groups.context import without_moved
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.control_records import MOVED, RETURNED, Decision
 from kafka_mirror.ledger.decisions import Decisions
