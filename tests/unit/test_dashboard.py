@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kafka_mirror.web import json_routes, page_routes
 from kafka_mirror.web.metric_names import FLOW_LABELS
 from kafka_mirror.web.rendering import PREFIX
+from kafka_mirror.web.routes import router
 from tests.unit.promql import BY_SAMPLE, MONITORING, grouping_labels, metrics_and_labels, promtool
 
 DASHBOARD = json.loads((MONITORING / "grafana-dashboard.json").read_text(encoding="utf-8"))
@@ -93,7 +93,7 @@ def links(place: Any) -> Iterator[str]:
 
 def test_it_leads_to_the_status_page_and_the_runbook_of_the_airflow_that_is_chosen() -> None:
     assert VARIABLES["airflow"]["type"] == "textbox"
-    routes = {f"{PREFIX}{route.path}" for router in (page_routes.router, json_routes.router) for route in router.routes}
+    routes = {f"{PREFIX}{route.path}" for route in router.routes}
     found = set(links(DASHBOARD))
     assert len(found) >= 4
     for url in found:

@@ -1,4 +1,4 @@
-"""The web application whole."""
+"""The application: its routes, the headers of every response, and what it says where it refuses."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -9,12 +9,12 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException as AnyHttpException
 
 from kafka_mirror.status.snapshot_cache import shared_cache
-from kafka_mirror.web import decision_routes, json_routes, page_routes
 from kafka_mirror.web.auth import HEADERS, Airflow, SafeHeaders, person
 from kafka_mirror.web.context import Site
 from kafka_mirror.web.decisions import Decider
 from kafka_mirror.web.metrics import metrics_router
 from kafka_mirror.web.rendering import PREFIX, html
+from kafka_mirror.web.routes import router
 
 __all__ = ["PREFIX", "create_app", "whole_app"]
 
@@ -30,10 +30,10 @@ def create_app(site: Site, open_routers: Sequence[APIRouter] = ()) -> FastAPI:
     app = FastAPI(title="Mirror", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.site = site
     app.add_middleware(SafeHeaders)
-    app.add_exception_handler(AnyHttpException, _refused)
-    app.add_exception_handler(Exception, _failed)
-    for router in (*open_routers, page_routes.router, json_routes.router, decision_routes.router, _nothing):
-        app.include_router(router)
+    app.add_exception_handler(AnyHttpException, _show_refusal)
+    app.add_exception_handler(Exception, _show_failure)
+    for each in (*open_routers, router, _nothing):
+        app.include_router(each)
     return app
 
 
@@ -46,12 +46,12 @@ _nothing = APIRouter(dependencies=[Depends(person)])
 
 
 @_nothing.get("/{rest:path}")
-def nothing(rest: str) -> Response:
-    """Any other URL: without a login nobody learns which ones exist."""
+def refuse_path(rest: str) -> Response:
+    """Any other URL: only who is logged in learns which ones exist."""
     raise HTTPException(404, f"There is nothing at {rest!r}.")
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _show_refusal(request: Request, error: Exception) -> Response:
     """A refusal, as a page for a person and as JSON for a program."""
     status = error.status_code if isinstance(error, AnyHttpException) else 500
     message = str(error.detail) if isinstance(error, AnyHttpException) else "This failed; the log of Airflow's api-server says why."
@@ -64,8 +64,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     return html(request, "refused.html", status, title=title, message=message, login=login)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
+async def _show_failure(request: Request, error: Exception) -> Response:
     """An unexpected error; the log of the api-server has its traceback."""
-    response = await _refused(request, error)
+    response = await _show_refusal(request, error)
     response.headers.update(HEADERS)
     return response

@@ -1,4 +1,4 @@
-"""The content of the pages: one flow with its newest audit, or all flows with a row each."""
+"""The content of the pages: all flows with a row each, one flow with its newest audit, and the tab on a copy's run."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,21 +8,23 @@ from typing import Any
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, AuditResult
 from kafka_mirror.audit.report import not_copied
 from kafka_mirror.config.flow import FlowName
+from kafka_mirror.copy.batch_text import batches_text
+from kafka_mirror.copy.model import Watermark
+from kafka_mirror.copy.verdict import DONE, FAILED, NOTHING_TO_DO, Verdict, other_runs_text
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import NextStep
 from kafka_mirror.errors.words import count_text
-from kafka_mirror.status.airflow_view import AirflowView, Person
+from kafka_mirror.status.airflow_view import AirflowView, CopyRun, Person
 from kafka_mirror.status.alert import Alert
 from kafka_mirror.status.snapshot import FlowSnapshot, StandingDecision
 from kafka_mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
 from kafka_mirror.web.auth import Airflow
 from kafka_mirror.web.context import Site, name_of
-from kafka_mirror.web.error_actions import ErrorGroup, problems
-from kafka_mirror.web.formatting import number
-from kafka_mirror.web.groups import GroupTable, group_table
+from kafka_mirror.web.decisions import ErrorGroup, problems
+from kafka_mirror.web.formatting import number, size
 from kafka_mirror.web.history import LagSample, Sparkline, sparkline
 from kafka_mirror.web.state import FlowState, state_of
-from kafka_mirror.web.topics import TopicTable, topic_table
+from kafka_mirror.web.tables import GroupTable, TopicTable, group_table, topic_table
 from kafka_mirror.web.waves import WaveTrack, wave_tracks
 
 _MAX_LISTED = 10
@@ -193,3 +195,65 @@ def _curve(samples: Iterable[LagSample], figure: Callable[[LagSample], float | N
 
 def _unique(snapshot: FlowSnapshot) -> list[ErrorReport]:
     return list(dict.fromkeys((*snapshot.errors, *snapshot.groups.errors)))
+
+
+MAX_ROWS = 200
+"""So many partitions are listed, those with most records first, and so many errors."""
+
+_RUNNING = ("queued", "running")
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """What the tab shows. `level` as in FlowState; `sentences` stand below the first one."""
+
+    run: CopyRun
+    level: str
+    words: str
+    sentences: Sequence[str] = ()
+    errors: Sequence[ErrorReport] = ()
+    watermarks: Sequence[Watermark] = ()
+    left_out: int = 0
+    """How many partitions moved and are not listed."""
+
+
+def run_page(found: CopyRun) -> RunPage:
+    """The tab of a run."""
+    if found.verdict is None:
+        return RunPage(found, *_without_verdict(found))
+    moved = sorted((each for each in found.watermarks if each.records), key=lambda each: (-each.records, each.topic, each.partition))
+    return RunPage(
+        found,
+        *_of_verdict(found.verdict),
+        _sentences(found.verdict),
+        found.verdict.errors[:MAX_ROWS],
+        moved[:MAX_ROWS],
+        max(0, len(moved) - MAX_ROWS),
+    )
+
+
+def _without_verdict(found: CopyRun) -> tuple[str, str]:
+    if found.said:
+        return "stuck" if found.run.state == "failed" else "fine", f"Dry run. {found.said}"
+    if found.run.state in _RUNNING:
+        return "behind", "This run goes on; its verdict comes last."
+    return (
+        "stuck",
+        "This run ended without a verdict: the log of the task that failed says why. The next run goes on behind what was committed.",
+    )
+
+
+def _of_verdict(verdict: Verdict) -> tuple[str, str]:
+    copied = f"{count_text(verdict.records, 'record')} ({size(verdict.bytes)}) copied"
+    if verdict.state == FAILED:
+        return "behind" if verdict.retriable else "stuck", f"Failed: {count_text(len(verdict.errors), 'error')}, {copied}."
+    return "fine", {DONE: f"Done: {copied}.", NOTHING_TO_DO: "Nothing to do: no partition had new records."}[verdict.state]
+
+
+def _sentences(verdict: Verdict) -> list[str]:
+    said = [*batches_text(verdict.batches, verdict.rewritten), *other_runs_text(verdict.copied_elsewhere)]
+    if verdict.owed:
+        said.append(f"{number(verdict.owed)} offsets are left for the next run")
+    if verdict.skipped:
+        said.append(f"{count_text(verdict.skipped, 'record')} were skipped (errors.tolerance=all)")
+    return [*(f"{sentence[0].upper()}{sentence[1:]}." for sentence in said), *verdict.notices]

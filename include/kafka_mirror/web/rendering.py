@@ -13,7 +13,7 @@ from kafka_mirror.errors.next_step import program
 from kafka_mirror.errors.runbook import anchor
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.status.airflow_view import COPY
-from kafka_mirror.web import error_actions, formatting, groups, history, topics
+from kafka_mirror.web import decisions, formatting, history, tables
 
 PREFIX = "/mirror"
 """The application's path in Airflow's api-server."""
@@ -37,15 +37,15 @@ def _environment() -> Environment:
         clock=formatting.clock,
         ago=formatting.ago,
         count_text=count_text,
-        failover=groups.failover,
-        topic_state=topics.state_of,
-        topic_records=topics.records_of,
-        level=topics.level,
-        decision_title=error_actions.title,
-        decision_explained=error_actions.explained,
-        needs_topic=error_actions.needs_topic,
+        failover=tables.failover,
+        topic_state=tables.state_of,
+        topic_records=tables.records_of,
+        level=tables.level,
+        decision_title=decisions.title,
+        decision_explained=decisions.explained,
+        needs_topic=decisions.needs_topic,
         anchor=anchor,
-        code_spans=error_actions.code_spans,
+        code_spans=decisions.code_spans,
     )
     environment.globals.update(COPY=COPY, program=program, SPARK_WIDTH=history.WIDTH, SPARK_HEIGHT=history.HEIGHT, infinity=math.inf)
     environment.globals.update(

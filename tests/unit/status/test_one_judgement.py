@@ -22,7 +22,7 @@ from kafka_mirror.status.snapshot import FlowSnapshot
 from kafka_mirror.status.snapshot_builder import catch_up_of, partitions_of, topics_of
 from kafka_mirror.status.status import Observation, status_of
 from kafka_mirror.web.state import state_of
-from kafka_mirror.web.topics import level as topic_level
+from kafka_mirror.web.tables import level as topic_level
 from tests.unit.ledger_records import ledger_record
 from tests.unit.status.test_status import FOUND, NOW, SEEN, TP
 from tests.unit.web.made_up import HEALTHY

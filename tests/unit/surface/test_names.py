@@ -11,7 +11,7 @@ from kafka_mirror.errors.runbook import classes
 from kafka_mirror.formats.offsets.partition import lane_of, transactional_id
 from kafka_mirror.groups.mm2_topics import GENERATION
 from kafka_mirror.policy import DefaultReplicationPolicy
-from kafka_mirror.web import decision_routes, json_routes, page_routes
+from kafka_mirror.web import routes
 from kafka_mirror.web.metric_names import FLOW_LABELS, METRICS
 from kafka_mirror.web.metrics import metrics_router
 from kafka_mirror.web.rendering import PREFIX
@@ -65,6 +65,6 @@ LANES = (("orders", 0), ("orders", 1), ("orders", 17), ("payments", 0), ("grüß
 
 def test_addresses() -> None:
     metrics = metrics_router(SimpleNamespace(flows=None), {})
-    routers = (page_routes.router, json_routes.router, decision_routes.router, metrics)
+    routers = (routes.router, metrics)
     lines = sorted(f"{' '.join(sorted(route.methods))} {PREFIX}{route.path}" for router in routers for route in router.routes)
     expect("addresses", "\n".join(lines))

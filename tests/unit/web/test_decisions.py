@@ -15,8 +15,7 @@ from kafka_mirror.decide.model import DecisionWithEffect
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.errors import ClusterUnreachable, NothingToDecide, OtherCluster, Remedy, SourceGap, UsageError
 from kafka_mirror.ledger.control_records import ACCEPT_GAP, PAUSE, TAKE_OWNERSHIP, Decision
-from kafka_mirror.web.decisions import Decider, DecisionEffects, DecisionInput, effects_of
-from kafka_mirror.web.error_actions import problems
+from kafka_mirror.web.decisions import Decider, DecisionEffects, DecisionInput, effects_of, problems
 from tests.unit.web.made_up import BUSY, FLOW, HOSTILE, NOW, MadeUp, made_up
 from tests.waiting import PATIENCE
 

@@ -12,7 +12,7 @@ from kafka_mirror.status.snapshot_builder import catch_up_of
 from kafka_mirror.status.status import BEHIND, NO_LEADER, NO_REMOTE, OPEN_TRANSACTION, PAUSED, UP_TO_DATE
 from kafka_mirror.status.throughput import CatchUp, Sample, Samples, Totals, rhythm, throughput
 from kafka_mirror.web.state import FINE, FlowState, state_of
-from kafka_mirror.web.topics import level
+from kafka_mirror.web.tables import level
 from tests.unit.web.made_up import HEALTHY, NOW, partition, snapshot, topic_of
 
 TP = TopicPartition("orders", 0)

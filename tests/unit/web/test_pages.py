@@ -17,7 +17,7 @@ from kafka_mirror.ledger.control_records import ACCEPT_GAP, PAUSE, Decision
 from kafka_mirror.status.airflow_view import AirflowView, Dag
 from kafka_mirror.status.snapshot import FlowSnapshot, GroupSnapshot, GroupsSnapshot, SkippedOffsets, StandingDecision
 from kafka_mirror.status.throughput import CatchUp
-from kafka_mirror.web.groups import failover
+from kafka_mirror.web.tables import failover
 from tests.unit.web.made_up import (
     BUSY,
     FLOW,

@@ -8,7 +8,7 @@ from kafka_mirror.copy.model import Watermark
 from kafka_mirror.copy.verdict import DONE, FAILED, NOTHING_TO_DO, Verdict
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.status.airflow_view import CopyRun, DagRun
-from kafka_mirror.web.run_page import MAX_ROWS, run_page
+from kafka_mirror.web.page import MAX_ROWS, run_page
 from tests.unit.web.made_up import BUSY, FLOW, HOSTILE, NOW, MadeUp, made_up
 
 RUN = "manual__2026-11-24T08:36:38.055571+00:00"
