@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import uuid
@@ -50,6 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
     that is, or while tests are collected."""
     assert "airflow" not in sys.modules, "Airflow was imported before its home was set"
     keep_standard_error(config)
+    # A shell without job control lets what it starts in the background ignore Ctrl-C. A test that sends it would wait for its end instead.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.set_threshold(50_000, 20, 20)  # Python's own numbers are for small programs: by them, a third of the unit tests' time is the search
     home = tempfile.mkdtemp(prefix="mirror-airflow-")
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
