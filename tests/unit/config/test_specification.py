@@ -5,15 +5,10 @@ default filters, SourceConnectorConfig) and does not come from the catalogue. A 
 `@` stands for org.apache.kafka.connect.mirror.
 """
 
-import ast
-from pathlib import Path
-
 import pytest
 
 from kafka_mirror.config.catalogue import CATALOGUE, CONNECTORS, OF_THE_FILE, TOP_LEVEL, connectors_reading
 from kafka_mirror.config.catalogue.connect import WORKER_NAMES
-
-ROOT = Path(__file__).resolve().parents[3]
 
 TABLE = r"""
 admin.timeout.ms LONG all 60000
@@ -164,20 +159,3 @@ def test_the_drivers_properties_are_mirrormakers(name):
 
 def test_the_workers_names_are_those_of_connect():
     assert set(WORKER.split()) == WORKER_NAMES
-
-
-def asked_for() -> set[str]:
-    """Every text that stands in the code by itself, but for the catalogue: a property that is used is among them."""
-    found = set()
-    for folder in ("include/kafka_mirror", "dags", "jobs", "plugins"):
-        for path in (ROOT / folder).rglob("*.py"):
-            if not path.name.startswith("catalogue"):
-                tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-                found |= {node.value for node in tree if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return found
-
-
-def test_what_is_said_to_have_an_effect_is_used():
-    by_their_check_alone = {"transforms", "predicates", "forwarding.admin.class"}
-    effective = {name for name, each in CATALOGUE.items() if not each.effect} - by_their_check_alone
-    assert effective - asked_for() == set()
