@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.backfill.intervals import TimeInterval
+from kafka_mirror.backfill.model import TimeInterval
 from kafka_mirror.backfill.summary import BackfillSummary
 
 DAY = timedelta(days=1)

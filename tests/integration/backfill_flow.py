@@ -2,8 +2,7 @@
 
 import pytest
 
-from kafka_mirror.backfill.intervals import TimeInterval
-from kafka_mirror.backfill.model import BackfillRequest
+from kafka_mirror.backfill.model import BackfillRequest, TimeInterval
 from kafka_mirror.backfill.run import run_backfill
 from kafka_mirror.copy.run import copy_in_process
 from services.oracle import Record, Side

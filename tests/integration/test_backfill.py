@@ -11,8 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pendulum
 
-from kafka_mirror.backfill.intervals import TimeInterval
-from kafka_mirror.backfill.model import ANY_ORDER, BackfillRequest
+from kafka_mirror.backfill.model import ANY_ORDER, BackfillRequest, TimeInterval
 from kafka_mirror.backfill.run import run_backfill
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process

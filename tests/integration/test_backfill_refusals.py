@@ -1,8 +1,7 @@
 """What a backfill cannot have or may not do, and what it says before it does anything."""
 
 from kafka_mirror.__main__ import main
-from kafka_mirror.backfill.intervals import TimeInterval
-from kafka_mirror.backfill.model import ANY_ORDER
+from kafka_mirror.backfill.model import ANY_ORDER, TimeInterval
 from services.oracle import Record, Side
 from tests.integration.backfill_flow import ALL, DAY, DAYS, FIRST, PARTITIONS, Backfilling, day
 

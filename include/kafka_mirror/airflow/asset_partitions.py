@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Asset
 
     from kafka_mirror.backfill.completeness import Period
-    from kafka_mirror.backfill.intervals import TimeInterval
-    from kafka_mirror.backfill.model import Resolution
+    from kafka_mirror.backfill.model import Resolution, TimeInterval
     from kafka_mirror.config import Flow
     from kafka_mirror.formats.offsets.intervals import Interval
     from kafka_mirror.formats.offsets.partition import TopicPartition

@@ -26,8 +26,7 @@ from kafka_mirror.airflow.copy import CopyOperator
 from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.lineage import lineage_of_copy
 from kafka_mirror.airflow.tasks import ONE_VALUE, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body
-from kafka_mirror.backfill.intervals import TimeInterval
-from kafka_mirror.backfill.model import IN_TIME_ORDER, Resolution
+from kafka_mirror.backfill.model import IN_TIME_ORDER, Resolution, TimeInterval
 from kafka_mirror.backfill.summary import DONE, RangeSummary, summary
 from kafka_mirror.errors import AuditDifferent, ErrorReport, JobFailed
 from kafka_mirror.errors.next_step import program

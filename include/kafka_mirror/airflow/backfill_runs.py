@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context
 
 from kafka_mirror.airflow.compat import run_before
-from kafka_mirror.backfill.intervals import TimeInterval
+from kafka_mirror.backfill.model import TimeInterval
 from kafka_mirror.backfill.summary import MISSING, BackfillSummary, RangeSummary
 from kafka_mirror.formats.documents import from_document
 

@@ -11,8 +11,7 @@ from airflow.sdk import get_current_context
 from kafka_mirror.airflow.backfill_runs import interval_between
 from kafka_mirror.airflow.compat import last_data_interval
 from kafka_mirror.airflow.tasks import from_xcom, pull, to_xcom
-from kafka_mirror.backfill.intervals import TimeInterval
-from kafka_mirror.backfill.model import BackfillPart, BackfillRequest, Resolution, time_interval
+from kafka_mirror.backfill.model import BackfillPart, BackfillRequest, Resolution, TimeInterval, time_interval
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import JobFailed, UsageError
 from kafka_mirror.formats.documents import from_document, to_document

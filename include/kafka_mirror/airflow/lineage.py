@@ -81,7 +81,7 @@ def lineage_of_copy(flow: Flow, results: Iterable[LaneResult]) -> Lineage | None
     if not is_wanted():
         return None
     from kafka_mirror.config.policies import topic_selection
-    from kafka_mirror.topics.schemas.topic_schemas import newest_schemas, on_target
+    from kafka_mirror.topics.schemas.run import newest_schemas, on_target
 
     records: dict[str, int] = {}
     sizes: dict[str, int] = {}

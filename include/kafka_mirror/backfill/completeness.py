@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kafka_mirror.audit.model import EQUAL, AuditResult, PartitionAudit
-from kafka_mirror.backfill.intervals import TimeInterval
-from kafka_mirror.backfill.model import Resolution
+from kafka_mirror.backfill.model import Resolution, TimeInterval
 from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.partition import TopicPartition
 

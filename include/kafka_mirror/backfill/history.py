@@ -4,11 +4,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kafka_mirror.backfill.destination import HistoryTopics, TopicId, held_elsewhere, history_topics
-from kafka_mirror.backfill.intervals import OffsetInterval, cut
 from kafka_mirror.backfill.live import Copy
-from kafka_mirror.backfill.model import IN_TIME_ORDER, BackfillPart, BackfillRequest, Resolution, moment_of
-from kafka_mirror.backfill.pending_ledger import PendingLedger, pending_ledger_of
-from kafka_mirror.backfill.unavailable import paused_partitions, why_absent
+from kafka_mirror.backfill.model import IN_TIME_ORDER, BackfillPart, BackfillRequest, OffsetInterval, Resolution, cut, moment_of
+from kafka_mirror.backfill.plan_view import PendingLedger, paused_partitions, pending_ledger_of, why_absent
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.history import not_writable
 from kafka_mirror.copy.model import LaneResult

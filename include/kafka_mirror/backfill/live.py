@@ -3,10 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from kafka_mirror.backfill.intervals import OffsetInterval, cut
-from kafka_mirror.backfill.model import BackfillPart, Resolution
-from kafka_mirror.backfill.pending_ledger import PendingLedger, pending_ledger_of
-from kafka_mirror.backfill.unavailable import errors_concerning, partition_of, paused_partitions, why_absent
+from kafka_mirror.backfill.model import BackfillPart, OffsetInterval, Resolution, cut
+from kafka_mirror.backfill.plan_view import PendingLedger, errors_concerning, partition_of, paused_partitions, pending_ledger_of, why_absent
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan

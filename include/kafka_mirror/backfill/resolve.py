@@ -12,14 +12,13 @@ it are not, it jumped over them. If most of them are, the others are merely late
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval, offset_interval
-from kafka_mirror.backfill.model import BackfillRequest, Resolution, moment_of, text_of
-from kafka_mirror.backfill.pending_ledger import pending_ledger_of
-from kafka_mirror.backfill.unavailable import (
+from kafka_mirror.backfill.model import BackfillRequest, OffsetInterval, Resolution, TimeInterval, moment_of, offset_interval, text_of
+from kafka_mirror.backfill.plan_view import (
     NOT_LED,
     of_flow,
     partition_of,
     paused_partitions,
+    pending_ledger_of,
     told_of,
     unreadable,
     waits_for_remote,

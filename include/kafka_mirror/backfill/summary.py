@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_mirror.backfill.intervals import TimeInterval
-from kafka_mirror.backfill.model import BackfillPart, Resolution, text_of
+from kafka_mirror.backfill.model import BackfillPart, Resolution, TimeInterval, text_of
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.words import first_lines
 from kafka_mirror.formats.documents import to_document

@@ -9,9 +9,23 @@ from typing import Any
 from kafka_mirror.cli.answer import DONE, Answer, table
 from kafka_mirror.cli.options import FLOW, Parser, typed
 from kafka_mirror.config import Flow
-from kafka_mirror.decide.kinds import ALIAS, DECISIONS, KINDS, OPTIONS, PARTITION, RATE, START, TOPIC
-from kafka_mirror.decide.model import DecisionWithEffect
-from kafka_mirror.decide.request import AS_CONFIGURED, EARLIEST, LATEST, DecisionRequest, offset_of, rate_of
+from kafka_mirror.decide.binding import DecisionWithEffect
+from kafka_mirror.decide.request import (
+    ALIAS,
+    AS_CONFIGURED,
+    DECISIONS,
+    EARLIEST,
+    KINDS,
+    LATEST,
+    OPTIONS,
+    PARTITION,
+    RATE,
+    START,
+    TOPIC,
+    DecisionRequest,
+    offset_of,
+    rate_of,
+)
 from kafka_mirror.decide.request import request as complete
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.next_step import own

@@ -8,7 +8,7 @@ from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.copy.plan.source_partitions import confirmed, source_partitions, with_epoch_ends
 from kafka_mirror.copy.plan.target_errors import remote_errors
-from kafka_mirror.decide.model import PartitionState
+from kafka_mirror.decide.binding import PartitionState
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.errors import MirrorError, NothingToDecide, UnexplainedTarget
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of

@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.config.validate import check_readable
-from kafka_mirror.decide import flow_wide
-from kafka_mirror.decide.binding import bind
-from kafka_mirror.decide.model import DecisionWithEffect
+from kafka_mirror.decide import binding
+from kafka_mirror.decide.binding import DecisionWithEffect
 from kafka_mirror.decide.partition_states import partition_states
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.errors import DecidedMeanwhile, NothingToDecide, named_with
@@ -103,10 +102,10 @@ class _DecisionMaker:
             return self._begin_ledger(decisions)
         if word == BEGIN_CONTROL:
             ledger_id = ledger_of(self._flow, self._target).topic_id()
-            return flow_wide.begin_control(self._request, decisions.ledger_id, ledger_id, self._choose_time(decisions))
+            return binding.begin_control(self._request, decisions.ledger_id, ledger_id, self._choose_time(decisions))
         if word == THROTTLE:
             configured = self._flow.value("mirror.max.bytes.per.second")
-            return flow_wide.throttle(self._request, decisions.throttle, configured, self._choose_time(decisions))
+            return binding.throttle(self._request, decisions.throttle, configured, self._choose_time(decisions))
         return self._bind_to_ledger(decisions)
 
     def _begin_ledger(self, decisions: Decisions) -> list[DecisionWithEffect]:
@@ -115,7 +114,7 @@ class _DecisionMaker:
         if noted_id is None and present_id is None:
             renamed = renamed_ledger(ledger.topic, self._flow.source, self._target)
             noted_id = renamed.id if renamed else None
-        return flow_wide.begin_ledger(self._request, ledger.topic, noted_id, present_id, self._choose_time(decisions))
+        return binding.begin_ledger(self._request, ledger.topic, noted_id, present_id, self._choose_time(decisions))
 
     def _bind_to_ledger(self, decisions: Decisions) -> list[DecisionWithEffect]:
         flow, request = self._flow, self._request
@@ -125,12 +124,12 @@ class _DecisionMaker:
         when = self._choose_time(decisions, records)
         if request.decision == ADOPT_CLUSTER:
             ids = [(flow.source, source_id, "source"), (flow.target, target_id, "target")]
-            return flow_wide.adopt_cluster(request, ids, records, when)
+            return binding.adopt_cluster(request, ids, records, when)
         if request.decision == TAKE_OWNERSHIP:
             interval = flow.value("mirror.copy.interval.seconds")
-            return flow_wide.take_ownership(request, flow.value("mirror.installation"), records, interval, datetime.now(UTC), when)
+            return binding.take_ownership(request, flow.value("mirror.installation"), records, interval, datetime.now(UTC), when)
         check_clusters(records, flow.source, source_id, flow.target, target_id, decisions)
-        return bind(request, partition_states(flow, self._source, self._target, view, decisions, request), when)
+        return binding.bind(request, partition_states(flow, self._source, self._target, view, decisions, request), when)
 
     def _list_paused(self, decisions: Decisions) -> list[DecisionWithEffect]:
         request, topic = self._request, self._request.topic or ""

@@ -11,8 +11,7 @@ from kafka_mirror.formats.record import headers_or_none
 from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.migration.connect import READ_SECONDS
-from kafka_mirror.migration.model import Ambiguous, Evidence, MoreSource, MoreTail, Position, RecordDigest
-from kafka_mirror.migration.tail_match import position, tail_begin
+from kafka_mirror.migration.tail_match import Ambiguous, Evidence, MoreSource, MoreTail, Position, RecordDigest, position, tail_begin
 
 _TOGETHER = 100
 _FIRST_RECORDS = 1_000

@@ -32,8 +32,7 @@ from kafka_mirror.migration.connect import MirrorMaker, fence_tasks, require_off
 from kafka_mirror.migration.evidence import Mm2Partition, locate
 from kafka_mirror.migration.hand_back import used_up
 from kafka_mirror.migration.mm2_state import TakeOverSurvey, survey_partitions
-from kafka_mirror.migration.model import Ambiguous, Position
-from kafka_mirror.migration.tail_match import taken_map
+from kafka_mirror.migration.tail_match import Ambiguous, Position, taken_map
 
 
 class TakenLane:

@@ -19,9 +19,9 @@ from kafka_mirror.topics.config_diff import (
     KeptOverride,
     config_changes,
     configs_to_sync,
+    exclude_advice,
     kept_overrides,
 )
-from kafka_mirror.topics.exclude_advice import exclude_advice
 from kafka_mirror.topics.topic_diff import compare_topics
 from kafka_mirror.topics.topics import discover
 

@@ -17,8 +17,7 @@ from kafka_mirror.ledger.clusters import two_clusters
 from kafka_mirror.ledger.current_topics import current_selection, renamed_topics
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy import IdleMembers, TopicSelection
-from kafka_mirror.topics.config_diff import configs_to_create
-from kafka_mirror.topics.exclude_advice import exclude_advice
+from kafka_mirror.topics.config_diff import configs_to_create, exclude_advice
 from kafka_mirror.topics.topic_diff import TopicChange, compare_topics, orphans
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_mirror.config import load
-from kafka_mirror.decide.kinds import ABOUT_A_TOPIC, KINDS
-from kafka_mirror.decide.model import DecisionWithEffect
-from kafka_mirror.decide.request import DecisionRequest, offset_of, request, start_of
+from kafka_mirror.decide.binding import DecisionWithEffect
+from kafka_mirror.decide.request import ABOUT_A_TOPIC, KINDS, DecisionRequest, offset_of, request, start_of
 from kafka_mirror.decide.run import decide
 from kafka_mirror.errors import DeadlineExceeded, ErrorReport, MirrorError, NothingToDecide, Remedy, UsageError
 from kafka_mirror.errors.words import first_few

@@ -8,7 +8,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from kafka_mirror.decide.kinds import DECISIONS
+from kafka_mirror.decide.request import DECISIONS
 from kafka_mirror.errors.next_step import program
 from kafka_mirror.errors.runbook import anchor
 from kafka_mirror.errors.words import count_text

@@ -13,7 +13,7 @@ from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.verdict import FAILED, NOTHING_TO_DO
-from kafka_mirror.decide.model import DecisionWithEffect
+from kafka_mirror.decide.binding import DecisionWithEffect
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide
 from kafka_mirror.errors import MirrorError

@@ -9,8 +9,7 @@ import pytest
 
 from kafka_mirror.backfill import history, live
 from kafka_mirror.backfill.destination import HistoryTopics
-from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval
-from kafka_mirror.backfill.model import BackfillPart, BackfillRequest, Resolution
+from kafka_mirror.backfill.model import BackfillPart, BackfillRequest, OffsetInterval, Resolution, TimeInterval
 from kafka_mirror.backfill.run import until_done
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, LeftOut, PartitionAudit
 from kafka_mirror.backfill.completeness import DAYS, HOURS, clipped, completeness, late, periods_within
-from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval
-from kafka_mirror.backfill.model import Resolution
+from kafka_mirror.backfill.model import OffsetInterval, Resolution, TimeInterval
 from kafka_mirror.errors import ErrorReport
 
 HOUR = 3_600_000

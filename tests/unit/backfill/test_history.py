@@ -5,8 +5,7 @@ from typing import Any
 
 from kafka_mirror.backfill.destination import HistoryTopics, held_elsewhere
 from kafka_mirror.backfill.history import _Work
-from kafka_mirror.backfill.intervals import OffsetInterval, TimeInterval
-from kafka_mirror.backfill.model import Resolution
+from kafka_mirror.backfill.model import OffsetInterval, Resolution, TimeInterval
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.formats.offsets.partition import TopicPartition

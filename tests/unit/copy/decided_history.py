@@ -16,8 +16,7 @@ from kafka_mirror.copy.ledger_updates import stuck
 from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.copy.plan.model import BLOCKED, DECIDED, Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight, next_range
-from kafka_mirror.decide.binding import bind
-from kafka_mirror.decide.model import PartitionState
+from kafka_mirror.decide.binding import PartitionState, bind
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.errors import ErrorReport, NothingToDecide, UsageError
 from kafka_mirror.formats.offsets.intervals import merged, missing

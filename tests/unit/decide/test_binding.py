@@ -5,14 +5,13 @@ from dataclasses import replace
 import pytest
 
 from kafka_mirror.copy.plan.ranges import SourceOffsets
-from kafka_mirror.decide.binding import bind
-from kafka_mirror.decide.model import PartitionState
+from kafka_mirror.decide.binding import PartitionState, bind, throttle
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.errors import NothingToDecide, UsageError
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID, TopicPartition
 from kafka_mirror.ledger.record import Blocked
-from tests.unit.decision_records import DECIDED_AT
+from tests.unit.decision_records import DECIDED_AT, decision
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)
@@ -145,3 +144,29 @@ def test_a_person_may_say_where_and_for_one_partition_even_where_nothing_is_wron
 def test_an_offset_that_the_source_does_not_have_is_refused(start):
     with pytest.raises(UsageError, match=r"\[10, 160\)"):
         bound("restart", partition=0, start=start)
+
+
+def asked(rate, before=None, configured=-1):
+    (made,) = throttle(DecisionRequest("throttle", "ana@ops", "the link is full", bytes_per_second=rate), before, configured, DECIDED_AT)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("rate", "before", "configured", "words"),
+    [
+        (5_000_000, None, -1, "the flow copies at most 5,000,000 bytes a second;"),
+        (-1, None, 1000, "the flow copies as fast as it can;"),
+        (None, decision("throttle"), 2000, "the flow copies at most 2,000 bytes a second, as the properties say;"),
+        (None, decision("throttle"), -1, "the flow copies as fast as it can, as the properties say;"),
+    ],
+)
+def test_the_decision_says_what_holds_from_then_on(rate, before, configured, words):
+    made = asked(rate, before, configured)
+    assert made.effect.startswith(words)
+    assert made.effect.endswith("a run that is under way does so from its next transaction on")
+    assert (made.decision.bytes_per_second, made.decision.who, made.decision.key) == (rate, "ana@ops", ("throttle", None, None))
+
+
+def test_where_nobody_decided_there_is_nothing_to_take_back():
+    with pytest.raises(NothingToDecide, match="the properties say at most 2,000 bytes a second"):
+        asked(None, configured=2000)

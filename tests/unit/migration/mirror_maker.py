@@ -6,8 +6,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from kafka_mirror.groups.offset_sync_store import SyncPair
-from kafka_mirror.migration.model import Ambiguous, Evidence, MoreSource, MoreTail, Position, RecordDigest
-from kafka_mirror.migration.tail_match import position, tail_begin
+from kafka_mirror.migration.tail_match import Ambiguous, Evidence, MoreSource, MoreTail, Position, RecordDigest, position, tail_begin
 
 
 @dataclass

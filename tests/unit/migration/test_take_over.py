@@ -16,7 +16,7 @@ from kafka_mirror.ledger.control_records import HANDED_BACK, TAKEN_OVER
 from kafka_mirror.ledger.record import Decided, LastRecord
 from kafka_mirror.migration.evidence import Mm2Partition
 from kafka_mirror.migration.mm2_state import TakeOverSurvey
-from kafka_mirror.migration.model import Position
+from kafka_mirror.migration.tail_match import Position
 from kafka_mirror.migration.take_over import TakenLane
 from tests.unit.ledger_records import ledger_record
 

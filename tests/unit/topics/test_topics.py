@@ -1,4 +1,4 @@
-"""Refreshing the topics of a flow, against clusters that live in memory."""
+"""Which topics of the source are found, and refreshing those of a flow, against clusters that live in memory."""
 
 from collections.abc import Iterable, Mapping, MutableMapping
 from contextlib import nullcontext
@@ -12,8 +12,10 @@ from kafka_mirror.errors import AuthorizationRefused, KafkaFailure, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import TopicListing
 from kafka_mirror.kafka.model import ConfigEntry, NewTopic, Partition, Topic
+from kafka_mirror.policy import DefaultReplicationPolicy, TopicSelection
+from kafka_mirror.policy.filters import DefaultTopicFilter
 from kafka_mirror.topics import topics as module
-from kafka_mirror.topics.topics import RefreshTopicsResult, refresh_topics
+from kafka_mirror.topics.topics import RefreshTopicsResult, discover, refresh_topics
 
 
 class MemoryCluster:
@@ -265,3 +267,46 @@ def test_a_dry_run_beside_brokers_that_would_create_what_they_are_to_check_says_
     monkeypatch.setattr(module, "two_clusters", lambda _: nullcontext((source, target)))
     assert "brokers of 'west' were not asked" in module.step(flow(), dry_run=True).lines[-1]
     assert not any("were not asked" in line for line in module.step(flow()).lines)
+
+
+class Listing:
+    """A source that lists `visible` and knows of `hidden`."""
+
+    def __init__(self, visible: set[str], hidden: set[str]) -> None:
+        self.visible = visible
+        self.hidden = hidden
+        self.asked: set[str] = set()
+
+    def listing(self) -> TopicListing:
+        return TopicListing(frozenset(self.visible), {})
+
+    def listed_topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError]) -> dict[str, Topic]:
+        return self.topics(names, errors)
+
+    def topics(self, names: Iterable[str], errors: MutableMapping[str, MirrorError]) -> dict[str, Topic]:
+        self.asked = set(names)
+        errors |= {name: AuthorizationRefused("east", "DESCRIBE", name) for name in self.asked & self.hidden}
+        return {name: Topic(name, name, ()) for name in self.asked & self.visible}
+
+
+def selection(*topics: str) -> TopicSelection:
+    return TopicSelection("east", "west", DefaultReplicationPolicy({}), DefaultTopicFilter(topics, ("left-out",)))
+
+
+def found(source: Any, *topics: str) -> Any:
+    return discover(selection(*topics), source)
+
+
+def test_only_selected_topics_are_described() -> None:
+    source = Listing({"orders", "left-out", "west.orders", "mm2-x.internal"}, set())
+    assert set(found(source, ".*").topics) == {"orders"}
+    assert source.asked == {"orders"}
+
+
+def test_all_visible_names_are_kept_to_tell_what_was_deleted() -> None:
+    assert found(Listing({"orders", "left-out"}, set()), ".*").names == {"orders", "left-out"}
+
+
+def test_a_topic_spelled_out_but_hidden_is_an_error_and_one_that_does_not_exist_is_none() -> None:
+    result = found(Listing({"orders"}, {"pay"}), "orders", "pay", "planned", "left-out")
+    assert (set(result.topics), set(result.errors)) == ({"orders"}, {"pay"})

@@ -9,7 +9,7 @@ from fastapi import HTTPException, Request
 from fastapi.testclient import TestClient
 
 from kafka_mirror.config.flow import FlowName
-from kafka_mirror.decide.model import DecisionWithEffect
+from kafka_mirror.decide.binding import DecisionWithEffect
 from kafka_mirror.errors import ErrorReport, Remedy
 from kafka_mirror.ledger.record import Writer
 from kafka_mirror.status.airflow_view import AirflowView, CopyRun, Dag, DagRun, Person

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.decide.kinds import DECISIONS
-from kafka_mirror.decide.model import DecisionWithEffect
-from kafka_mirror.decide.request import DecisionRequest
+from kafka_mirror.decide.binding import DecisionWithEffect
+from kafka_mirror.decide.request import DECISIONS, DecisionRequest
 from kafka_mirror.errors import ClusterUnreachable, NothingToDecide, OtherCluster, Remedy, SourceGap, UsageError
 from kafka_mirror.ledger.control_records import ACCEPT_GAP, PAUSE, TAKE_OWNERSHIP, Decision
 from kafka_mirror.web.decisions import Decider, DecisionEffects, DecisionInput, effects_of, problems

@@ -1,11 +1,11 @@
-"""Brings the schemas of the source's registry to the target's, with the same ids (`schemas`).
+"""Brings the schemas of the source's registry to the target's, with the same ids (`schemas`), and names those of topics for the lineage.
 
 A run may be killed anywhere. All that it goes by is what the two registries hold, so the next one finds out again what is left; a subject
 that stands in the mode IMPORT since then gets the source's mode.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -18,7 +18,7 @@ from kafka_mirror.ledger.clusters import check_answering_clusters
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy.idle_members import idle_members
 from kafka_mirror.policy.schema_contexts import parse_contexts
-from kafka_mirror.topics.schemas.model import SchemaVersion, SubjectName
+from kafka_mirror.topics.schemas.model import DEFAULT_CONTEXT, SchemaVersion, SubjectName
 from kafka_mirror.topics.schemas.plan import IMPORT, Contexts, SchemaPlan, SettingsChange, plan
 from kafka_mirror.topics.schemas.registry import Registry, RegistryAccess
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kafka_mirror.config import Flow
 
 log = logging.getLogger(__name__)
+
+_PARTS = ("key", "value")
 
 NO_REGISTRY = "the flow names no schema registries (mirror.schemas.source.url), so there are no schemas to bring"
 """Why a run of a flow without registries has nothing to do."""
@@ -234,3 +236,27 @@ def _write_lines(done: SchemasResult, dry_run: bool) -> Iterator[str]:
     else:
         count = len(planned.register if dry_run else done.registered)
         yield f"{planned.present} versions were there, {count} {would or 'were '}registered, {len(planned.conflicts)} cannot be had."
+
+
+def newest_schemas(flow: "Flow", topics: Iterable[str]) -> Mapping[str, tuple[SchemaVersion, ...]]:
+    """The newest version of the subjects `<topic>-key` and `<topic>-value` in the source's registry, of topics that have any.
+
+    Nothing for a flow without registries, and, with a warning, where the registry does not answer: no record depends on it.
+    """
+    if not flow.value("mirror.schemas.source.url"):
+        return {}
+    subjects = {topic: [SubjectName(DEFAULT_CONTEXT, f"{topic}-{part}") for part in _PARTS] for topic in topics}
+    try:
+        with source_registry(flow) as registry:
+            newest = registry.newest(name for names in subjects.values() for name in names)
+    except MirrorError as error:
+        log.warning("%s: the lineage names no schemas: %s", flow.name, error)
+        return {}
+    by_topic = {topic: tuple(version for name in names if (version := newest[name]) is not None) for topic, names in subjects.items()}
+    return {topic: versions for topic, versions in by_topic.items() if versions}
+
+
+def on_target(flow: "Flow", versions: Iterable[SchemaVersion]) -> tuple[SchemaVersion, ...]:
+    """The schemas as the target's registry is to have them: of the same ids, in the contexts that the flow gives them there."""
+    contexts = Contexts(parse_contexts(flow.value("mirror.schemas.contexts")))
+    return tuple(map(contexts.move, versions))

@@ -1,6 +1,7 @@
 """Schemas of one registry brought to another one, both of which answer as Confluent's API reference says."""
 
 import itertools
+import logging
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.errors import ConfigurationError, RegistryRefused, RegistryUnreachable, UsageError
-from kafka_mirror.topics.schemas.run import NO_REGISTRY, are_equal, step, sync_schemas
+from kafka_mirror.topics.schemas.run import NO_REGISTRY, are_equal, newest_schemas, on_target, step, sync_schemas
 from services.schema_registry import schema_registry
 
 MONEY = '{"type": "record", "name": "Money", "fields": []}'
@@ -287,3 +288,48 @@ def test_members_that_take_no_subject_are_named(registries, flow):
     filled(registries[0][1])
     assert "'paymnets.*'" in step(flow(subjects="orders.*, paymnets.*")).lines[-1]
     assert not any("is taken by" in line for line in step(flow(subjects="orders.*, payments-value")).lines)
+
+
+@pytest.fixture
+def flow_of(tmp_path):
+    """`flow_of(address)`: whose source has this registry."""
+
+    def made(url, **properties):
+        lines = {
+            "clusters": "east, west",
+            "east.bootstrap.servers": "a:1",
+            "west.bootstrap.servers": "b:1",
+            "east->west.enabled": "true",
+            **({"mirror.schemas.source.url": url, "mirror.schemas.target.url": url} if url else {}),
+            **properties,
+        }
+        file = tmp_path / "mm2.properties"
+        file.write_text("".join(f"{name} = {value}\n" for name, value in lines.items()))
+        return load([file]).flow("east->west")
+
+    return made
+
+
+def test_the_newest_versions_of_key_and_value_count_and_ids_are_the_same_on_the_target(flow_of):
+    with schema_registry() as (url, held):
+        held.register("orders-key", '"string"')
+        held.register("orders-value", '"int"')
+        held.register("orders-value", '"long"')
+        found = newest_schemas(flow_of(url), ["orders", "clicks"])
+    assert {topic: [(str(each.name), each.version, each.id) for each in versions] for topic, versions in found.items()} == {
+        "orders": [("orders-key", 1, 1), ("orders-value", 2, 3)]
+    }
+    moved = on_target(flow_of("http://a", **{"mirror.schemas.contexts": ". -> .copy"}), found["orders"])
+    assert [(str(each.name), each.id) for each in moved] == [(":.copy:orders-key", 1), (":.copy:orders-value", 3)]
+
+
+def test_a_flow_without_registries_names_none(flow_of):
+    assert newest_schemas(flow_of(""), ["orders"]) == {}
+
+
+def test_a_registry_that_is_away_is_told_and_keeps_nobody_from_anything(flow_of, caplog):
+    with schema_registry() as (url, _):
+        pass
+    with caplog.at_level(logging.WARNING):
+        assert newest_schemas(flow_of(url), ["orders"]) == {}
+    assert "east->west: the lineage names no schemas: " in caplog.text

@@ -1,12 +1,18 @@
-"""Partitions that a survey has no offsets of: whether a person paused them, and if not, the errors that say why."""
+"""What a backfill takes from the plan of the copy: the ledger as the copy will make it, and why a partition has no offsets.
 
-from collections.abc import Collection, Iterable
+A partition without offsets is paused by a person, or the plan's errors say why.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import PlanContext
 from kafka_mirror.errors import ErrorReport, SourceUnreadable
 from kafka_mirror.errors.next_step import the_plan
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
+from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.policy.replication import is_ledger_or_control_topic
 
 NOT_LED = "no leader on the source answers for it"
@@ -75,3 +81,42 @@ def _explain(context: PlanContext, tp: TopicPartition) -> str:
     if tp not in context.source and waits_for_remote(context, tp):
         return "its remote partition does not exist"
     return NOT_LED
+
+
+@dataclass(frozen=True)
+class PendingLedger:
+    """`records` are the ledger's, with the decisions that the copy has not acted on yet.
+
+    `begun` says where the copy begins a partition that the ledger does not know, or knows with another beginning or of another topic. Until
+    it has done so, no watermark says anything about them.
+    """
+
+    records: Mapping[TopicPartition, LedgerRecord]
+    begun: Mapping[TopicPartition, int]
+
+    @property
+    def starts(self) -> dict[TopicPartition, int]:
+        """Where the live part of each partition begins; below it lies history."""
+        return {tp: record.live_start for tp, record in self.records.items()} | dict(self.begun)
+
+
+def pending_ledger_of(context: PlanContext) -> PendingLedger:
+    """Returns the ledger as the copy will find it once it has acted on its plan."""
+    records, begun = dict(context.ledger.records), {}
+    for planned in context.plan.ranges:
+        tp = planned.topic_partition
+        noted = records.get(tp)
+        if noted is None:
+            begun[tp] = planned.start
+        elif planned.decisions:
+            record, _ = acted_on(noted, planned.decisions, _find_facts(context, tp))
+            records[tp] = record
+            if (record.live_start, record.source_topic_id) != (noted.live_start, noted.source_topic_id):
+                begun[tp] = record.live_start
+    return PendingLedger(records, begun)
+
+
+def _find_facts(context: PlanContext, tp: TopicPartition) -> PartitionFacts:
+    partition, remote = context.source[tp], context.remotes.get(tp.topic)
+    name, remote_id = (remote.name, remote.id) if remote is not None else ("", None)
+    return PartitionFacts(partition.topic_id, partition.log_start, name, remote_id, partition.leader_epoch)

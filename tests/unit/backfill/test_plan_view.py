@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.backfill.pending_ledger import pending_ledger_of
+from kafka_mirror.backfill.plan_view import pending_ledger_of
 from kafka_mirror.copy.plan.model import DECIDED, FIRST_SIGHT, Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.copy.plan.run import PlanContext
