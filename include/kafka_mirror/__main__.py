@@ -17,10 +17,8 @@ from dataclasses import replace
 import kafka_mirror.airflow  # noqa: F401 — tells the configuration how to ask for Airflow's connections; imports no Airflow
 from kafka_mirror.cli import spark
 from kafka_mirror.cli.answer import DONE, FAILED, UNUSABLE, WAITING, Answer
-from kafka_mirror.cli.completion import complete
-from kafka_mirror.cli.options import check, configured
+from kafka_mirror.cli.options import check, complete, configured, unknown_names_notice
 from kafka_mirror.cli.parser import parser
-from kafka_mirror.cli.selection import unknown_names_notice
 from kafka_mirror.cli.terminal import say, say_error, say_flow
 from kafka_mirror.cli.watch import check_watch, watch
 from kafka_mirror.config import Configuration, Flow, InvalidFlow

@@ -13,7 +13,7 @@ from kafka_mirror.groups.translation import EXACT
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.status.group_position import group_position
+from kafka_mirror.status.snapshot_groups import group_position
 from services.demo.settings import DemoFailed
 from services.demo.verify import Ledger, read_ledger, watermark
 

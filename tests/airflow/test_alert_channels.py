@@ -12,7 +12,7 @@ import pytest
 
 from kafka_mirror.errors import AlertConnectionUnusable, NotificationFailed
 from kafka_mirror.formats.documents import from_document
-from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.problems import Alert
 from services.ports import free_ports
 from services.sinks import HttpSink, MailSink
 

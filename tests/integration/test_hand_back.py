@@ -11,7 +11,7 @@ from kafka_mirror.groups.offset_syncs import place
 from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.migration.hand_back import HandBackRequest as HandBack
 from kafka_mirror.migration.hand_back import hand_back
-from kafka_mirror.status.group_position import group_position
+from kafka_mirror.status.snapshot_groups import group_position
 from services.oracle import Record, Side
 from tests.integration.consumers import set_offsets
 from tests.integration.decisions import WHY, write_ledger

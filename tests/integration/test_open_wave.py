@@ -13,8 +13,8 @@ from kafka_mirror.ledger.clusters import clusters, control_of
 from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.migration.hand_back import HandBackRequest, hand_back
-from kafka_mirror.status.group_position import group_position
 from kafka_mirror.status.observe import status
+from kafka_mirror.status.snapshot_groups import group_position
 from kafka_mirror.status.status import MOVED
 from services.oracle import Record
 from tests.integration.consumers import set_offsets

@@ -9,7 +9,7 @@ import pytest
 from kafka_mirror.__main__ import main
 from kafka_mirror.copy.plan import target_errors
 from kafka_mirror.status.alerts.check import check, observe_for_alerts
-from kafka_mirror.status.alerts.state import AlertState
+from kafka_mirror.status.alerts.tracker import AlertState
 from kafka_mirror.status.observe import status
 from services.oracle import Record
 from services.ports import free_ports

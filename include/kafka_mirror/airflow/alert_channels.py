@@ -8,9 +8,9 @@ from typing import Any
 from kafka_mirror.airflow.connections import connection_of
 from kafka_mirror.config.notifiers import is_notifier
 from kafka_mirror.errors import AlertConnectionUnusable, NotificationFailed
-from kafka_mirror.status.alert import Alert
 from kafka_mirror.status.alerts.channels import Channel
 from kafka_mirror.status.alerts.webhook import SECONDS, Webhook
+from kafka_mirror.status.problems import Alert
 
 _SMTP = "smtp"
 _WEB = ("http", "generic")

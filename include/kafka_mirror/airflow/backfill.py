@@ -30,8 +30,8 @@ from kafka_mirror.backfill.model import IN_TIME_ORDER, Resolution, TimeInterval
 from kafka_mirror.backfill.summary import DONE, RangeSummary, summary
 from kafka_mirror.errors import AuditDifferent, ErrorReport, JobFailed
 from kafka_mirror.errors.next_step import program
-from kafka_mirror.status.alert import Alert, key_of
 from kafka_mirror.status.alerts.channels import connections_of, send
+from kafka_mirror.status.problems import Alert, key_of
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

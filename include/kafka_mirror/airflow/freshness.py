@@ -17,7 +17,7 @@ from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_errors, watched_task
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.status.alerts.state import AlertState, state_of
+from kafka_mirror.status.alerts.tracker import AlertState, state_of
 
 if TYPE_CHECKING:
     from kafka_mirror.status.alerts.check import FreshnessCheck

@@ -12,7 +12,7 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.notifiers import NotifierCall, parse_notifiers
 from kafka_mirror.errors import AlertNotifierUnusable, NotificationFailed
 from kafka_mirror.formats.documents import to_document
-from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.problems import Alert
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 from airflow.sdk import BaseNotifier
 
 from kafka_mirror.airflow.alert_channels import webhook_of
-from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.problems import Alert
 
 
 class WebhookNotifier(BaseNotifier):

@@ -1,15 +1,17 @@
-"""`config`: what a flow's configuration amounts to, before any broker is asked."""
+"""`config` and `pools`: what the configuration amounts to, and which Airflow pools it needs; neither asks a broker."""
 
 import argparse
+import json
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
 from kafka_mirror.cli.answer import DONE, UNUSABLE, Answer, Piece, table
-from kafka_mirror.config import Flow
+from kafka_mirror.config import Configuration, Flow
 from kafka_mirror.config.catalogue import CATALOGUE, CONNECTORS, connectors_reading
 from kafka_mirror.config.effective import EffectiveValue, shown_client, shown_properties
 from kafka_mirror.config.flow import CLIENTS
+from kafka_mirror.config.pools import pools
 from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.config.validate import unreadable
 from kafka_mirror.errors import MirrorError, UsageError
@@ -40,9 +42,9 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         "": shown_properties(flow),
         **{f"{side} {role}": shown_client(flow, side, role) for side, role in CLIENTS},
     }
-    found = {part: _matching(values, options.pattern) for part, values in everything.items()}
+    found = {part: _match(values, options.pattern) for part, values in everything.items()}
     if options.pattern and not any(found.values()):
-        raise _unknown(flow, options.pattern)
+        raise _unknown_names(flow, options.pattern)
     if options.changed:
         found = {part: {name: each for name, each in values.items() if each.is_changed} for part, values in found.items()}
     properties, clients = found.pop(""), found
@@ -58,7 +60,18 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     return Answer(UNUSABLE if errors else DONE, result, errors, _text(flow, properties, clients, options))
 
 
-def _matching(values: Values, patterns: list[str]) -> Values:
+def add_pools_arguments(step: argparse.ArgumentParser) -> None:
+    """The options of `pools`."""
+    step.add_argument("--team", metavar="NAME", default="", help="the flows' pools are this team's (Airflow with `[core] multi_team`)")
+
+
+def show_pools(configuration: Configuration, options: argparse.Namespace) -> Answer:
+    """The pools as `airflow pools import` takes them; those of invalid flows too, whose tasks could not say what is wrong without one."""
+    document = pools([*configuration.flows, *configuration.invalid], options.team)
+    return Answer(DONE, document, text=json.dumps(document, indent=2))
+
+
+def _match(values: Values, patterns: list[str]) -> Values:
     """The values that one of the patterns is for; all of them without a pattern."""
     if not patterns:
         return values
@@ -70,7 +83,7 @@ def _matching(values: Values, patterns: list[str]) -> Values:
     }
 
 
-def _unknown(flow: Flow, patterns: list[str]) -> MirrorError:
+def _unknown_names(flow: Flow, patterns: list[str]) -> MirrorError:
     near = next(filter(None, (nearest(pattern, CATALOGUE) for pattern in patterns)), None)
     hint = f"Did you mean '{near}'? " if near else ""
     return UsageError(

@@ -1,4 +1,4 @@
-"""`copy`: plans, copies through a Spark job (or in this process), publishes, and judges by the ledger."""
+"""`copy` and `plan`: plans, copies through a Spark job (or in this process), publishes, and judges by the ledger."""
 
 import argparse
 import re
@@ -10,8 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
-from kafka_mirror.cli import plan as plan_command
-from kafka_mirror.cli.answer import Answer, Piece, table
+from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, Piece, table
 from kafka_mirror.cli.progress import progress
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.batch_text import batches_text
@@ -19,13 +18,13 @@ from kafka_mirror.copy.follow import Following
 from kafka_mirror.copy.job import watermarks_to_columns
 from kafka_mirror.copy.ledger_progress import positions
 from kafka_mirror.copy.model import LaneResult
-from kafka_mirror.copy.plan.model import Plan
-from kafka_mirror.copy.plan.run import plan
+from kafka_mirror.copy.plan.model import Plan, to_columns
+from kafka_mirror.copy.plan.run import plan, plan_context
 from kafka_mirror.copy.publish import Published, publish
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.verdict import Verdict, other_runs_text, verdict
+from kafka_mirror.errors.words import duration
 from kafka_mirror.ledger.step import run_by_hand
-from kafka_mirror.status.formatting import duration
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _LOOK_SECONDS = 2.0
@@ -52,7 +51,7 @@ def _seconds(text: str) -> float:
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """One run of the copy; with `--dry-run` what `plan` says."""
     if options.dry_run:
-        return plan_command.run(flow, options)
+        return show_plan(flow, options)
     planned = plan(flow, by_person=True, follow_for=options.follow or 0.0)
     run_name = run_by_hand("copy")
     done = _follow(flow, options, planned, run_name) if options.follow else _copy_once(flow, options, planned, run_name)
@@ -104,6 +103,17 @@ def _follow_on_spark(flow: Flow, options: argparse.Namespace, planned: Plan, run
             return follow_with_spark(runner, flow, planned, run_name, due)
     except KeyboardInterrupt:
         return RunResult(planned) if runner.interim_answer is None else replace(runner.interim_answer, failure=None)
+
+
+def show_plan(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Plans without writing anything: the next copy by the schedule, or for `copy --dry-run` the one that a person would start."""
+    context = plan_context(flow, dry_run=True, by_person=options.command == "copy")
+    planned = context.plan
+    rows = [(part.topic, part.partition, part.start, part.end, part.reason) for part in planned.ranges]
+    lines = table(("topic", "partition", "start", "end", "reason"), rows) or ["Nothing to copy."]
+    is_idle = context.idle is not None and context.idle.is_whole_list
+    state = FAILED if planned.errors else NOTHING_TO_DO if is_idle else DONE
+    return Answer(state, to_columns(planned), planned.errors, [*lines, *planned.notices])
 
 
 def copier(flow: Flow, options: argparse.Namespace, run_name: str) -> Callable[[Plan], list[LaneResult]]:

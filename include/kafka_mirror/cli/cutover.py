@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kafka_mirror.cli import cutover_compare, cutover_plan, cutover_wave
+from kafka_mirror.cli import cutover_compare, cutover_wave
 from kafka_mirror.cli.answer import Answer
 from kafka_mirror.cli.options import FLOW, Parser, typed
 from kafka_mirror.config import Flow
@@ -25,7 +25,7 @@ _PARTS: Mapping[str, str] = {
     REPORT: "say who moved a wave and when, how long it paused, and every position, as Markdown; writes nothing",
 }
 _RUNS: Mapping[str, Callable[[Flow, argparse.Namespace], Answer]] = {
-    PLAN: cutover_plan.run,
+    PLAN: cutover_wave.plan,
     RUN: cutover_wave.run,
     STATUS: cutover_wave.status,
     ROLLBACK: cutover_wave.rollback,

@@ -1,4 +1,4 @@
-"""`cutover run`, `status`, `rollback` and `report`: what a person sees of a wave's steps."""
+"""`cutover plan`, `run`, `status`, `rollback` and `report`: what a person sees of a wave: its preflight and its steps."""
 
 import argparse
 import json
@@ -13,17 +13,96 @@ from kafka_mirror.cli.answer import DONE, FAILED, WAITING, Answer, Piece, table
 from kafka_mirror.cli.decide import user_at_host
 from kafka_mirror.config import Flow
 from kafka_mirror.cutover.wave import step as words
+from kafka_mirror.cutover.wave.findings import KINDS
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, WaveRecord, wave_name
 from kafka_mirror.cutover.wave.report import WaveReport, step_document, time_text
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
 from kafka_mirror.errors import UsageError
-from kafka_mirror.errors.display import visible
+from kafka_mirror.errors.display import show, visible
 from kafka_mirror.errors.next_step import own
+from kafka_mirror.errors.words import count_text
 
 if TYPE_CHECKING:
+    from kafka_mirror.cutover.groups.findings import WaveGroup
+    from kafka_mirror.cutover.steps.preflight import Preflight
+    from kafka_mirror.cutover.steps.writers import Writers
     from kafka_mirror.cutover.wave.run import WaveRun
     from kafka_mirror.cutover.wave.stored_waves import StoredWaves
+
+_GROUPS_HEAD = ("group", "positions", "exact", "read again", "no answer", "members", "members on the target")
+
+
+def plan(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Asks both clusters, and writes nothing. Fails when something stops the wave."""
+    from kafka_mirror.cutover.steps.preflight import preflight
+
+    wave = Wave(options.topics, options.groups or (), options.max_lag)
+    result = preflight(flow, wave)
+    return Answer(DONE if result.may_move else FAILED, _preflight_document(wave, result), (), _preflight_text(result))
+
+
+def _preflight_text(result: "Preflight") -> list[Piece]:
+    counts = {kind: sum(finding.kind == kind for finding in result.findings) for kind in KINDS}
+    stops, warnings, _ = counts.values()
+    size = f"{len(result.topics)} topics with {len(result.partitions)} partitions, {len(result.groups)} groups"
+    verdict = "Nothing stops the wave" if result.may_move else f"The wave cannot move: {count_text(stops, 'stop')}"
+    lines: list[Piece] = [f"{size}. {verdict}, {count_text(warnings, 'warning')}."]
+    return [*lines, *table(_GROUPS_HEAD, [_group_row(group) for group in result.groups]), *map(str, result.findings)]
+
+
+def _group_row(group: "WaveGroup") -> tuple[object, ...]:
+    exact = sum(position.is_exact for position in group.positions)
+    reread = "?" if group.reread is None else group.reread
+    people = len(group.members), len(group.target_members)
+    return (show(group.name), len(group.positions), exact, reread, len(group.unanswered), *people)
+
+
+def _preflight_document(wave: Wave, result: "Preflight") -> dict[str, Any]:
+    return {
+        "time": result.time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "wave": {"topics": list(wave.topics), "groups": list(wave.groups), "max_lag": wave.max_lag},
+        "may_move": result.may_move,
+        "topics": list(result.topics),
+        "partitions": [
+            {"topic": each.topic, "partition": each.partition, "state": each.state, "lag": each.lag} for each in result.partitions
+        ],
+        "groups": [_group_document(group) for group in result.groups],
+        "producers": [] if result.writers is None else _list_producers(result.writers),
+        "findings": [finding.as_document() for finding in result.findings],
+    }
+
+
+def _group_document(group: "WaveGroup") -> dict[str, Any]:
+    return {
+        "group": group.name,
+        "positions": [
+            {
+                "topic": each.topic,
+                "partition": each.partition,
+                "offset": each.offset,
+                "answer": each.answer.kind,
+                "position": each.answer.target,
+                "reread": each.answer.reread,
+                "ahead": each.answer.ahead,
+                "reason": each.answer.reason,
+                "target_offset": each.target_offset,
+            }
+            for each in group.positions
+        ],
+        "outside": list(group.outside),
+        "members": [member._asdict() for member in group.members],
+        "target_members": [member._asdict() for member in group.target_members],
+    }
+
+
+def _list_producers(writers: "Writers") -> list[dict[str, Any]]:
+    return [
+        {"topic": tp.topic, "partition": tp.partition, **producer._asdict(), "recent": writers.is_recent(producer)}
+        for tp, producers in sorted(writers.producers.items())
+        for producer in producers
+    ]
+
 
 _STATES = {words.DONE: DONE, words.WAITING: WAITING, words.STOPPED: FAILED}
 _WAVES_HEAD = ("wave", "state", "mode", "next step", "began", "ended", "who")
@@ -36,7 +115,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     from kafka_mirror.cutover.wave.run import run_wave, stored_waves
 
     stored = stored_waves(flow)
-    wave, steps = _asked(flow, options, stored)
+    wave, steps = _read_wave(flow, options, stored)
     result = run_wave(flow, wave, steps, options.until, options.step)
     name = result.record.name
     report = _report_of(flow, stored_waves(flow), name) if result.record.state == OPENED and not options.dry_run else None
@@ -93,7 +172,7 @@ def report(flow: Flow, options: argparse.Namespace) -> Answer:
     return Answer(DONE, made.as_document(), (), f"The report is in {options.output}.")
 
 
-def _asked(flow: Flow, options: argparse.Namespace, stored: "StoredWaves") -> tuple[Wave, StepOptions]:
+def _read_wave(flow: Flow, options: argparse.Namespace, stored: "StoredWaves") -> tuple[Wave, StepOptions]:
     """The wave that is meant and how its steps run: what a person does not say is as it was noted when the wave began."""
     from kafka_mirror.cutover.wave.run import stored_wave
 
@@ -107,7 +186,7 @@ def _asked(flow: Flow, options: argparse.Namespace, stored: "StoredWaves") -> tu
         name = options.wave or wave_name(flow.name, wave, options.mode or words.PLANNED)
         record = stored.waves.get(name)
     mode = options.mode or (record.mode if record else words.PLANNED)
-    fence = options.by or (_noted_fence(record) if record else None) or words.BY_HAND
+    fence = options.by or (_fence_of(record) if record else None) or words.BY_HAND
     reason = options.reason or (record.why if record else _NO_REASON)
     return wave, _step_options(options, name, reason, mode=mode, by=fence)
 
@@ -118,7 +197,7 @@ def _step_options(options: argparse.Namespace, name: str, reason: str, **more: A
     return StepOptions(name, who, reason, dry_run=options.dry_run, timeout=options.wait, progress=_say, **given, **more)
 
 
-def _noted_fence(record: WaveRecord) -> str | None:
+def _fence_of(record: WaveRecord) -> str | None:
     note = record.steps.get(words.FENCE)
     by = note.facts.get("by") if note else None
     return by if by in words.FENCES else None

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from kafka_mirror.cli.answer import DONE, FAILED, Answer, Piece, table
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import MirrorError, UsageError
+from kafka_mirror.errors.words import duration
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.status.alerts.channels import connections_of, send_by
-from kafka_mirror.status.formatting import duration
 
 if TYPE_CHECKING:
     from kafka_mirror.status.observation import LatePartition

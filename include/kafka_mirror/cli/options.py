@@ -1,6 +1,7 @@
-"""How a command line is read: a wrong one is an error like any other, which says all that is missing, and what was meant."""
+"""How a command line is read, and completed by the shell. A wrong one is an error like any other, which says all that is missing."""
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,12 +9,13 @@ from contextlib import contextmanager
 from itertools import takewhile
 from typing import Any, NoReturn
 
+from kafka_mirror.cli.answer import FAILED, Answer
 from kafka_mirror.config import Configuration, load
 from kafka_mirror.config.load import paths_of
 from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.config.validate import with_unreadable
 from kafka_mirror.decide.request import listed
-from kafka_mirror.errors import ConfigurationError, UsageError
+from kafka_mirror.errors import ConfigurationError, NothingSelected, UsageError
 from kafka_mirror.errors.next_step import Command, own, program
 
 FLOW = "--flow"
@@ -175,3 +177,38 @@ def flow_names(options: argparse.Namespace) -> list[str]:
     except ConfigurationError:
         return []
     return [flow.name for flow in (*configuration.flows, *configuration.invalid)]
+
+
+def complete(top: argparse.ArgumentParser) -> None:
+    """Answers the shell and leaves the program, if it is the shell that asks."""
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(top)
+
+
+def complete_flow(parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    """What the shell offers behind `--flow`."""
+    return flow_names(parsed_args)
+
+
+TOPICS, TOPIC, GROUP = "topics", "topic", "group"
+_OPTIONS = {"audit": TOPICS, "backfill": TOPICS, "status": TOPIC, "translate": GROUP}
+"""The option by which each command is asked for something by name. The other commands with such an option need `--flow`."""
+
+
+def asked_for(options: argparse.Namespace) -> frozenset[str]:
+    """The names; none if the command was not asked for any."""
+    option = _OPTIONS.get(options.command)
+    given = getattr(options, option, None) if option is not None else None
+    if not given:
+        return frozenset()
+    from kafka_mirror.audit.run import names
+
+    return frozenset(names(given)) if option == TOPICS else frozenset((given,))
+
+
+def unknown_names_notice(options: argparse.Namespace, known: Iterable[str]) -> Answer | None:
+    """Returns the notice about names that no flow knew; None if every name was known."""
+    missing = sorted(asked_for(options).difference(known))
+    return Answer(FAILED, errors=(NothingSelected(options.command, missing).report(),)) if missing else None

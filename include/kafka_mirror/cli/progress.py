@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from kafka_mirror.cli.terminal import console, is_terminal
-from kafka_mirror.status.formatting import duration
+from kafka_mirror.errors.words import duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress

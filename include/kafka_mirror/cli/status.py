@@ -9,11 +9,10 @@ from kafka_mirror.cli.answer import DONE, FAILED, Answer, table
 from kafka_mirror.config import Flow
 from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.errors import UsageError
-from kafka_mirror.errors.words import count_text
+from kafka_mirror.errors.words import count_text, duration
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.formats.fields import moment_text
 from kafka_mirror.ledger.record import Writer
-from kafka_mirror.status.formatting import duration
 from kafka_mirror.status.judge import STUCK, level, problems
 from kafka_mirror.status.limits import AT_ONE_LOOK
 from kafka_mirror.status.observation import CheckObservation

@@ -26,7 +26,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
     Where no flow is named, the group may be one of another flow's source.
     """
-    from kafka_mirror.status.group_position import group_position
+    from kafka_mirror.status.snapshot_groups import group_position
 
     try:
         found = group_position(flow, options.group)

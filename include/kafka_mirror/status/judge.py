@@ -17,11 +17,10 @@ from datetime import UTC, datetime
 from kafka_mirror.config.deadlines import LEAST_SECONDS
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport, NextStep
 from kafka_mirror.errors.next_step import own
-from kafka_mirror.status.alert import Alert
-from kafka_mirror.status.formatting import duration
+from kafka_mirror.errors.words import duration
 from kafka_mirror.status.limits import Limits
 from kafka_mirror.status.observation import SERVED, CheckObservation, LatePartition
-from kafka_mirror.status.problems import CheckResult, FlowProblem, Place, by_topic, first_lines
+from kafka_mirror.status.problems import Alert, CheckResult, FlowProblem, Place, by_topic, first_lines
 from kafka_mirror.status.status import NO_REMOTE
 
 FINE, BEHIND, STUCK = "fine", "behind", "stuck"

@@ -21,7 +21,7 @@ from kafka_mirror.ledger.record import LedgerRecord, Writer
 from kafka_mirror.status.heartbeat_paths import beats_of, heartbeat_paths
 from kafka_mirror.status.judge import problems
 from kafka_mirror.status.limits import limits_of
-from kafka_mirror.status.observation import CheckObservation, with_waits
+from kafka_mirror.status.observation import CheckObservation, Memory, with_waits
 from kafka_mirror.status.observe import OldestRecords, observe
 from kafka_mirror.status.snapshot import (
     FlowSnapshot,
@@ -38,7 +38,6 @@ from kafka_mirror.status.snapshot import (
 from kafka_mirror.status.snapshot_groups import Positions, SchemaIdSampler, read_groups
 from kafka_mirror.status.status import PROGRESSING, Observation, Status, status_of
 from kafka_mirror.status.throughput import WINDOW_SECONDS, CatchUp, Sample, Samples, Totals, catch_up, estimated_bytes, rhythm, throughput
-from kafka_mirror.status.wait_times import Memory
 
 MAX_SKIPPED = 300
 """How many intervals of offsets that were passed over a snapshot lists."""

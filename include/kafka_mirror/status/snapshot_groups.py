@@ -1,8 +1,7 @@
-"""What would become of the consumer groups if they failed over now.
+"""What a failover now would mean for the consumer groups, all of them or one, and which topics carry a schema registry's ids.
 
-Which topics carry a schema registry's ids: the newest record of a few partitions a topic is looked at, now and then.
-
-It is read from the target, where the copy stands, so that the source is left in peace. A few topics each time, so that it stays cheap.
+Groups are translated on the target, where the copy is, so that the source is left in peace. Of the topics a few are looked at each time:
+the newest record of a few of their partitions.
 """
 
 import time
@@ -12,21 +11,51 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kafka_mirror.errors import MirrorError
+from kafka_mirror.errors import MirrorError, NoGroupOffsets
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import headers_or_none
 from kafka_mirror.formats.schema_registry import has_id_in_header, schema_id
-from kafka_mirror.groups.context import group_context
+from kafka_mirror.groups.context import group_clusters, group_context
 from kafka_mirror.groups.exact_offsets import KnownPlaces
 from kafka_mirror.groups.find import selected_groups
-from kafka_mirror.groups.group_translation import GroupOffset, Offsets, stored_checkpoints, translate_groups
-from kafka_mirror.groups.translation import BY_MAP, EARLY, EXACT, INCOMPLETE, NONE
+from kafka_mirror.groups.group_translation import GroupOffset, Offsets, TranslatedGroups, stored_checkpoints, translate_groups
+from kafka_mirror.groups.translation import BY_MAP, EARLY, EXACT, INCOMPLETE, NONE, no_answer
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.status.snapshot import GroupSnapshot, GroupsSnapshot, InexactPosition, SchemaIds
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
+
+
+def group_position(flow: "Flow", group: str) -> TranslatedGroups:
+    """Every partition that the group has committed for on the source, translated now, whatever `groups` and the topic filter take.
+
+    Writes nothing. Raises NoGroupOffsets, and what concerns a cluster as a whole.
+    """
+    context = group_context(flow)
+    with group_clusters(context) as (source, target, groups):
+        refused: dict[str, MirrorError] = {}
+        offsets = groups.committed([group], refused).get(group, {})
+        for error in refused.values():
+            raise error
+        if not offsets:
+            raise NoGroupOffsets(group, context.source)
+        translated = translate_groups(context, {group: offsets}, source, target)
+    answered = {offset.source for offset in translated.offsets}
+    left_out = [
+        GroupOffset(
+            group,
+            tp,
+            committed,
+            tp._replace(topic=context.selection.display_name(tp.topic)),
+            no_answer("the topic filter leaves it out"),
+            None,
+        )
+        for tp, committed in offsets.items()
+        if tp not in answered
+    ]
+    return TranslatedGroups(tuple(sorted((*translated.offsets, *left_out), key=lambda offset: offset.source)), translated.errors)
 
 
 EXAMPLES = 20

@@ -11,7 +11,7 @@ from kafka_mirror.errors.runbook import entries
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.documents import from_document
 from kafka_mirror.status.airflow_view import COPY, AirflowView, Dag
-from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.problems import Alert
 from kafka_mirror.web.formatting import seconds
 
 _WATCHED = {"freshness": "nobody is told when the flow is late or stuck", "refresh-topics": "new topics and partitions are not found"}

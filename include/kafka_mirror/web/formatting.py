@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from kafka_mirror.status.formatting import duration
+from kafka_mirror.errors.words import duration
 
 NOT_KNOWN = "–"
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))

@@ -15,7 +15,7 @@ from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import NextStep
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.status.airflow_view import AirflowView, CopyRun, Person
-from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.problems import Alert
 from kafka_mirror.status.snapshot import FlowSnapshot, StandingDecision
 from kafka_mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
 from kafka_mirror.web.auth import Airflow

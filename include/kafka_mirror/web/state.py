@@ -11,8 +11,8 @@ from kafka_mirror.errors.next_step import NOTHING
 from kafka_mirror.errors.runbook import entries
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.status.airflow_view import AirflowView
-from kafka_mirror.status.alert import Alert
 from kafka_mirror.status.judge import BEHIND, FINE, NOTHING_MIRRORED, STUCK, level
+from kafka_mirror.status.problems import Alert
 from kafka_mirror.status.snapshot import FlowSnapshot
 from kafka_mirror.status.status import GONE, INTENDED, LEFT_ALONE, NO_REMOTE, OPEN_TRANSACTION, PROGRESSING, PartitionStatus, Status
 from kafka_mirror.status.throughput import CatchUp

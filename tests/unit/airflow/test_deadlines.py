@@ -4,7 +4,7 @@ import pytest
 
 from kafka_mirror.airflow import deadlines
 from kafka_mirror.airflow.deadlines import WATCHED, tell_missed_run
-from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.problems import Alert
 
 DUE = {"deadline_time": "2026-11-21T10:15:00Z"}
 DATE = "2026-11-21T10:00:00Z"

@@ -27,7 +27,7 @@ def answer(monkeypatch):
     """Makes `plan` answer as told: `answer(lambda flow: ...)`; what it raises is raised."""
 
     def set_answer(function):
-        monkeypatch.setattr(parser.plan, "run", lambda flow, _options: function(flow))
+        monkeypatch.setattr(parser.copy, "show_plan", lambda flow, _options: function(flow))
 
     return set_answer
 

@@ -5,8 +5,7 @@ from collections import Counter
 
 import pytest
 
-from kafka_mirror.cli.help import EXAMPLES, GROUPS
-from kafka_mirror.cli.parser import parser
+from kafka_mirror.cli.parser import EXAMPLES, GROUPS, parser
 
 
 def commands():

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_mirror.cli import parser
 from kafka_mirror.cli.answer import Answer
-from kafka_mirror.cli.selection import asked_for
+from kafka_mirror.cli.options import asked_for
 from tests.unit.cli.command_line import VALID
 
 BOTH = VALID + "west->east.enabled = true\n"

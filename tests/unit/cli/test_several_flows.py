@@ -59,8 +59,8 @@ def test_flows_are_told_as_they_end(run, answer, capsys):
 
 
 def test_only_a_command_that_does_something_says_done(run, monkeypatch):
-    for name in ("plan", "copy"):
-        monkeypatch.setattr(getattr(parser, name), "run", lambda _flow, _options: Answer("done"))
+    for name in ("show_plan", "run"):
+        monkeypatch.setattr(parser.copy, name, lambda _flow, _options: Answer("done"))
     assert run("plan")[1] == "east->west:\n"
     assert run("copy", "--dry-run")[1] == "east->west:\n"
     assert run("copy")[1] == "east->west: done\n"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.formats.documents import from_document, to_document
-from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.problems import Alert
 from tests.unit.status.observations import at
 
 ALERT = Alert(

@@ -11,10 +11,10 @@ from kafka_mirror.cli.status import summary
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.errors import ErrorReport, LedgerDamaged, RemoteTopicRefused, SourceGap, TargetMissing, UnexplainedTarget
 from kafka_mirror.errors.runbook import classes
+from kafka_mirror.errors.words import duration
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.model import Partition, Topic
 from kafka_mirror.ledger.record import Blocked, Decided, Writer
-from kafka_mirror.status.formatting import duration
 from kafka_mirror.status.observation import work_of
 from kafka_mirror.status.status import PROGRESSING, Observation, status_of
 from tests.unit.ledger_records import ledger_record

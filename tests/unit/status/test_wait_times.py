@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.status.alerts.state import AlertState, state_of
-from kafka_mirror.status.wait_times import MARKS, PartitionWork, update_wait_times
+from kafka_mirror.status.alerts.tracker import AlertState, state_of
+from kafka_mirror.status.observation import MARKS, PartitionWork, update_wait_times
 
 ORDERS = TopicPartition("orders", 0)
 

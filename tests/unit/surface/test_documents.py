@@ -28,9 +28,9 @@ from kafka_mirror.groups import checkpoints, find, group_offsets
 from kafka_mirror.ledger.control_records import encode, encode_key
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.status import status as partition_states
-from kafka_mirror.status.alert import Alert
 from kafka_mirror.status.alerts.audits import Audits
 from kafka_mirror.status.alerts.tracker import TrackedProblem
+from kafka_mirror.status.problems import Alert
 from kafka_mirror.status.steps import STEPS, step_of
 from kafka_mirror.topics import heartbeats, topic_acls, topic_configs, topics
 from tests.unit.decision_records import decision

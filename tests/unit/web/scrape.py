@@ -11,7 +11,7 @@ from prometheus_client import parser
 from kafka_mirror.config.catalogue import CATALOGUE
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.ledger.record import LastRecord
-from kafka_mirror.status.observation import CheckObservation, with_waits
+from kafka_mirror.status.observation import CheckObservation, WaitingPartition, with_waits
 from kafka_mirror.status.snapshot import (
     FlowSnapshot,
     GroupSnapshot,
@@ -24,7 +24,6 @@ from kafka_mirror.status.snapshot import (
 )
 from kafka_mirror.status.status import PartitionStatus, Status
 from kafka_mirror.status.throughput import CatchUp, Throughput
-from kafka_mirror.status.wait_times import WaitingPartition
 from kafka_mirror.web.metrics import metrics_router
 
 SEEN_LONG_AGO = WaitingPartition(60, 0.0, ((0.0, 100),))

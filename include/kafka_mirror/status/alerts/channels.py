@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kafka_mirror.config.notifiers import parse_notifiers
 from kafka_mirror.errors import AlertConnectionUnusable, MirrorError
-from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.problems import Alert
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

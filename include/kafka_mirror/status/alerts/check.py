@@ -15,18 +15,15 @@ from kafka_mirror.errors.next_step import own
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.formats.fields import moment_text
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.status.alert import Alert
 from kafka_mirror.status.alerts.audits import MISMATCH, Audits
 from kafka_mirror.status.alerts.channels import Channel, channel, connections_of
-from kafka_mirror.status.alerts.outbox import deliver, with_more
-from kafka_mirror.status.alerts.state import AlertState
-from kafka_mirror.status.alerts.tracker import open_alerts, track
+from kafka_mirror.status.alerts.tracker import AlertState, deliver, open_alerts, track, with_more
 from kafka_mirror.status.heartbeat_paths import beats_of, heartbeat_paths
 from kafka_mirror.status.judge import NOT_COPYING, UNREACHABLE, problems
 from kafka_mirror.status.limits import limits_of
 from kafka_mirror.status.observation import Beats, CheckObservation, LatePartition, with_waits
 from kafka_mirror.status.observe import observe
-from kafka_mirror.status.problems import MISSED, CheckResult, FlowProblem
+from kafka_mirror.status.problems import MISSED, Alert, CheckResult, FlowProblem
 from kafka_mirror.status.status import PAUSED, Status, status_of
 
 if TYPE_CHECKING:

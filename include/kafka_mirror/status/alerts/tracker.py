@@ -4,14 +4,21 @@ and in between only if it has become much bigger, or where that is wanted after 
 check        1        2        3        4        5        6
 problem      x        x        x        -        x        -  -
 alert     (waits)   begins     .     (waits)     .     (waits) over
+
+What a connection must still get waits in the outbox. That is stored before anything is sent: at worst a message arrives twice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
-from kafka_mirror.status.alert import Alert, key_of
-from kafka_mirror.status.problems import CheckResult, FlowProblem, Where
+from kafka_mirror.errors import MirrorError, NotificationFailed
+from kafka_mirror.formats.documents import pack, unpack
+from kafka_mirror.status.observation import Memory
+from kafka_mirror.status.problems import Alert, CheckResult, FlowProblem, Where, key_of
 
 STILL, WORSE = "still", "worse"
 
@@ -133,3 +140,80 @@ def _notified(
 
 def _is_past(told_at: datetime | None, seconds: float, now: datetime) -> bool:
     return told_at is not None and now - told_at >= timedelta(seconds=seconds)
+
+
+SECONDS = 120.0
+"""For how long one check sends; what is left is the next one's."""
+
+Outbox = tuple[Notification, ...]
+"""In the order in which each connection gets them."""
+
+
+def with_more(outbox: Outbox, telling: Iterable[Notification], connections: Sequence[str]) -> Outbox:
+    """The outbox with these behind. What is for connections that are no longer configured goes; and of a problem that came and went
+    several times while a connection did not take anything, the newest time alone is kept."""
+    notifications = [notification for notification in outbox if notification.connection in connections]
+    for notification in telling:
+        former = [] if notification.cleared else _former(notifications, notification)
+        notifications = [old for old in notifications if not any(old is one for one in former)]
+        notifications.append(replace(notification, again=former[0].again) if former else notification)
+    return tuple(notifications)
+
+
+def _former(outbox: list[Notification], new: Notification) -> list[Notification]:
+    """The beginning of the same problem that did not arrive, and its end."""
+    same = [notification for notification in outbox if (notification.connection, notification.alert.key) == (new.connection, new.alert.key)]
+    began = next((place for place, notification in enumerate(same) if not notification.cleared), len(same))
+    return same[began:]
+
+
+def deliver(
+    outbox: Outbox, send: Callable[[Notification], None], seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic
+) -> tuple[Outbox, dict[str, MirrorError]]:
+    """Sends each in its turn; gives what is left and why, by connection. A connection that fails is not asked again this time, unless it
+    refused that one alert alone: then others follow. Nothing more is begun after so many seconds: a run that was ended in the middle would
+    send the same once more. The connections for which the least waits come first: those that work.
+    """
+    until, waiting = clock() + seconds, Counter(notification.connection for notification in outbox)
+    failed: dict[str, MirrorError] = {}
+    silent: set[str] = set()
+    refused: set[tuple[str, str]] = set()
+    undelivered: list[Notification] = []
+    for notification in sorted(outbox, key=lambda notification: waiting[notification.connection]):
+        place = (notification.connection, notification.alert.key)
+        if notification.connection in silent or place in refused or clock() > until:
+            undelivered.append(notification)
+            continue
+        try:
+            send(notification)
+        except MirrorError as error:
+            failed.setdefault(notification.connection, error)
+            undelivered.append(notification)
+            if isinstance(error, NotificationFailed) and error.this_alone:
+                refused.add(place)
+            else:
+                silent.add(notification.connection)
+    return tuple(undelivered), failed
+
+
+@dataclass(frozen=True)
+class AlertState:
+    """`memory` is None if nothing is remembered: at the first check, or after the document was lost."""
+
+    memory: Memory | None = None
+    tracking: Tracking = field(default_factory=dict)
+    outbox: Outbox = ()
+    time: datetime | None = None
+    """When the last check looked."""
+
+    def as_document(self) -> dict[str, Any]:
+        """Plain JSON, packed: there may be thousands of partitions."""
+        return {"packed": pack(self)}
+
+
+def state_of(document: Any) -> AlertState:
+    """What `as_document` gave. Raises ValueError for anything else: the caller begins anew then, and what is open is told again."""
+    try:
+        return unpack(AlertState, document["packed"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"it cannot be read ({type(error).__name__}: {error})") from None

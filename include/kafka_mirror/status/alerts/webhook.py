@@ -10,7 +10,7 @@ import httpx
 
 from kafka_mirror.errors import NotificationFailed
 from kafka_mirror.formats.documents import to_document
-from kafka_mirror.status.alert import Alert
+from kafka_mirror.status.problems import Alert
 
 SECONDS = 10.0
 """How long a service may take to answer."""

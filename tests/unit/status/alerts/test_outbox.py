@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from kafka_mirror.errors import NotificationFailed
 from kafka_mirror.formats.documents import from_document, to_document
-from kafka_mirror.status.alert import Alert
-from kafka_mirror.status.alerts.outbox import Outbox, deliver, with_more
-from kafka_mirror.status.alerts.tracker import Notification
+from kafka_mirror.status.alerts.tracker import Notification, Outbox, deliver, with_more
+from kafka_mirror.status.problems import Alert
 from tests.unit.status.observations import at
 
 BOTH = ("mail", "slack")

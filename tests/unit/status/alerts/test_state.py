@@ -11,11 +11,10 @@ from kafka_mirror.audit.model import DIFFERENT, EQUAL
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import NotificationFailed
 from kafka_mirror.formats.documents import pack
-from kafka_mirror.status.alert import Alert
 from kafka_mirror.status.alerts.audits import Audits
 from kafka_mirror.status.alerts.check import FreshnessCheck, check, deliver_outbox
-from kafka_mirror.status.alerts.state import AlertState, state_of
-from kafka_mirror.status.problems import late_run
+from kafka_mirror.status.alerts.tracker import AlertState, state_of
+from kafka_mirror.status.problems import Alert, late_run
 from kafka_mirror.status.status import LEDGER_UNREADABLE, NO_LEADER, PartitionStatus
 from tests.unit.status.alerts.test_audits import audited
 from tests.unit.status.observations import at, error, hidden, partition, seen, written

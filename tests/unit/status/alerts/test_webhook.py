@@ -8,8 +8,8 @@ import pytest
 
 from kafka_mirror.errors import NotificationFailed
 from kafka_mirror.formats.documents import from_document
-from kafka_mirror.status.alert import Alert
 from kafka_mirror.status.alerts.webhook import Webhook
+from kafka_mirror.status.problems import Alert
 from services.ports import free_ports
 from services.sinks import HttpSink
 from tests.unit.status.test_alert import ALERT
