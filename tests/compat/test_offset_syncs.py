@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.mm2 import Checkpoint, Heartbeat, OffsetSync
 from kafka_mirror.formats.offsets.map import OffsetMap, runs_of
-from kafka_mirror.groups.offset_sync_pairs import MOST, pairs_to_write
+from kafka_mirror.groups.offset_sync_pairs import MOST, choose_pairs
 from kafka_mirror.groups.offset_sync_store import OffsetSyncStore, SyncPair
 from tests.compat.peer import Peer, Refused, compared
 
@@ -111,7 +111,7 @@ def test_the_records_that_java_syncs_are_those_that_are_written_and_the_end(peer
     peer.cases["records that may be worth an offset sync"] += len(copied)
     emitted = [tuple(pair) for pair in peer.ask("emitted_syncs", records=copied, lag_max=lag)]
     expected = emitted if emitted[-1] == copied[-1] else [*emitted, copied[-1]]
-    ours = pairs_to_write(OffsetMap(runs_of(*zip(*copied, strict=True))), None, lag, 0)
+    ours = choose_pairs(OffsetMap(runs_of(*zip(*copied, strict=True))), None, lag, 0)
     assert list(ours) == expected if len(expected) <= MOST else set(ours) < set(expected)
 
 
@@ -124,7 +124,7 @@ def test_java_never_translates_late_by_what_runs_wrote_and_the_nearer_the_end_th
     for gaps in runs:
         new = records_of(gaps, copied[-1])
         built = built.extended(runs_of(*zip(*new, strict=True)))
-        written += pairs_to_write(built, written[-1] if written else None, lag, new[0][0])
+        written += choose_pairs(built, written[-1] if written else None, lag, new[0][0])
         copied += new
     sources, targets = zip(*copied[1:], strict=True)
     end = targets[-1] + 1

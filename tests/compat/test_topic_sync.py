@@ -7,7 +7,7 @@ from kafka_mirror.config.catalogue import CATALOGUE
 from kafka_mirror.kafka.model import LITERAL, Acl, ConfigEntry, PatternAcl
 from kafka_mirror.policy import DefaultReplicationPolicy, TopicSelection
 from kafka_mirror.policy.filters import DefaultConfigPropertyFilter, DefaultTopicFilter
-from kafka_mirror.topics.config_diff import configs_to_create, configs_to_sync
+from kafka_mirror.topics.config_diff import select_configs_to_create, select_configs_to_sync
 from kafka_mirror.topics.topic_acls import remote_acls
 from tests.compat.peer import Peer, compared
 
@@ -53,8 +53,8 @@ def test_the_same_entries_are_carried_when_a_topic_is_created_and_later(
     }
     chosen = DefaultConfigPropertyFilter(value["config.properties.exclude"], value["use.defaults.from"])
     source = {entry.name: entry for entry in entries}
-    assert configs_to_create(source, chosen) == theirs["created"]
-    assert configs_to_sync(source, chosen) == theirs["synced"]
+    assert select_configs_to_create(source, chosen) == theirs["created"]
+    assert select_configs_to_sync(source, chosen) == theirs["synced"]
 
 
 TOPICS = st.sampled_from(

@@ -11,7 +11,7 @@ from kafka_mirror.formats import mm2
 from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.groups.checkpoints import emit
 from kafka_mirror.groups.context import group_context
-from kafka_mirror.groups.find import selected_groups
+from kafka_mirror.groups.find import find_groups
 from kafka_mirror.groups.group_offsets import synchronise
 from kafka_mirror.groups.mm2_topics import read_topic
 from kafka_mirror.kafka.cluster import Cluster
@@ -63,13 +63,13 @@ def checkpoints(mirroring, names):
 
 
 def emitted(mirroring):
-    done = emit(group_context(mirroring.flow), selected_groups(mirroring.flow).offsets)
+    done = emit(group_context(mirroring.flow), find_groups(mirroring.flow).offsets)
     assert not done.errors
     return done
 
 
 def synced(mirroring, name):
-    found = synchronise(group_context(mirroring.flow), selected_groups(mirroring.flow).offsets)
+    found = synchronise(group_context(mirroring.flow), find_groups(mirroring.flow).offsets)
     assert not found.errors
     return next((each.state, each.synced, each.reason) for each in found.groups if each.group == name)
 
@@ -287,8 +287,8 @@ def test_the_groups_are_those_of_the_filters_with_a_topic_that_the_filter_takes(
     for name in ("taken", "not-taken", "elsewhere"):
         set_offsets(pair.source_bootstrap, groups(name), {(other if name == "elsewhere" else topic, 0): 1})
     set_offsets(pair.source_bootstrap, "unmarked", {(topic, 0): 1})
-    assert sorted(selected_groups(flow).offsets) == [groups("taken")]
-    assert sorted(selected_groups(mirroring.flow).offsets) == sorted([groups("taken"), groups("elsewhere")])
+    assert sorted(find_groups(flow).offsets) == [groups("taken")]
+    assert sorted(find_groups(mirroring.flow).offsets) == sorted([groups("taken"), groups("elsewhere")])
 
 
 @pytest.mark.parametrize("new_name", ["", "elsewhere"], ids=["its own name", "renamed"])

@@ -80,11 +80,11 @@ def announce(flow_name: str) -> dict[str, Any]:
 def _complete(flow: Flow, resolution: Resolution, audit: Mapping[str, Any]) -> tuple[list[_Topic], dict[str, str], list[Period]]:
     """The listed topics that are complete, why the others are not, and the hours and days that were over when the audit began."""
     from kafka_mirror.audit.model import AuditResult
-    from kafka_mirror.backfill.completeness import completeness, periods_within
+    from kafka_mirror.backfill.completeness import completeness, list_periods
     from kafka_mirror.config.policies import topic_selection
 
     result, remote, is_listed = AuditResult.from_document(audit), topic_selection(flow).remote, is_asset(flow)
-    periods = periods_within(resolution.times, flow.value("mirror.assets.events"), round(result.time.timestamp() * 1000))
+    periods = list_periods(resolution.times, flow.value("mirror.assets.events"), round(result.time.timestamp() * 1000))
     result_by_topic, since = completeness(resolution, result, remote), datetime.fromtimestamp(resolution.times.start / 1000, UTC)
     topics = []
     for name, audited in result_by_topic.complete.items():
@@ -118,14 +118,14 @@ def _earlier_events(asset: Asset, since: datetime) -> dict[str, Offsets]:
 
 def _news(flow: Flow, resolution: Resolution, topics: list[_Topic], periods: list[Period]) -> dict[str, dict[str, Any]]:
     """What was not told yet, by topic and key: times, offsets, and the reason if it was told before."""
-    from kafka_mirror.backfill.completeness import clipped, late
+    from kafka_mirror.backfill.completeness import clip_offsets, late
 
     wants_late, news = flow.value("mirror.assets.late.events"), dict[str, dict[str, Any]]()
     wanted = [(topic, period) for topic in topics for period in periods if wants_late or period.key not in topic.earlier]
     all_offsets = _offsets(flow, resolution, wanted)
     for topic, period in wanted:
         offsets = {tp.partition: interval for tp, interval in all_offsets[period.times].items() if tp.topic == topic.name}
-        inside, earlier = clipped(offsets, topic.audited), topic.earlier.get(period.key)
+        inside, earlier = clip_offsets(offsets, topic.audited), topic.earlier.get(period.key)
         if inside is None:
             log.warning("%s: %s: the offsets of %s are not known of all partitions, so it is not told.", flow.name, topic.name, period.key)
             continue

@@ -76,9 +76,9 @@ class GroupOperator(RunsOnSpark, BaseOperator):
 
     def _fresh_groups(self, flow: Flow) -> KnownGroups | None:
         """The newest list of groups; None if it is too old, or of another configuration."""
-        from kafka_mirror.groups.find import known_groups
+        from kafka_mirror.groups.find import recall_groups
 
         value = newest_xcom(flow.dag_id(REFRESH), REFRESH_TASK)
         document = from_xcom(value) if value is not None else None
         max_age_seconds = _MAX_AGE_INTERVALS * flow.value("refresh.groups.interval.seconds")
-        return known_groups(document, flow.config_hash, datetime.now(UTC), max_age_seconds) if document is not None else None
+        return recall_groups(document, flow.config_hash, datetime.now(UTC), max_age_seconds) if document is not None else None

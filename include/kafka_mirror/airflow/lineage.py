@@ -81,14 +81,14 @@ def lineage_of_copy(flow: Flow, results: Iterable[LaneResult]) -> Lineage | None
     if not is_wanted():
         return None
     from kafka_mirror.config.policies import topic_selection
-    from kafka_mirror.topics.schemas.run import newest_schemas, on_target
+    from kafka_mirror.topics.schemas.run import find_newest_schemas, on_target
 
     records: dict[str, int] = {}
     sizes: dict[str, int] = {}
     for mark in (mark for result in results for mark in result.watermarks if mark.records):
         records[mark.topic] = records.get(mark.topic, 0) + mark.records
         sizes[mark.topic] = sizes.get(mark.topic, 0) + mark.bytes
-    selection, schemas = topic_selection(flow), newest_schemas(flow, records)
+    selection, schemas = topic_selection(flow), find_newest_schemas(flow, records)
     topics = tuple(
         TopicLineage(
             topic,

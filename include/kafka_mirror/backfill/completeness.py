@@ -36,7 +36,7 @@ class Completeness:
     reasons: Mapping[str, str]
 
 
-def periods_within(times: TimeInterval, units: Iterable[str], now: int) -> list[Period]:
+def list_periods(times: TimeInterval, units: Iterable[str], now: int) -> list[Period]:
     """The whole hours or days (`units`) inside an interval that are over by now (Unix milliseconds), in order."""
     periods = []
     for unit in units:
@@ -66,7 +66,7 @@ def completeness(resolution: Resolution, audit: AuditResult, remote: Callable[[s
     return Completeness({topic: offsets for topic, offsets in complete.items() if topic not in reasons}, reasons)
 
 
-def clipped(inner: Mapping[int, Interval], outer: Mapping[int, Interval]) -> dict[int, Interval] | None:
+def clip_offsets(inner: Mapping[int, Interval], outer: Mapping[int, Interval]) -> dict[int, Interval] | None:
     """The offsets of a period as far as they lie in the audited ones; None if partitions are missing.
 
     Both may end at the end of the log, which went on since the audit: what came after it was not audited.

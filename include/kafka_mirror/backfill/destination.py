@@ -15,7 +15,7 @@ from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.policy import TopicSelection
 from kafka_mirror.policy.replication import is_ledger_or_control_topic
 from kafka_mirror.policy.topic_names import unusable
-from kafka_mirror.topics.config_diff import configs_to_create
+from kafka_mirror.topics.config_diff import select_configs_to_create
 
 KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 """Of a topic that is made for history. Its records are old: by a retention of days they would be deleted at once."""
@@ -61,7 +61,7 @@ def history_topics(
     return destination
 
 
-def held_elsewhere(target: Cluster, records: Iterable[LedgerRecord]) -> frozenset[TopicId]:
+def find_history_elsewhere(target: Cluster, records: Iterable[LedgerRecord]) -> frozenset[TopicId]:
     """The topics that hold history of these partitions, as far as they are still those that it was written into. One that may not be looked
     at counts as there."""
     noted = {(history_topic.topic, history_topic.topic_id) for record in records for history_topic in record.history_topics}
@@ -120,7 +120,7 @@ def _complete(flow: Flow, source: Cluster, target: Cluster, wanted: Mapping[str,
     configs = source.configs(missing, destination.errors)
     for topic, source_topic in missing.items():
         if topic in configs:
-            carried = configs_to_create(configs[topic], config_property_filter(flow))
+            carried = select_configs_to_create(configs[topic], config_property_filter(flow))
             new = NewTopic(
                 destination.names[topic], len(source_topic.partitions), flow.value("replication.factor"), {**carried, **KEPT_FOR_EVER}
             )

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from kafka_mirror.backfill.destination import HistoryTopics, TopicId, held_elsewhere, history_topics
+from kafka_mirror.backfill.destination import HistoryTopics, TopicId, find_history_elsewhere, history_topics
 from kafka_mirror.backfill.live import Copy
 from kafka_mirror.backfill.model import IN_TIME_ORDER, BackfillPart, BackfillRequest, OffsetInterval, Resolution, cut, moment_of
-from kafka_mirror.backfill.plan_view import PendingLedger, paused_partitions, pending_ledger_of, why_absent
+from kafka_mirror.backfill.plan_view import PendingLedger, explain_absence, find_paused, read_pending_ledger
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.history import not_writable
 from kafka_mirror.copy.model import LaneResult
@@ -35,7 +35,9 @@ def history_slice(flow: Flow, request: BackfillRequest, resolution: Resolution, 
         context = survey(flow, source, target, dry_run=True)
         work = _Work(resolution, context)
         if request.into is None:
-            work.elsewhere = held_elsewhere(target, [context.ledger.records[tp] for tp in work.parts if tp in context.ledger.records])
+            work.elsewhere = find_history_elsewhere(
+                target, [context.ledger.records[tp] for tp in work.parts if tp in context.ledger.records]
+            )
         topics = {tp.topic: context.topics[tp.topic] for tp in work.parts if tp.topic in context.topics}
         into = history_topics(flow, source, target, topics, context.topics, request.into, dry_run)
         work.plan(into, (request.order or flow.value("mirror.backfill.order")) == IN_TIME_ORDER, dry_run)
@@ -63,7 +65,7 @@ class _Work:
     _ledger: PendingLedger = field(init=False)
 
     def __post_init__(self) -> None:
-        self._ledger = pending_ledger_of(self.context)
+        self._ledger = read_pending_ledger(self.context)
         starts = self._ledger.starts
         for tp, interval in self.resolution.by_partition().items():
             partition, record = self.context.source.get(tp), self._ledger.records.get(tp)
@@ -134,16 +136,16 @@ class _Work:
 
     def _leave_out(self, absent: Iterable[TopicPartition]) -> None:
         """Partitions that the survey has no offsets of. Nothing waits for what is paused; the others are owed, with an error."""
-        left_out = paused_partitions(self.context, sorted(absent))
+        left_out = find_paused(self.context, sorted(absent))
         self.not_had.extend(left_out.values())
         for tp in left_out:
             del self.parts[tp]
-        self.errors.extend(error for tp in sorted(absent) if tp not in left_out for error in why_absent(self.context, tp))
+        self.errors.extend(error for tp in sorted(absent) if tp not in left_out for error in explain_absence(self.context, tp))
 
     def record_results(self, results: Iterable[LaneResult], records: Mapping[TopicPartition, LedgerRecord]) -> None:
         """Records by the ledger what was written, what is left, and which of the lanes' errors still matter."""
         before, self.context = self._count_owed(), replace(self.context, ledger=replace(self.context.ledger, records=records))
-        self._ledger = pending_ledger_of(self.context)
+        self._ledger = read_pending_ledger(self.context)
         for planned in self.planned.ranges:
             record, topic = records.get(planned.topic_partition), self._into[planned.topic]
             history_topic = record.written_into(topic.name, topic.id) if record is not None else None

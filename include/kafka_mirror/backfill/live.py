@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from kafka_mirror.backfill.model import BackfillPart, OffsetInterval, Resolution, cut
-from kafka_mirror.backfill.plan_view import PendingLedger, errors_concerning, partition_of, paused_partitions, pending_ledger_of, why_absent
+from kafka_mirror.backfill.plan_view import PendingLedger, explain_absence, find_paused, partition_of, read_pending_ledger, select_errors
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
@@ -34,7 +34,7 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
     """
     with named_with(flow.name), clusters(flow) as (source, target):
         context = survey(flow, source, target, dry_run)
-    ledger = pending_ledger_of(context)
+    ledger = read_pending_ledger(context)
     watermarks = _find_watermarks(context.plan, ledger)
     wanted, not_had = _drop_paused(resolution.by_partition(), context, ledger, watermarks)
     planned = _plan_lagging(context, wanted, ledger, watermarks)
@@ -83,7 +83,7 @@ def _drop_paused(
     wanted: Wanted, context: PlanContext, ledger: PendingLedger, watermarks: Mapping[TopicPartition, int]
 ) -> tuple[dict[TopicPartition, OffsetInterval], list[str]]:
     """The intervals of what is not paused, and what is said of the others as far as they are not copied."""
-    left_out = paused_partitions(context, wanted)
+    left_out = find_paused(context, wanted)
     parts = _find_live_parts({tp: interval for tp, interval in wanted.items() if tp in left_out}, ledger)
     not_had = [left_out[tp] for tp, part in parts.items() if _count_owed({tp: part}, watermarks)]
     return {tp: interval for tp, interval in wanted.items() if tp not in left_out}, not_had
@@ -102,7 +102,7 @@ def _plan_lagging(context: PlanContext, wanted: Wanted, ledger: PendingLedger, w
     # Nothing of these times is in them, so the copy may begin them when it comes to them.
     unbegun = {tp for tp in owing if tp not in ledger.records and not wanted[tp].offsets}
     absent = sorted(tp for tp in owing if tp not in context.source or tp not in ledger.starts)
-    errors = [*errors_concerning(context.plan, owing), *(error for tp in absent for error in why_absent(context, tp))]
+    errors = [*select_errors(context.plan, owing), *(error for tp in absent for error in explain_absence(context, tp))]
     return replace(
         context.plan,
         ranges=tuple(planned for planned in context.plan.ranges if planned.topic_partition in owing - unbegun),

@@ -59,7 +59,7 @@ class OffsetInterval:
         return self.start == self.log_start > 0
 
 
-def offset_interval(tp: TopicPartition, first: int | None, after: int | None, log_start: int, readable_end: int) -> OffsetInterval:
+def make_offset_interval(tp: TopicPartition, first: int | None, after: int | None, log_start: int, readable_end: int) -> OffsetInterval:
     """The interval between the first records of two times, None for a time after all records. Both ends lie in what can be read.
 
     `readable_end` must be older than the answers for the times: a record that came between would belong to no interval otherwise.
@@ -142,7 +142,7 @@ class Resolution:
     def __str__(self) -> str:
         totals = self.totals
         sentence = (
-            f"{self.flow}: the times {text_of(self.times)} come to {totals['offsets']:,} offsets in {totals['partitions']:,} partitions"
+            f"{self.flow}: the times {show_times(self.times)} come to {totals['offsets']:,} offsets in {totals['partitions']:,} partitions"
         )
         if totals["provisional"]:
             sentence += f"; {totals['provisional']:,} of them reach the end of their log, where records of these times may still come"
@@ -204,11 +204,13 @@ def time_interval(start: str, end: str) -> TimeInterval:
             f"The backfill's times cannot be used: {error}.", next="Times are ISO 8601, such as 2026-01-31 or …T12:00:00Z."
         ) from None
     if times.start >= times.end:
-        raise UsageError(f"The backfill's times {text_of(times)} are no interval: it ends before it begins.", next="Times are [from, to).")
+        raise UsageError(
+            f"The backfill's times {show_times(times)} are no interval: it ends before it begins.", next="Times are [from, to)."
+        )
     return times
 
 
-def text_of(times: TimeInterval) -> str:
+def show_times(times: TimeInterval) -> str:
     """A time interval, such as [2026-11-20T00:00:00Z, 2026-11-21T00:00:00Z)."""
     return f"[{moment_of(times.start)}, {moment_of(times.end)})"
 

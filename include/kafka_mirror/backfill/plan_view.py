@@ -18,7 +18,7 @@ from kafka_mirror.policy.replication import is_ledger_or_control_topic
 NOT_LED = "no leader on the source answers for it"
 
 
-def errors_concerning(plan: Plan, partitions: Collection[TopicPartition]) -> list[ErrorReport]:
+def select_errors(plan: Plan, partitions: Collection[TopicPartition]) -> list[ErrorReport]:
     """The plan's errors of these partitions, of their topics, and of the flow or its ledger; none if there are no partitions."""
     topics = {tp.topic for tp in partitions}
     return [
@@ -38,18 +38,18 @@ def partition_of(error: ErrorReport) -> TopicPartition | None:
     return None if error.topic is None or error.partition is None else TopicPartition(error.topic, error.partition)
 
 
-def paused_partitions(context: PlanContext, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, str]:
+def find_paused(context: PlanContext, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, str]:
     """Those of the partitions that the survey left out because somebody paused them, with the sentence that says who and why."""
     pauses = {tp: context.decisions.pause(tp) for tp in partitions if tp not in context.source}
     return {tp: f"{tp} is left out: {pause}" for tp, pause in pauses.items() if pause is not None}
 
 
-def why_absent(context: PlanContext, tp: TopicPartition) -> list[ErrorReport]:
+def explain_absence(context: PlanContext, tp: TopicPartition) -> list[ErrorReport]:
     """Why a partition that is not paused cannot be filled just now: what the plan says of it, else SourceUnreadable."""
-    return told_of(context, tp) or [unreadable(tp, _explain(context, tp)).report().of_flow(context.plan.flow)]
+    return find_errors_of(context, tp) or [unreadable(tp, _explain(context, tp)).report().of_flow(context.plan.flow)]
 
 
-def told_of(context: PlanContext, tp: TopicPartition) -> list[ErrorReport]:
+def find_errors_of(context: PlanContext, tp: TopicPartition) -> list[ErrorReport]:
     """The plan's errors of a partition or its topic; of one that the ledger does not show else those of the ledger, for of a lane that
     cannot be read no partition is known."""
     of_topic = [error for error in context.plan.errors if error.topic == tp.topic and error.partition in (None, tp.partition)]
@@ -68,7 +68,7 @@ def unreadable(tp: TopicPartition, reason: str) -> SourceUnreadable:
     )
 
 
-def waits_for_remote(context: PlanContext, tp: TopicPartition) -> bool:
+def is_waiting_for_remote(context: PlanContext, tp: TopicPartition) -> bool:
     """Whether a partition that has a leader has no remote partition yet; refresh-topics creates it."""
     topic, remote = context.topics.get(tp.topic), context.remotes.get(tp.topic)
     led = topic is not None and any(partition.number == tp.partition and partition.leader is not None for partition in topic.partitions)
@@ -78,7 +78,7 @@ def waits_for_remote(context: PlanContext, tp: TopicPartition) -> bool:
 def _explain(context: PlanContext, tp: TopicPartition) -> str:
     if tp.topic not in context.topics:
         return "the source has no such topic any more, or shows it no more"
-    if tp not in context.source and waits_for_remote(context, tp):
+    if tp not in context.source and is_waiting_for_remote(context, tp):
         return "its remote partition does not exist"
     return NOT_LED
 
@@ -100,7 +100,7 @@ class PendingLedger:
         return {tp: record.live_start for tp, record in self.records.items()} | dict(self.begun)
 
 
-def pending_ledger_of(context: PlanContext) -> PendingLedger:
+def read_pending_ledger(context: PlanContext) -> PendingLedger:
     """Returns the ledger as the copy will find it once it has acted on its plan."""
     records, begun = dict(context.ledger.records), {}
     for planned in context.plan.ranges:

@@ -12,17 +12,25 @@ it are not, it jumped over them. If most of them are, the others are merely late
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_mirror.backfill.model import BackfillRequest, OffsetInterval, Resolution, TimeInterval, moment_of, offset_interval, text_of
+from kafka_mirror.backfill.model import (
+    BackfillRequest,
+    OffsetInterval,
+    Resolution,
+    TimeInterval,
+    make_offset_interval,
+    moment_of,
+    show_times,
+)
 from kafka_mirror.backfill.plan_view import (
     NOT_LED,
+    explain_absence,
+    find_errors_of,
+    find_paused,
+    is_waiting_for_remote,
     of_flow,
     partition_of,
-    paused_partitions,
-    pending_ledger_of,
-    told_of,
+    read_pending_ledger,
     unreadable,
-    waits_for_remote,
-    why_absent,
 )
 from kafka_mirror.config import Flow
 from kafka_mirror.config.validate import check_readable
@@ -47,7 +55,7 @@ class TimestampedOffset:
     timestamp: int
 
 
-def jumped_over(interval: OffsetInterval, times: TimeInterval, after: Sequence[TimestampedOffset]) -> TimestampedOffset | None:
+def find_jump(interval: OffsetInterval, times: TimeInterval, after: Sequence[TimestampedOffset]) -> TimestampedOffset | None:
     """The record at the interval's end whose timestamp jumps over it, if there is one. `after` are the visible records from the interval's
     end on, in order.
 
@@ -89,7 +97,7 @@ def offsets_within(
     with named_with(flow.name), clusters(flow) as (source, target):
         context = survey(flow, source, target, dry_run=True)
         wanted = select_partitions(topics, context)
-        lookup = _TimestampLookup(flow, source, wanted, pending_ledger_of(context).starts, {})
+        lookup = _TimestampLookup(flow, source, wanted, read_pending_ledger(context).starts, {})
         firsts: dict[int, dict[TopicPartition, int | None]] = {}
         offsets: dict[TimeInterval, dict[TopicPartition, Interval]] = {}
         for times in all_times:
@@ -99,7 +107,7 @@ def offsets_within(
             first, after = firsts[times.start], firsts[times.end]
             offsets[times] = {}
             for tp in first.keys() & after.keys():
-                interval = offset_interval(tp, first[tp], after[tp], wanted[tp].log_start, wanted[tp].readable_end)
+                interval = make_offset_interval(tp, first[tp], after[tp], wanted[tp].log_start, wanted[tp].readable_end)
                 offsets[times][tp] = (interval.start, interval.end)
         return offsets
 
@@ -107,14 +115,14 @@ def offsets_within(
 def _resolve_one(flow: Flow, request: BackfillRequest, source: Cluster, context: PlanContext) -> Resolution:
     wanted = select_partitions(request.topics, context)
     refused: dict[str, MirrorError] = {}
-    starts = pending_ledger_of(context).starts
+    starts = read_pending_ledger(context).starts
     asking = _TimestampLookup(flow, source, wanted, starts, refused)
     first, after = asking.first_offsets_at(request.times.start), asking.first_offsets_at(request.times.end)
     errors, not_had, absent = _list_left_out(flow, request.topics, context)
     intervals = []
     for tp, partition in wanted.items():
         if tp in first and tp in after:
-            intervals.append(offset_interval(tp, first[tp], after[tp], partition.log_start, partition.readable_end))
+            intervals.append(make_offset_interval(tp, first[tp], after[tp], partition.log_start, partition.readable_end))
         elif tp.topic not in refused:
             errors.append(unreadable(tp, NOT_LED).report())
     wild_timestamps = _find_outliers(flow, request, intervals, starts, refused)
@@ -194,13 +202,17 @@ def _list_left_out(flow: Flow, topics: Collection[str], context: PlanContext) ->
         if topics and name not in topics:
             continue
         absent = [tp for partition in topic.partitions if (tp := TopicPartition(name, partition.number)) not in context.source]
-        pauses = paused_partitions(context, absent)
-        waiting = [tp for tp in absent if tp not in pauses and not is_fresh and waits_for_remote(context, tp) and not told_of(context, tp)]
+        pauses = find_paused(context, absent)
+        waiting = [
+            tp
+            for tp in absent
+            if tp not in pauses and not is_fresh and is_waiting_for_remote(context, tp) and not find_errors_of(context, tp)
+        ]
         for listed, why in ((pauses, "are paused"), (waiting, "wait for refresh-topics")):
             if listed:
                 not_had.append(f"{name}: {len(listed)} of {len(topic.partitions)} partitions {why}")
                 without.append(name)
-        errors += [error for tp in absent if tp not in pauses and tp not in waiting for error in why_absent(context, tp)]
+        errors += [error for tp in absent if tp not in pauses and tp not in waiting for error in explain_absence(context, tp)]
     return errors, not_had, without
 
 
@@ -236,9 +248,9 @@ def _find_outliers(
     }
     timestamps: dict[TopicPartition, WildTimestamp] = {}
     for tp, after in _read_after(flow, suspects, refused).items():
-        ahead = jumped_over(suspects[tp], request.times, after)
+        ahead = find_jump(suspects[tp], request.times, after)
         if ahead is not None:
-            timestamps[tp] = WildTimestamp(*tp, ahead.offset, moment_of(ahead.timestamp), text_of(request.times))
+            timestamps[tp] = WildTimestamp(*tp, ahead.offset, moment_of(ahead.timestamp), show_times(request.times))
     return timestamps
 
 

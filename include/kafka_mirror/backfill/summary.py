@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_mirror.backfill.model import BackfillPart, Resolution, TimeInterval, text_of
+from kafka_mirror.backfill.model import BackfillPart, Resolution, TimeInterval, show_times
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.words import first_lines
 from kafka_mirror.formats.documents import to_document
@@ -44,7 +44,7 @@ class BackfillSummary:
         owed = f"; {self.owed:,} offsets are left" if self.owed else ""
         audit = f"; audit: {self.audit}" if self.audit else ""
         provisional = f"; {self.provisional} partitions reach the end and are provisional" if self.provisional else ""
-        return f"{self.flow} {text_of(self.times)}: {self.state}: {copied}{owed}{audit}{provisional}"
+        return f"{self.flow} {show_times(self.times)}: {self.state}: {copied}{owed}{audit}{provisional}"
 
 
 def summary(
@@ -88,7 +88,9 @@ class RangeSummary:
         """One sentence."""
         good = sum(summary.state == DONE for summary in self.intervals)
         records = sum(summary.records for summary in self.intervals)
-        return f"Backfill of {self.flow} {text_of(self.times)}: {good} of {len(self.intervals)} intervals done, {records} records copied."
+        return (
+            f"Backfill of {self.flow} {show_times(self.times)}: {good} of {len(self.intervals)} intervals done, {records} records copied."
+        )
 
     def detail(self) -> str:
         """What failed and what could not be had, a line each."""

@@ -23,8 +23,8 @@ from kafka_mirror.decide.request import (
     START,
     TOPIC,
     DecisionRequest,
-    offset_of,
-    rate_of,
+    parse_offset,
+    parse_rate,
 )
 from kafka_mirror.decide.request import request as complete
 from kafka_mirror.errors import UsageError
@@ -78,7 +78,7 @@ def _add_start(step: Parser, hidden: bool = False) -> None:
     step.add_one_of(
         ("--to-earliest", starts("where the source's log starts", action="store_const", const=EARLIEST)),
         ("--to-latest", starts("where it ends", action="store_const", const=LATEST)),
-        ("--to-offset", starts("a source offset; needs --partition", metavar="N", type=typed(offset_of))),
+        ("--to-offset", starts("a source offset; needs --partition", metavar="N", type=typed(parse_offset))),
     )
 
 
@@ -92,7 +92,7 @@ _UNSET = argparse.SUPPRESS
 _ALWAYS = ("reason", "who")
 _ADD: dict[str, Callable[..., None]] = {
     TOPIC: _adder("--topic", "the topic, by its name on the source", metavar="T"),
-    PARTITION: _adder("--partition", "one partition (default: all of the topic that need it)", metavar="P", type=typed(offset_of)),
+    PARTITION: _adder("--partition", "one partition (default: all of the topic that need it)", metavar="P", type=typed(parse_offset)),
     ALIAS: _adder("--alias", "the alias of the cluster that was replaced", metavar="A"),
     START: _add_start,
     RATE: _add_rate,
@@ -155,7 +155,7 @@ def _user() -> str:
 
 
 def _rate(text: str) -> str:
-    rate_of(text)
+    parse_rate(text)
     return text
 
 

@@ -135,7 +135,7 @@ def request(
 
 def _read_rate(given: str | int | None) -> int | None:
     try:
-        return None if given is None else rate_of(given)
+        return None if given is None else parse_rate(given)
     except ValueError as error:
         raise UsageError(f"{error}.", next="Correct the rate, and try again.") from None
 
@@ -145,7 +145,7 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
-def offset_of(given: str | int) -> int:
+def parse_offset(given: str | int) -> int:
     """A partition or an offset: a number from 0 on. Raises ValueError."""
     text = str(given).strip()
     if not (text.isascii() and text.isdigit()):
@@ -153,12 +153,12 @@ def offset_of(given: str | int) -> int:
     return int(text)
 
 
-def start_of(given: str | int) -> str | int:
+def parse_start(given: str | int) -> str | int:
     """Where to restart: `earliest`, `latest` or a source offset. Raises ValueError."""
-    return given if isinstance(given, str) and given in (EARLIEST, LATEST) else offset_of(given)
+    return given if isinstance(given, str) and given in (EARLIEST, LATEST) else parse_offset(given)
 
 
-def rate_of(given: str | int) -> int | None:
+def parse_rate(given: str | int) -> int | None:
     """How fast to copy, in bytes a second; -1 for no limit, and None for `configured`: what the properties say.
 
     Takes 5000000, 5MB and 500k (powers of 1000), and 5MiB (of 1024). Raises ValueError.

@@ -12,9 +12,9 @@ from kafka_mirror.formats.documents import columns
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.context import GroupContext, control_of_groups, decisions_of, group_clusters
+from kafka_mirror.groups.context import GroupContext, decisions_of, group_clusters, open_control
 from kafka_mirror.groups.exact_offsets import KnownPlaces
-from kafka_mirror.groups.find import with_offsets
+from kafka_mirror.groups.find import read_group_offsets
 from kafka_mirror.groups.group_rules import Candidate, SeenLogs, due, target_epoch
 from kafka_mirror.groups.group_translation import GroupOffset, Offsets, translate_groups
 from kafka_mirror.groups.hole_reader import OVER_BUDGET
@@ -66,9 +66,9 @@ def emit(context: GroupContext, names: Collection[str], dry_run: bool = False) -
         check_two_clusters(source, target, context.selection.is_one_cluster)
         if not target.topics([context.checkpoints_topic]):
             ledger = context.policy.ledger_topic(context.source)
-            check_ledger_name(ledger, context.source, target, decisions_of(control_of_groups(context, target)))
+            check_ledger_name(ledger, context.source, target, decisions_of(open_control(context, target)))
         began = int(time.time() * 1000)
-        selected = with_offsets(groups, names, context.selection.topic_filter)
+        selected = read_group_offsets(groups, names, context.selection.topic_filter)
         stored, damaged = read_stored(target, clients.target_consumer, context.checkpoints_topic)
         ends = _read_remote_ends(context, target, selected.offsets)
         translated = translate_groups(context, selected.offsets, source, target, KnownPlaces(lambda: stored))

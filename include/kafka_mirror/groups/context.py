@@ -71,7 +71,7 @@ def group_context(flow: "Flow", run: str = "") -> GroupContext:
     )
 
 
-def with_share(context: GroupContext, parts: int) -> GroupContext:
+def take_share(context: GroupContext, parts: int) -> GroupContext:
     """The context for one of several parts of a step, with its share of what the step may read to count."""
     return replace(context, count_max_bytes=context.count_max_bytes // parts)
 
@@ -91,7 +91,7 @@ Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
 """What groups committed, by group."""
 
 
-def control_of_groups(context: GroupContext, target: Cluster) -> Control:
+def open_control(context: GroupContext, target: Cluster) -> Control:
     """The flow's control topic."""
     topic, clients = context.policy.control_topic(context.source), context.clients
     return Control(topic, target, clients.target_consumer, clients.target_producer, deciders_id(context.source, context.lanes))
@@ -102,7 +102,7 @@ def decisions_of(control: Control) -> Decisions:
     return Decisions(control.read() if control.exists() else ())
 
 
-def without_moved(offsets: Offsets, decisions: Decisions, upstream_of: Callable[[str], str | None]) -> tuple[Offsets, dict[str, str]]:
+def leave_out_moved(offsets: Offsets, decisions: Decisions, upstream_of: Callable[[str], str | None]) -> tuple[Offsets, dict[str, str]]:
     """The positions that did not move, and for each group that has others why these are left alone.
 
     A group moves with all its topics. So its positions in what the source has from the target (`upstream_of`) moved with them.

@@ -46,7 +46,7 @@ class KnownGroups:
     errors: tuple[ErrorReport, ...] = ()
 
 
-def known_groups(result: Mapping[str, Any], config_hash: str, now: datetime, longest_seconds: float) -> KnownGroups | None:
+def recall_groups(result: Mapping[str, Any], config_hash: str, now: datetime, longest_seconds: float) -> KnownGroups | None:
     """What an earlier `refresh-groups` gave as its result; None if it was made with another configuration, or too long ago."""
     age = (now - datetime.fromisoformat(result["time"])).total_seconds()
     if result["config"] != config_hash or age > longest_seconds:
@@ -56,7 +56,7 @@ def known_groups(result: Mapping[str, Any], config_hash: str, now: datetime, lon
 
 def step(flow: "Flow", dry_run: bool = False) -> StepResult:  # noqa: ARG001 — it writes nothing anyway
     """`refresh-groups` as a step. Raises what concerns the source as a whole."""
-    selected = selected_groups(flow)
+    selected = find_groups(flow)
     names = sorted(selected.offsets)
     counts = [len(selected.offsets[name]) for name in names]
     result = {"time": moment_text(datetime.now(UTC)), "config": flow.config_hash, "group": names, "partitions": counts}
@@ -69,13 +69,13 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:  # noqa: ARG001 —
     return StepResult(result, totals, tuple(lines), selected.errors, is_idle)
 
 
-def selected_groups(flow: "Flow") -> SelectedGroups:
+def find_groups(flow: "Flow") -> SelectedGroups:
     """The source's groups by type, `groups`, `groups.exclude`, `group.filter.class`, and with a topic that the topic filter takes."""
     settings = flow.client("source", "admin")
     with Cluster(flow.source, settings, flow.request_seconds) as source:
         groups, chosen = Groups(source), group_filter(flow)
         names = select_groups(groups, chosen)
-        selected = with_offsets(groups, names, topic_selection(flow).topic_filter)
+        selected = read_group_offsets(groups, names, topic_selection(flow).topic_filter)
     name = "groups" if isinstance(chosen, DefaultGroupFilter) else "group.filter.class"
     return replace(selected, idle=idle_members(name, chosen.members, "group", flow.source, frozenset(names), chosen.should_replicate))
 
@@ -85,7 +85,7 @@ def select_groups(groups: Groups, by: GroupFilter) -> list[str]:
     return sorted(name for name, group in groups.listed().items() if group.has_offsets and by.should_replicate(name))
 
 
-def with_offsets(groups: Groups, names: Collection[str], takes: TopicFilter) -> SelectedGroups:
+def read_group_offsets(groups: Groups, names: Collection[str], takes: TopicFilter) -> SelectedGroups:
     """Those of the groups that committed for a topic that the filter takes; as in MirrorMaker 2, whether it is mirrored is not asked."""
     errors: dict[str, MirrorError] = {}
     offsets = groups.committed(names, errors)

@@ -13,8 +13,8 @@ from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.documents import to_columns
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.commit_history import CommitNotes
-from kafka_mirror.groups.context import GroupContext, Offsets, control_of_groups, decisions_of, group_clusters, without_moved
-from kafka_mirror.groups.find import with_offsets
+from kafka_mirror.groups.context import GroupContext, Offsets, decisions_of, group_clusters, leave_out_moved, open_control
+from kafka_mirror.groups.find import read_group_offsets
 from kafka_mirror.groups.group_rules import ToCommit, to_commit
 from kafka_mirror.groups.group_translation import NOT_MIRRORED, GroupOffset, translate_groups
 from kafka_mirror.groups.translation import no_answer
@@ -71,11 +71,11 @@ def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = F
     """Commits for these groups. Raises what concerns a cluster as a whole."""
     with group_clusters(context) as (source, target, groups):
         check_two_clusters(source, target, context.selection.is_one_cluster)
-        selected = with_offsets(groups, names, context.selection.topic_filter)
-        control = control_of_groups(context, target)
+        selected = read_group_offsets(groups, names, context.selection.topic_filter)
+        control = open_control(context, target)
         decisions = decisions_of(control)
         check_ledger_name(context.policy.ledger_topic(context.source), context.source, target, decisions)
-        remaining, moved = without_moved(selected.offsets, decisions, context.upstream_of)
+        remaining, moved = leave_out_moved(selected.offsets, decisions, context.upstream_of)
         translated = translate_groups(context, remaining, source, target)
         notes = CommitNotes(control, decisions, context.control_replication_factor)
         outcome = _Target(target, Groups(target), notes, context.run, dry_run).sync(translated.offsets)
@@ -148,7 +148,7 @@ class _Target:
         # The state first: a member that joins and commits after it is found by the look at the offsets, or refused by the broker.
         states = self._groups.listed()
         errors: dict[str, MirrorError] = {}
-        idle = {name: wanted_group for name, wanted_group in wanted.items() if not unfit(states.get(name))}
+        idle = {name: wanted_group for name, wanted_group in wanted.items() if not explain_unfit(states.get(name))}
         committed = self._groups.committed(idle, errors)
         decided = {
             name: to_commit(wanted_group.positions, {tp: offset.offset for tp, offset in committed[name].items()}, logs)
@@ -162,7 +162,7 @@ class _Target:
             if name in errors:
                 outcomes.append(GroupOutcome(name, FAILED, 0, errors[name].message))
             elif name not in decided:
-                outcomes.append(GroupOutcome(name, SKIPPED, 0, unfit(states.get(name))))
+                outcomes.append(GroupOutcome(name, SKIPPED, 0, explain_unfit(states.get(name))))
             else:
                 outcomes.append(_judge(name, wanted_group, decided[name], refused.get(name, {})))
                 reports += _list_reports(name, refused.get(name, {}))
@@ -198,7 +198,7 @@ def _sort_by_group(offsets: Iterable[GroupOffset], leaderless: Collection[TopicP
     return wanted
 
 
-def unfit(group: Group | None) -> str:
+def explain_unfit(group: Group | None) -> str:
     """Why nothing may be committed for a group that looks like this on the target; empty if it may."""
     if group is None:
         return ""

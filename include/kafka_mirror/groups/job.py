@@ -12,8 +12,8 @@ from kafka_mirror.config import Flow
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.groups import checkpoints, group_offsets
 from kafka_mirror.groups.checkpoints import CheckpointsResult
-from kafka_mirror.groups.context import GroupContext, group_context, with_share
-from kafka_mirror.groups.find import KnownGroups, selected_groups
+from kafka_mirror.groups.context import GroupContext, group_context, take_share
+from kafka_mirror.groups.find import KnownGroups, find_groups
 from kafka_mirror.groups.group_offsets import GroupOffsetsResult
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.spark.driver import Spark
@@ -40,7 +40,7 @@ class GroupWork:
 def run_for_groups(spark: Spark, flow: Flow, work: GroupWork) -> StepResult:
     """The job: the step on the workers of a Spark, which share what it may read to count."""
     context, named = group_context(flow, work.run), chunks(work.names, spark.cores())
-    parts = [(work.step, with_share(context, len(named)), part, work.dry_run) for part in named]
+    parts = [(work.step, take_share(context, len(named)), part, work.dry_run) for part in named]
     return GROUP_STEPS[work.step].done(reduce(add, spark.run(ON_WORKERS, parts, len(parts))), work.dry_run)
 
 
@@ -97,7 +97,7 @@ def run_group_step(
     `most_here` (None: mirror.checkpoints.spark.threshold), on Spark; `by` as in `SparkRunner.run`. Raises what concerns a cluster as a
     whole."""
     if known_groups is None:
-        selected = selected_groups(flow)
+        selected = find_groups(flow)
         known_groups = KnownGroups(tuple(sorted(selected.offsets)), selected.partitions, selected.errors)
     most = flow.value("mirror.checkpoints.spark.threshold") if most_here is None else most_here
     if known_groups.names and known_groups.partitions > most:

@@ -38,7 +38,7 @@ class _Row(NamedTuple):
     number: int
 
 
-def pairs_to_write(
+def choose_pairs(
     offset_map: OffsetMap, newest: SyncPair | None, lag_max: int, copied_from: int, *, may_be_lost: bool = False
 ) -> tuple[SyncPair, ...]:
     """The pairs to write after `newest`, the last that the syncs topic has of the partition (None: it has none), in their order.

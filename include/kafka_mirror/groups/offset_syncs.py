@@ -12,7 +12,7 @@ from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.mm2_topics import newest_offset_syncs
-from kafka_mirror.groups.offset_sync_pairs import pairs_to_write
+from kafka_mirror.groups.offset_sync_pairs import choose_pairs
 from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.kafka.create_topics import BY_THE_HOUR, ensure_internal_topic
 from kafka_mirror.kafka.produce_request import Outgoing
@@ -102,7 +102,7 @@ def due_pairs(record: LedgerRecord, newest: SyncPair | None, lag_max: int, copie
         copied_from = max(copied_from, record.older.end)
     # A restart is a decision, and of the decisions the newest is noted. Of a flow that was taken over the pairs are MirrorMaker 2's own.
     may_be_lost = record.decided is not None and record.decided.decision != TAKEN_OVER
-    return pairs_to_write(record.group_map, newest, lag_max, copied_from, may_be_lost=may_be_lost)
+    return choose_pairs(record.group_map, newest, lag_max, copied_from, may_be_lost=may_be_lost)
 
 
 def _explain(failure: MirrorError, side: str) -> ErrorReport:

@@ -22,7 +22,7 @@ from kafka_mirror.ledger.record import LedgerRecord
 def opposite_map(record: LedgerRecord, since: int = 0) -> OffsetMap:
     """The map from target offsets to source offsets, of the target offsets from `since` on: another map knows those in front."""
     runs: list[Run] = []
-    floor = 0 if since else history_end(record)
+    floor = 0 if since else find_history_end(record)
     before, has_hole = None, floor > 0
     for part in _list_parts(record):
         has_hole |= part.thinned or (before is not None and _is_hole(record, before.source + before.length, part.source))
@@ -42,7 +42,7 @@ def opposite_map(record: LedgerRecord, since: int = 0) -> OffsetMap:
     return OffsetMap().extended(runs).with_mark(after)
 
 
-def history_end(record: LedgerRecord) -> int:
+def find_history_end(record: LedgerRecord) -> int:
     """The end of what backfills wrote into the remote topic; 0 if they wrote nothing."""
     written = record.written_into(record.target_topic, record.target_topic_id)
     return written.target_next if written is not None else 0

@@ -15,9 +15,9 @@ from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.documents import to_columns
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.commit_history import CommitHistory, CommitNotes
-from kafka_mirror.groups.context import GroupContext, control_of_groups, decisions_of, group_context
+from kafka_mirror.groups.context import GroupContext, decisions_of, group_context, open_control
 from kafka_mirror.groups.group_move import GroupMove, GroupUndo, Positions, find_unlike, plan_undo
-from kafka_mirror.groups.group_offsets import unfit
+from kafka_mirror.groups.group_offsets import explain_unfit
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Groups, read_positions
 from kafka_mirror.ledger.decisions import Decisions
@@ -47,7 +47,7 @@ def undo_step(flow: "Flow", run: str, dry_run: bool = False) -> StepResult:
     a whole."""
     context = group_context(flow)
     with Cluster(context.target, context.clients.target_admin, context.request_seconds) as target:
-        control = control_of_groups(context, target)
+        control = open_control(context, target)
         decisions = decisions_of(control)
         notes = CommitNotes(control, decisions, context.control_replication_factor)
         return Undo(Groups(target), notes, _find_moved_remotes(context, decisions)).run(run, target.alias, dry_run)
@@ -70,7 +70,7 @@ class Undo:
             raise GroupRunUnknown(run, target, _list_runs(histories))
         there = read_positions(self._groups, moves)
         states = self._groups.listed()
-        alone = {group: reason for group in moves if (reason := unfit(states.get(group)) or self._explain_moved(moves[group]))}
+        alone = {group: reason for group in moves if (reason := explain_unfit(states.get(group)) or self._explain_moved(moves[group]))}
         undo = {group: plan_undo(move, there[group]) for group, move in moves.items() if group not in alone}
         failed = {} if dry_run else self._write(moves, undo)
         if not dry_run:

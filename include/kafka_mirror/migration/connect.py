@@ -80,7 +80,7 @@ def fence_tasks(flow: Flow, target: Cluster, maker: MirrorMaker) -> list[str]:
     return ids
 
 
-def stored_offsets(flow: Flow, target: Cluster, maker: MirrorMaker) -> StoredOffsets:
+def read_stored_offsets(flow: Flow, target: Cluster, maker: MirrorMaker) -> StoredOffsets:
     """What Kafka Connect kept of the flow. Raises ConnectOffsetsUnreadable."""
     offsets: dict[TopicPartition, int | None] = {}
     others: set[str] = set()

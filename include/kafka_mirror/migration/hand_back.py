@@ -45,7 +45,7 @@ from kafka_mirror.ledger.decisions import Decisions, moment_after
 from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
 from kafka_mirror.ledger.record import Decided, Writer
 from kafka_mirror.ledger.step import StepResult
-from kafka_mirror.migration.connect import MirrorMaker, require_stopped, stored_offsets
+from kafka_mirror.migration.connect import MirrorMaker, read_stored_offsets, require_stopped
 from kafka_mirror.policy.rename import RenamingPolicy
 
 FROM_THE_START = -1
@@ -272,7 +272,7 @@ class _HandBack:
 
     def _write_offsets(self, going: ResumeOffsets, partitions: int) -> None:
         """Where MirrorMaker 2 is to begin from the start there is nothing to say, unless an offset stands there."""
-        stored = stored_offsets(self._flow, self._target, self._maker).offsets
+        stored = read_stored_offsets(self._flow, self._target, self._maker).offsets
         said = {tp: offset for tp, offset in going.offsets.items() if offset != FROM_THE_START or stored.get(tp) is not None}
         outgoing = [self._build_offset(tp, offset, partitions) for tp, offset in said.items()]
         writer = RecordWriter(self._flow.target, self._flow.client("target", "producer"), self._target.timeout)

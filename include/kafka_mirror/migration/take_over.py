@@ -28,7 +28,7 @@ from kafka_mirror.ledger.decisions import moment_after
 from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
 from kafka_mirror.ledger.step import StepResult
-from kafka_mirror.migration.connect import MirrorMaker, fence_tasks, require_offsets, require_stopped, stored_offsets
+from kafka_mirror.migration.connect import MirrorMaker, fence_tasks, read_stored_offsets, require_offsets, require_stopped
 from kafka_mirror.migration.evidence import Mm2Partition, locate
 from kafka_mirror.migration.hand_back import used_up
 from kafka_mirror.migration.mm2_state import TakeOverSurvey, survey_partitions
@@ -155,7 +155,7 @@ class _TakeOver:
         flow, source_id, target_id = self._flow, self._source.cluster_id(), self._target.cluster_id()
         require_stopped(self._target, self._maker)
         fenced = [] if self._dry_run else fence_tasks(flow, self._target, self._maker)
-        stored = stored_offsets(flow, self._target, self._maker)
+        stored = read_stored_offsets(flow, self._target, self._maker)
         require_offsets(flow, self._maker, stored)
         decisions = read_decisions(flow, self._control, self._dry_run)
         ledger_id, view = read_ledger(flow, self._target, self._control, decisions, self._dry_run)

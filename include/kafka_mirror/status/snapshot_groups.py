@@ -17,7 +17,7 @@ from kafka_mirror.formats.record import headers_or_none
 from kafka_mirror.formats.schema_registry import has_id_in_header, schema_id
 from kafka_mirror.groups.context import group_clusters, group_context
 from kafka_mirror.groups.exact_offsets import KnownPlaces
-from kafka_mirror.groups.find import selected_groups
+from kafka_mirror.groups.find import find_groups
 from kafka_mirror.groups.group_translation import GroupOffset, Offsets, TranslatedGroups, stored_checkpoints, translate_groups
 from kafka_mirror.groups.translation import BY_MAP, EARLY, EXACT, INCOMPLETE, NONE, no_answer
 from kafka_mirror.kafka.reader import BoundedReader
@@ -84,7 +84,7 @@ def read_groups(flow: "Flow", known_places: KnownPlaces | None = None) -> Groups
     counted.
     """
     started, taken = time.monotonic(), datetime.now(UTC)
-    selected = selected_groups(flow)
+    selected = find_groups(flow)
     chosen = within(selected.offsets, flow.value("mirror.checkpoints.spark.threshold"))
     with clusters(flow) as (source, target):
         context = group_context(flow)

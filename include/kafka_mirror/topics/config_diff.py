@@ -58,15 +58,15 @@ class KeptOverride:
         return f"{self.entry}={self.target} (source: {self.source}; {self.why})"
 
 
-def configs_to_create(source: Entries, config_filter: ConfigPropertyFilter) -> dict[str, str]:
+def select_configs_to_create(source: Entries, config_filter: ConfigPropertyFilter) -> dict[str, str]:
     """The configs that a new remote topic gets: what was set for the source topic, or dynamically on its brokers.
 
     As in MirrorMaker 2, what stands in the source brokers' own files is not carried, and defaults only with `use.defaults.from=source`.
     """
-    return {name: value for name, value in sorted(configs_to_sync(source, config_filter).items()) if value is not None}
+    return {name: value for name, value in sorted(select_configs_to_sync(source, config_filter).items()) if value is not None}
 
 
-def configs_to_sync(source: Entries, config_filter: ConfigPropertyFilter) -> dict[str, str | None]:
+def select_configs_to_sync(source: Entries, config_filter: ConfigPropertyFilter) -> dict[str, str | None]:
     """What an existing remote topic is to have: the same, and None for every entry at its default, which is then the target's."""
     return {
         name: None if entry.is_default and not config_filter.use_defaults_from_source else entry.value
@@ -75,7 +75,7 @@ def configs_to_sync(source: Entries, config_filter: ConfigPropertyFilter) -> dic
     }
 
 
-def config_changes(wanted: Mapping[str, str | None], target: Entries) -> tuple[ConfigChange, ...]:
+def compare_configs(wanted: Mapping[str, str | None], target: Entries) -> tuple[ConfigChange, ...]:
     """Where the remote topic's own values are not as wanted. A value that is in force for another reason is set all the same."""
     changes = []
     for name, value in sorted(wanted.items()):
@@ -87,7 +87,7 @@ def config_changes(wanted: Mapping[str, str | None], target: Entries) -> tuple[C
     return tuple(changes)
 
 
-def kept_overrides(source: Entries, target: Entries, config_filter: ConfigPropertyFilter) -> tuple[KeptOverride, ...]:
+def find_kept_overrides(source: Entries, target: Entries, config_filter: ConfigPropertyFilter) -> tuple[KeptOverride, ...]:
     """The remote topic's own values that no sync touches and that differ from the source's, with the reason."""
     overrides = []
     for name, entry in sorted(target.items()):
@@ -112,7 +112,7 @@ def _explain_left_alone(name: str, source: Entries, config_filter: ConfigPropert
     return "cannot be set" if entry.read_only or entry.sensitive else ""
 
 
-def exclude_advice(flow: "Flow", carried: Iterable[str], complaint: str) -> str:
+def advise_exclusion(flow: "Flow", carried: Iterable[str], complaint: str) -> str:
     """The next step after a broker's complaint about the configs that were `carried` to it: the line that leaves out what it names."""
     names = _find_in_the_way(carried, complaint)
     what = ", ".join(names) if names else "the config that it names"
@@ -124,11 +124,11 @@ def exclude_advice(flow: "Flow", carried: Iterable[str], complaint: str) -> str:
         return f"Add {what} to the list that {setting.origin} refers to. {or_else}"
     members = [*flow.value(EXCLUDE), *(names or ["<the config>"])]
     # In a properties file a backslash is written twice.
-    line = f"{key_to_write(flow, EXCLUDE)} = {', '.join(dict.fromkeys(members))}".replace("\\", "\\\\")
+    line = f"{choose_key(flow, EXCLUDE)} = {', '.join(dict.fromkeys(members))}".replace("\\", "\\\\")
     return f"To leave out {what}, write this whole line, which has what is left out now too: {line}\n{or_else}"
 
 
-def key_to_write(flow: "Flow", name: str) -> str:
+def choose_key(flow: "Flow", name: str) -> str:
     """The key of the file that sets a property for the flow, or would."""
     setting = flow.connector.get(name)
     return setting.origin if setting is not None and setting.origin in flow.lines else f"{flow.name}.{name}"

@@ -50,7 +50,7 @@ def remote_acls(acls: Iterable[PatternAcl], selection: TopicSelection) -> dict[A
     """
     acls = list(acls)
     of_topics = [binding.acl for binding in acls if binding.pattern == LITERAL]
-    left_out = unusable_names(acls, selection)
+    left_out = find_unusable_names(acls, selection)
     chosen = [acl for acl in of_topics if selection.takes(acl.topic) and acl.topic not in left_out]
     allowed = {acl.topic for acl in chosen if acl.permission == "ALLOW" and acl.operation != "WRITE"}
     denied = [
@@ -67,13 +67,13 @@ def remote_acls(acls: Iterable[PatternAcl], selection: TopicSelection) -> dict[A
     }
 
 
-def unusable_names(acls: Iterable[PatternAcl], selection: TopicSelection) -> dict[str, MirrorError]:
+def find_unusable_names(acls: Iterable[PatternAcl], selection: TopicSelection) -> dict[str, MirrorError]:
     """The topics whose ACLs cannot be carried, for they have no remote topic. What no topic can be called, such as `*`, is none of them."""
     names = sorted({binding.acl.topic for binding in acls if binding.pattern == LITERAL})
     return {name: error for name in names if not unusable(name) and (error := selection.refusal(name)) is not None}
 
 
-def prefixed_acls(acls: Iterable[PatternAcl], topics: Iterable[str]) -> int:
+def count_prefixed(acls: Iterable[PatternAcl], topics: Iterable[str]) -> int:
     """How many ALLOWs by a prefix are about any of these topics: they are not carried."""
     prefixes = Counter(binding.acl.topic for binding in acls if binding.pattern == PREFIXED and binding.acl.permission == "ALLOW")
     names = sorted(topics)
@@ -86,7 +86,7 @@ def _has_prefix(names: Sequence[str], prefix: str) -> bool:
     return place < len(names) and names[place].startswith(prefix)
 
 
-def drifted_acls(there: Iterable[Acl], wanted: Collection[Acl], source_names: Collection[str], selection: TopicSelection) -> list[Acl]:
+def find_drifted_acls(there: Iterable[Acl], wanted: Collection[Acl], source_names: Collection[str], selection: TopicSelection) -> list[Acl]:
     """Bindings of remote topics that do not come from the source: taken away there, or set on the target alone.
 
     Those by which somebody may write are not meant for the source's principals in the first place, so they are not listed. Under a policy
@@ -159,12 +159,12 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     return TopicAclsResult(
         created=created,
         present=len(there & set(wanted)),
-        drift=tuple(drifted_acls(there, wanted, names, selection)),
-        prefixed=prefixed_acls(source_acls, filter(selection.should_replicate, names)),
+        drift=tuple(find_drifted_acls(there, wanted, names, selection)),
+        prefixed=count_prefixed(source_acls, filter(selection.should_replicate, names)),
         notice=notice,
         errors=(
             *(replace(error.report(), topic=wanted[acl]) for acl, error in outcomes.items() if error is not None),
-            *(error.report() for error in (*unusable_names(source_acls, selection).values(), *renamed.values())),
+            *(error.report() for error in (*find_unusable_names(source_acls, selection).values(), *renamed.values())),
         ),
     )
 

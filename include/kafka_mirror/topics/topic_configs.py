@@ -17,10 +17,10 @@ from kafka_mirror.topics.config_diff import (
     ConfigChange,
     Entries,
     KeptOverride,
-    config_changes,
-    configs_to_sync,
-    exclude_advice,
-    kept_overrides,
+    advise_exclusion,
+    compare_configs,
+    find_kept_overrides,
+    select_configs_to_sync,
 )
 from kafka_mirror.topics.topic_diff import compare_topics
 from kafka_mirror.topics.topics import discover
@@ -98,14 +98,14 @@ class _Sync:
         self._errors |= {**source_topics.errors, **both.changes.errors}
         sources, targets = self._read_entries(both.existing)
         changes = {
-            name: config_changes(self._find_wanted(name, both.existing[name], sources[name]), targets[name])
+            name: compare_configs(self._find_wanted(name, both.existing[name], sources[name]), targets[name])
             for name in both.existing
             if name in sources and name in targets
         }
         renamed = renamed_topics(self._flow, self._target, {name: both.existing[name].name for name, entries in changes.items() if entries})
         self._errors |= renamed
         altered = self._alter({name: entries for name, entries in changes.items() if entries and name not in renamed}, both.existing)
-        overrides_of = {name: kept_overrides(sources[name], targets[name], self._filter) for name in changes}
+        overrides_of = {name: find_kept_overrides(sources[name], targets[name], self._filter) for name in changes}
         return TopicConfigsResult(
             changed={both.existing[name].name: entries for name, entries in sorted(altered.items())},
             overrides={both.existing[name].name: overrides for name, overrides in sorted(overrides_of.items()) if overrides},
@@ -125,7 +125,7 @@ class _Sync:
 
     def _find_wanted(self, name: str, remote: Topic, source: Entries) -> dict[str, str | None]:
         """What the remote topic is to have, but for a min.insync.replicas that it has not replicas enough for: all writing would stop."""
-        wanted = configs_to_sync(source, self._filter)
+        wanted = select_configs_to_sync(source, self._filter)
         replicas = min(len(partition.replicas) for partition in remote.partitions)
         needed = wanted.get(MIN_INSYNC)
         if needed is not None and int(needed) > replicas:
@@ -136,7 +136,7 @@ class _Sync:
                 f"With {MIN_INSYNC}={needed} nothing could be written to it, for it has {count_text(replicas, 'replica')}. "
                 "That entry was left as it is; the others are carried.",
                 "Give the remote topic more replicas (kafka-reassign-partitions.sh) and raise replication.factor. "
-                + exclude_advice(self._flow, [MIN_INSYNC], MIN_INSYNC),
+                + advise_exclusion(self._flow, [MIN_INSYNC], MIN_INSYNC),
             )
         return wanted
 
@@ -153,7 +153,7 @@ class _Sync:
                 altered[name] = changed
             elif reason in _NOT_TAKEN or reason in _REFUSALS:
                 detail = f"{error.message} None of its entries was changed."
-                advice = _REFUSALS.get(reason) or exclude_advice(self._flow, entries[remote], error.message)
+                advice = _REFUSALS.get(reason) or advise_exclusion(self._flow, entries[remote], error.message)
                 self._errors[name] = RemoteConfigRefused(name, remote, detail, advice)
             else:
                 self._errors[name] = error

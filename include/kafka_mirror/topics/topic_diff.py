@@ -61,7 +61,7 @@ def plan_topics(source_topics: Mapping[str, Topic], target_topics: Mapping[str, 
     return TopicChanges(tuple(create), tuple(extend), tuple(unchanged), errors)
 
 
-def orphans(selection: TopicSelection, source_names: Collection[str], target_names: Collection[str]) -> dict[str, str]:
+def find_orphans(selection: TopicSelection, source_names: Collection[str], target_names: Collection[str]) -> dict[str, str]:
     """Remote topics of this flow whose upstream topic the source does not show, with the upstream's name.
 
     Where a policy keeps the name, nothing on the target says that a topic came from the source, so it is not listed. Neither is what the

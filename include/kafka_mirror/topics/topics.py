@@ -17,8 +17,8 @@ from kafka_mirror.ledger.clusters import two_clusters
 from kafka_mirror.ledger.current_topics import current_selection, renamed_topics
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy import IdleMembers, TopicSelection
-from kafka_mirror.topics.config_diff import configs_to_create, exclude_advice
-from kafka_mirror.topics.topic_diff import TopicChange, compare_topics, orphans
+from kafka_mirror.topics.config_diff import advise_exclusion, select_configs_to_create
+from kafka_mirror.topics.topic_diff import TopicChange, compare_topics, find_orphans
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
@@ -175,7 +175,7 @@ class _Refresh:
 
     def _find_deleted(self, topics: SourceTopics) -> tuple[str, ...]:
         """Remote topics without upstream. The source does not list what it hides either, so it is asked for each of them by name."""
-        candidates = orphans(self._selection, topics.names, self._target.names())
+        candidates = find_orphans(self._selection, topics.names, self._target.names())
         refused: dict[str, MirrorError] = {}
         hidden_or_new = self._source.topics(candidates.values(), refused)
         self._errors |= refused
@@ -188,7 +188,7 @@ class _Refresh:
         config_filter = config_property_filter(self._flow)
         factor = self._flow.value("replication.factor")
         new = [
-            NewTopic(change.remote, change.partitions, factor, configs_to_create(configs[change.topic], config_filter))
+            NewTopic(change.remote, change.partitions, factor, select_configs_to_create(configs[change.topic], config_filter))
             for change in changes
             if change.topic in configs
         ]
@@ -214,7 +214,7 @@ class _Refresh:
             elif reason in _OVERTAKEN:
                 overtaken[change] = error
             elif reason == "INVALID_CONFIG" or reason in _REFUSALS:
-                advice = _REFUSALS.get(reason) or exclude_advice(self._flow, self._carried.get(change.remote, ()), error.message)
+                advice = _REFUSALS.get(reason) or advise_exclusion(self._flow, self._carried.get(change.remote, ()), error.message)
                 self._errors[change.topic] = RemoteTopicRefused(change.topic, change.remote, error.message, advice)
             else:
                 self._errors[change.topic] = error

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_mirror.config import load
 from kafka_mirror.decide.binding import DecisionWithEffect
-from kafka_mirror.decide.request import ABOUT_A_TOPIC, KINDS, DecisionRequest, offset_of, request, start_of
+from kafka_mirror.decide.request import ABOUT_A_TOPIC, KINDS, DecisionRequest, parse_offset, parse_start, request
 from kafka_mirror.decide.run import decide
 from kafka_mirror.errors import DeadlineExceeded, ErrorReport, MirrorError, NothingToDecide, Remedy, UsageError
 from kafka_mirror.errors.words import first_few
@@ -108,9 +108,9 @@ class DecisionInput:
             who=self.who,
             why=self.why,
             topic=self.topic,
-            partition=_read("partition", self.partition, offset_of),
+            partition=_read("partition", self.partition, parse_offset),
             alias=self.alias,
-            start=_read("start", self.start, start_of),
+            start=_read("start", self.start, parse_start),
             bytes_per_second=self.bytes_per_second,
         )
 

@@ -8,7 +8,7 @@ from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats import mm2
 from kafka_mirror.groups.checkpoints import emit
 from kafka_mirror.groups.context import GroupContext, group_clusters, group_context
-from kafka_mirror.groups.find import with_offsets
+from kafka_mirror.groups.find import read_group_offsets
 from kafka_mirror.groups.group_offsets import synchronise
 from kafka_mirror.groups.group_translation import translate_groups
 from kafka_mirror.groups.mm2_topics import read_topic
@@ -49,7 +49,7 @@ class Groups:
 
     def _translated(self, context: GroupContext, names: list[str]) -> Iterator[Answer]:
         with group_clusters(context) as (source, target, groups):
-            offsets = with_offsets(groups, names, context.selection.topic_filter).offsets
+            offsets = read_group_offsets(groups, names, context.selection.topic_filter).offsets
             translated = translate_groups(context, offsets, source, target)
         for each in translated.offsets:
             answer = each.translated

@@ -93,7 +93,7 @@ class Slices:
         self._arrange(history, survey)
         into = HistoryTopics({"orders": HISTORY.name}, {HISTORY.name: HISTORY})
         self._patch.setattr(history, "history_topics", lambda *_: into)
-        self._patch.setattr(history, "held_elsewhere", lambda *_: frozenset())
+        self._patch.setattr(history, "find_history_elsewhere", lambda *_: frozenset())
         return self._until_done(lambda: history.history_slice(flow(), BackfillRequest(TIMES), resolution, lambda _: []))
 
     def _arrange(self, module: Any, survey: PlanContext) -> None:

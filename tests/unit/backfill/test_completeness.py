@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, LeftOut, PartitionAudit
-from kafka_mirror.backfill.completeness import DAYS, HOURS, clipped, completeness, late, periods_within
+from kafka_mirror.backfill.completeness import DAYS, HOURS, clip_offsets, completeness, late, list_periods
 from kafka_mirror.backfill.model import OffsetInterval, Resolution, TimeInterval
 from kafka_mirror.errors import ErrorReport
 
@@ -19,7 +19,7 @@ NEVER = 2 * FIRST
 
 
 def keys(start, end, units, now=NEVER):
-    return [period.key for period in periods_within(TimeInterval(start, end), units, now)]
+    return [period.key for period in list_periods(TimeInterval(start, end), units, now)]
 
 
 def test_periods_are_named_as_airflows_mappers_name_them():
@@ -41,7 +41,7 @@ def test_intervals_that_tile_name_each_whole_hour_inside_one_of_them_once(start,
     for length in lengths:
         ends.append(ends[-1] + length)
     pieces = [TimeInterval(*piece) for piece in pairwise(ends)]
-    periods = [period for piece in pieces for period in periods_within(piece, [HOURS], NEVER)]
+    periods = [period for piece in pieces for period in list_periods(piece, [HOURS], NEVER)]
     assert len({period.key for period in periods}) == len(periods)
     expected = [
         TimeInterval(hour, hour + HOUR)
@@ -118,9 +118,9 @@ def test_a_topic_with_a_paused_partition_is_not_complete():
 
 
 def test_a_period_is_told_as_far_as_it_was_audited():
-    assert clipped({0: (5, 30), 1: (0, 4)}, {0: (0, 20), 1: (0, 4)}) == {0: (5, 20), 1: (0, 4)}
-    assert clipped({0: (25, 30)}, {0: (0, 20)}) == {0: (20, 20)}
-    assert clipped({0: (5, 30)}, {0: (0, 20), 1: (0, 4)}) is None
+    assert clip_offsets({0: (5, 30), 1: (0, 4)}, {0: (0, 20), 1: (0, 4)}) == {0: (5, 20), 1: (0, 4)}
+    assert clip_offsets({0: (25, 30)}, {0: (0, 20)}) == {0: (20, 20)}
+    assert clip_offsets({0: (5, 30)}, {0: (0, 20), 1: (0, 4)}) is None
 
 
 def test_what_came_late_is_counted_by_partition():

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from kafka_mirror.backfill.destination import HistoryTopics, held_elsewhere
+from kafka_mirror.backfill.destination import HistoryTopics, find_history_elsewhere
 from kafka_mirror.backfill.history import _Work
 from kafka_mirror.backfill.model import OffsetInterval, Resolution, TimeInterval
 from kafka_mirror.copy.plan.model import Plan
@@ -86,6 +86,6 @@ def test_topic_counts_as_long_as_it_is_the_one_that_was_written_to() -> None:
         return {INTO.name: INTO, OLDER.topic: Topic(OLDER.topic, "another-id", ())}
 
     target: Any = SimpleNamespace(topics=topics)
-    found = held_elsewhere(target, [ledger_record(history_topics=(NEWER, OLDER)), ledger_record(history_topics=(hidden, gone))])
+    found = find_history_elsewhere(target, [ledger_record(history_topics=(NEWER, OLDER)), ledger_record(history_topics=(hidden, gone))])
     assert found == {(INTO.name, INTO.id), ("history.hidden", "hidden-id")}
-    assert held_elsewhere(None, [ledger_record()]) == frozenset()  # type: ignore[arg-type]
+    assert find_history_elsewhere(None, [ledger_record()]) == frozenset()  # type: ignore[arg-type]

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.backfill.model import BackfillPart, OffsetInterval, Resolution, TimeInterval, cut, offset_interval, text_of, time_interval
+from kafka_mirror.backfill.model import (
+    BackfillPart,
+    OffsetInterval,
+    Resolution,
+    TimeInterval,
+    cut,
+    make_offset_interval,
+    show_times,
+    time_interval,
+)
 from kafka_mirror.backfill.summary import BackfillSummary, RangeSummary, summary
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.history import stored, view
@@ -38,7 +47,7 @@ def first_at(log: tuple[int, list[int]], time: int) -> int | None:
 
 def interval(log: tuple[int, list[int]], first: int, behind: int) -> OffsetInterval:
     start, stamps = log
-    return offset_interval(TP, first_at(log, first), first_at(log, behind), start, start + len(stamps))
+    return make_offset_interval(TP, first_at(log, first), first_at(log, behind), start, start + len(stamps))
 
 
 @given(logs, st.lists(times, min_size=2, max_size=8).map(sorted))
@@ -81,7 +90,7 @@ def test_interval_that_reaches_the_end_is_provisional_and_one_at_the_log_start_m
 
 
 def test_record_that_came_after_the_end_was_asked_for_belongs_to_no_interval_yet() -> None:
-    found = offset_interval(TP, 7, None, 0, 5)
+    found = make_offset_interval(TP, 7, None, 0, 5)
     assert (found.start, found.end, found.is_provisional) == (5, 5, True)
 
 
@@ -213,8 +222,8 @@ def test_range_is_told_in_one_sentence_with_what_failed_and_what_could_not_be_ha
 def test_times_are_iso_and_an_interval() -> None:
     assert time_interval("2026-11-01", "2026-11-02T00:00:00Z") == DAY
     assert time_interval("2026-11-01T01:00:00+01:00", "2026-11-02") == DAY
-    assert text_of(DAY) == "[2026-11-01T00:00:00Z, 2026-11-02T00:00:00Z)"
-    assert text_of(TimeInterval(0, 2**62)).endswith("ms)")
+    assert show_times(DAY) == "[2026-11-01T00:00:00Z, 2026-11-02T00:00:00Z)"
+    assert show_times(TimeInterval(0, 2**62)).endswith("ms)")
     for start, end in (("yesterday", "2026-11-01"), ("2026-11-02", "2026-11-01"), ("2026-11-01", "2026-11-01")):
         with pytest.raises(UsageError):
             time_interval(start, end)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.backfill.plan_view import pending_ledger_of
+from kafka_mirror.backfill.plan_view import read_pending_ledger
 from kafka_mirror.copy.plan.model import DECIDED, FIRST_SIGHT, Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.copy.plan.run import PlanContext
@@ -40,7 +40,7 @@ def restart(offset: int, source: str = "source-topic-id", target: str = "target-
     ids=["none", "first sight", "back", "back a little", "new topic", "new topic's end", "new remote topic"],
 )
 def test_live_part_begins_where_the_copy_will(survey: PlanContext, start: int, watermark: int | None, begun: bool) -> None:
-    seen = pending_ledger_of(survey)
+    seen = read_pending_ledger(survey)
     assert (seen.starts[TP], TP in seen.begun) == (start, begun)
     assert (seen.records[TP].watermark if TP in seen.records else None) == watermark
 

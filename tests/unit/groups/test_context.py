@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.context import without_moved
+from kafka_mirror.groups.context import leave_out_moved
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.control_records import MOVED, RETURNED, Decision
 from kafka_mirror.ledger.decisions import Decisions
@@ -18,7 +18,7 @@ def decided(word, topic="orders"):
 
 def remaining(offsets, *decisions):
     positions = {group: dict.fromkeys(partitions, AT) for group, partitions in offsets.items()}
-    there, reasons = without_moved(positions, Decisions(decisions), lambda topic: topic[5:] if topic.startswith("west.") else None)
+    there, reasons = leave_out_moved(positions, Decisions(decisions), lambda topic: topic[5:] if topic.startswith("west.") else None)
     return {group: set(of_group) for group, of_group in there.items()}, reasons
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.find import KnownGroups, known_groups, select_groups, with_offsets
-from kafka_mirror.groups.group_offsets import unfit
+from kafka_mirror.groups.find import KnownGroups, read_group_offsets, recall_groups, select_groups
+from kafka_mirror.groups.group_offsets import explain_unfit
 from kafka_mirror.kafka.groups import Committed, Group
 from kafka_mirror.policy.filters import DefaultGroupFilter, DefaultTopicFilter
 
@@ -52,16 +52,16 @@ def test_a_group_needs_a_topic_that_the_filter_takes_and_one_that_is_hidden_is_s
     at = {TopicPartition("orders", 0): Committed(1)}
     elsewhere = {TopicPartition("other", 0): Committed(1)}
     groups = Listed(offsets={"both": {**at, **elsewhere}, "other": elsewhere})
-    found = with_offsets(groups, ["both", "other", "none", "hidden"], DefaultTopicFilter(("orders",), ()))
+    found = read_group_offsets(groups, ["both", "other", "none", "hidden"], DefaultTopicFilter(("orders",), ()))
     assert (dict(found.offsets), found.partitions) == ({"both": {**at, **elsewhere}}, 2)
     assert found.errors == (REFUSED.report(),)
 
 
 def test_an_earlier_list_is_believed_for_a_while_and_only_with_the_same_configuration():
     result = {"time": "2026-11-21T07:59:00.000Z", "config": "abc", "group": ["a", "b"], "partitions": [3, 4]}
-    assert known_groups(result, "abc", NOW, 60) == KnownGroups(("a", "b"), 7)
-    assert known_groups(result, "abc", NOW + timedelta(seconds=1), 60) is None
-    assert known_groups(result, "other", NOW, 60) is None
+    assert recall_groups(result, "abc", NOW, 60) == KnownGroups(("a", "b"), 7)
+    assert recall_groups(result, "abc", NOW + timedelta(seconds=1), 60) is None
+    assert recall_groups(result, "other", NOW, 60) is None
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_an_earlier_list_is_believed_for_a_while_and_only_with_the_same_configur
     ],
 )
 def test_only_a_group_without_members_may_be_committed_for(group, said):
-    assert (said in unfit(group)) if said else unfit(group) == ""
+    assert (said in explain_unfit(group)) if said else explain_unfit(group) == ""

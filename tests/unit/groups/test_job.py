@@ -147,7 +147,7 @@ def test_a_step_by_hand_without_a_connection_is_a_job_on_this_host(tmp_path, spa
 @pytest.mark.parametrize("names", [("a",), ()])
 def test_a_step_by_hand_runs_on_the_spark_that_is_named_however_few_groups_there_are(tmp_path, spark, monkeypatch, names):
     flow = flow_of(tmp_path)
-    monkeypatch.setattr(job, "selected_groups", lambda _flow: SelectedGroups({name: {} for name in names}))
+    monkeypatch.setattr(job, "find_groups", lambda _flow: SelectedGroups({name: {} for name in names}))
     options = Namespace(command="checkpoints", dry_run=False, master="sc://127.0.0.1:15002")
     assert run_groups(flow, options).result["written"] == len(names)
     assert spark.sessions == [("checkpoints", "hand", options.master)][: len(names)], "no Spark is asked for nothing"

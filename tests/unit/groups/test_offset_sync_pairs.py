@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, runs_of
-from kafka_mirror.groups.offset_sync_pairs import MOST, agrees, pairs_to_write
+from kafka_mirror.groups.offset_sync_pairs import MOST, agrees, choose_pairs
 from kafka_mirror.groups.offset_sync_store import OffsetSyncStore, SyncPair
 
 FAR = 2**62
@@ -21,7 +21,7 @@ def of(*runs):
 
 
 def written(offset_map, newest=None, lag_max=100, copied_from=FAR):
-    return [tuple(pair) for pair in pairs_to_write(offset_map, newest and SyncPair(*newest), lag_max, copied_from)]
+    return [tuple(pair) for pair in choose_pairs(offset_map, newest and SyncPair(*newest), lag_max, copied_from)]
 
 
 # ------------------------------------------------------------ which pairs
@@ -139,14 +139,14 @@ def test_a_pair_that_may_be_that_of_a_lost_copy_has_to_stand_in_the_map():
     assert [agrees(thinned, SyncPair(*each), may_be_lost=True) for each in ((9, 9), (50, 50), (105, 95))] == [True, False, True]
     behind_others = OffsetMap((Run(100, 90, 10, thinned=True),))
     assert [agrees(behind_others, SyncPair(50, downstream), may_be_lost=True) for downstream in (-1, 0, 50)] == [True, False, False]
-    assert pairs_to_write(behind_others, SyncPair(50, 50), 100, 100, may_be_lost=True)[0] == SyncPair(49, -1), (
+    assert choose_pairs(behind_others, SyncPair(50, 50), 100, 100, may_be_lost=True)[0] == SyncPair(49, -1), (
         "nobody knows what stands in front"
     )
 
 
 def test_where_the_map_knows_nothing_any_more_readers_begin_anew():
-    assert pairs_to_write(OffsetMap((), True), SyncPair(31, 4), 100, 31) == (SyncPair(-1, -1),)
-    assert pairs_to_write(OffsetMap((), True), SyncPair(-1, -1), 100, 31) == pairs_to_write(OffsetMap(), None, 100, 0) == ()
+    assert choose_pairs(OffsetMap((), True), SyncPair(31, 4), 100, 31) == (SyncPair(-1, -1),)
+    assert choose_pairs(OffsetMap((), True), SyncPair(-1, -1), 100, 31) == choose_pairs(OffsetMap(), None, 100, 0) == ()
 
 
 def test_a_pair_where_the_map_was_thinned_agrees_if_it_lies_between():
@@ -248,7 +248,7 @@ def test_a_reader_is_early_or_exact_whatever_becomes_of_the_topics(lives, lag_ma
         copied = records_of(gaps, upstream, target_end - 1)
         records, offset_map, target_end = records + copied, mapped(copied, offset_map), copied[-1][1] + 2
         if not fails:
-            reader.take(pairs_to_write(offset_map, reader.newest, lag_max, upstream + 1))
+            reader.take(choose_pairs(offset_map, reader.newest, lag_max, upstream + 1))
             reader.assert_never_late(records)
             reader.assert_end_is_exact(records)
 
@@ -263,5 +263,5 @@ def test_a_reader_is_early_or_exact_where_the_map_itself_was_thinned(random, lag
         copied = records_of(gaps, upstream, downstream)
         records, offset_map = records + copied, mapped(copied, offset_map)
         if random.random() < 0.7:
-            reader.take(pairs_to_write(offset_map, reader.newest, lag_max, upstream + 1))
+            reader.take(choose_pairs(offset_map, reader.newest, lag_max, upstream + 1))
             reader.assert_never_late(records)

@@ -100,7 +100,7 @@ def results_of_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Ste
     def clusters(_: object) -> Iterator[tuple[None, None]]:
         yield None, None
 
-    modules = {topics: "refresh_topics", topic_configs: "sync_topic_configs", topic_acls: "sync_topic_acls", find: "selected_groups"}
+    modules = {topics: "refresh_topics", topic_configs: "sync_topic_configs", topic_acls: "sync_topic_acls", find: "find_groups"}
     for module, work in modules.items():
         made = example(get_type_hints(getattr(module, work), localns={"Flow": object, "Cluster": object})["return"])
         monkeypatch.setattr(module, work, lambda *_, made=made: made)

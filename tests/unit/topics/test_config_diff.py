@@ -13,11 +13,11 @@ from kafka_mirror.policy.filters import DefaultConfigPropertyFilter
 from kafka_mirror.topics.config_diff import (
     ConfigChange,
     KeptOverride,
-    config_changes,
-    configs_to_create,
-    configs_to_sync,
-    exclude_advice,
-    kept_overrides,
+    advise_exclusion,
+    compare_configs,
+    find_kept_overrides,
+    select_configs_to_create,
+    select_configs_to_sync,
 )
 
 OWN, DEFAULT, STATIC = "DYNAMIC_TOPIC_CONFIG", "DEFAULT_CONFIG", "STATIC_BROKER_CONFIG"
@@ -45,11 +45,11 @@ ENTRIES = entries(
 
 
 def test_a_new_topic_gets_what_was_set_and_is_not_excluded():
-    assert configs_to_create(ENTRIES, FILTER) == {"retention.ms": "1000", "segment.ms": "2000", "segment.bytes": "3000"}
+    assert select_configs_to_create(ENTRIES, FILTER) == {"retention.ms": "1000", "segment.ms": "2000", "segment.bytes": "3000"}
 
 
 def test_a_new_topic_gets_defaults_of_the_source_on_request():
-    configs = configs_to_create(ENTRIES, SOURCE_DEFAULTS)
+    configs = select_configs_to_create(ENTRIES, SOURCE_DEFAULTS)
     assert configs == {"retention.ms": "1000", "segment.ms": "2000", "segment.bytes": "3000", "cleanup.policy": "delete"}
 
 
@@ -57,14 +57,14 @@ def test_how_the_sources_brokers_store_a_log_is_not_carried():
     """Kafka 4 does not know the config, and an older target would store the remote topic in a format that takes no transaction."""
     source = entries(("message.format.version", "0.10.2", OWN), ("retention.ms", "1000", OWN))
     for chosen in (FILTER, SOURCE_DEFAULTS):
-        assert configs_to_create(source, chosen) == {"retention.ms": "1000"}
-        assert configs_to_sync(source, chosen) == {"retention.ms": "1000"}
+        assert select_configs_to_create(source, chosen) == {"retention.ms": "1000"}
+        assert select_configs_to_sync(source, chosen) == {"retention.ms": "1000"}
 
 
 def test_an_existing_topic_goes_back_to_the_targets_default_where_the_source_is_at_its_own():
     wanted = {"retention.ms": "1000", "segment.ms": "2000", "segment.bytes": "3000", "cleanup.policy": None}
-    assert configs_to_sync(ENTRIES, FILTER) == wanted
-    assert configs_to_sync(ENTRIES, SOURCE_DEFAULTS) == wanted | {"cleanup.policy": "delete"}
+    assert select_configs_to_sync(ENTRIES, FILTER) == wanted
+    assert select_configs_to_sync(ENTRIES, SOURCE_DEFAULTS) == wanted | {"cleanup.policy": "delete"}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_an_existing_topic_goes_back_to_the_targets_default_where_the_source_is_
 def test_only_what_differs_is_changed(value, there, new):
     target = entries(("retention.ms", *there)) if there else {}
     expected = () if new == "same" else (ConfigChange("retention.ms", there[0] if there else None, new),)
-    assert config_changes({"retention.ms": value}, target) == expected
+    assert compare_configs({"retention.ms": value}, target) == expected
 
 
 def test_a_change_shows_the_old_value_and_the_new():
@@ -101,7 +101,7 @@ def test_what_the_sync_leaves_alone_is_reported_where_it_differs():
         ("retention.ms", "7", OWN),  # to be synced
         ("segment.ms", "9", DEFAULT),
     )
-    assert kept_overrides(ENTRIES, target, FILTER) == (
+    assert find_kept_overrides(ENTRIES, target, FILTER) == (
         KeptOverride("max.message.bytes", "5000", "4000", "from the source brokers' own files"),
         KeptOverride("min.insync.replicas", "3", "2", "excluded"),
         KeptOverride("of.a.newer.kafka", "x", None, "unknown to the source"),
@@ -110,7 +110,7 @@ def test_what_the_sync_leaves_alone_is_reported_where_it_differs():
 
 def test_an_excluded_override_that_equals_the_source_is_no_drift():
     target = entries(("min.insync.replicas", "2", OWN), ("max.message.bytes", "4000", OWN))
-    assert kept_overrides(ENTRIES, target, FILTER) == ()
+    assert find_kept_overrides(ENTRIES, target, FILTER) == ()
 
 
 NAMES = ("cleanup.policy", "retention.ms", "min.insync.replicas", "segment.ms")
@@ -139,8 +139,8 @@ def as_mirror_maker(source, target, defaults_from_source):
 def test_what_is_left_after_sending_only_differences_is_what_mirror_maker_leaves(source, target, defaults_from_source):
     chosen = SOURCE_DEFAULTS if defaults_from_source else FILTER
     there = overrides(target)
-    wanted = configs_to_sync(entries(*((name, *of) for name, of in source.items())), chosen)
-    for change in config_changes(wanted, entries(*((name, *of) for name, of in target.items()))):
+    wanted = select_configs_to_sync(entries(*((name, *of) for name, of in source.items())), chosen)
+    for change in compare_configs(wanted, entries(*((name, *of) for name, of in target.items()))):
         if change.new is None:
             del there[change.entry]
         else:
@@ -186,13 +186,13 @@ def followed(made, lines, advice):
 )
 def test_the_line_has_what_was_left_out_before_and_what_is_in_the_way(made, lines):
     before = made(lines).value("config.properties.exclude")
-    advice = exclude_advice(made(lines), CARRIED, "Invalid value 100000 for configuration segment.bytes: Value must be at least 1048576")
+    advice = advise_exclusion(made(lines), CARRIED, "Invalid value 100000 for configuration segment.bytes: Value must be at least 1048576")
     assert followed(made, lines, advice) == (*before, "segment.bytes")
 
 
 def test_a_refusal_of_tiered_storage_is_known_to_be_about_the_configs_of_tiering(made):
     complaint = "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
-    advice = exclude_advice(made(), CARRIED, complaint)
+    advice = advise_exclusion(made(), CARRIED, complaint)
     assert followed(made, "", advice) == (*EXCLUDED, "local.retention.ms", "remote.storage.enable")
 
 
@@ -206,9 +206,9 @@ def test_a_refusal_of_tiered_storage_is_known_to_be_about_the_configs_of_tiering
     ],
 )
 def test_what_is_named_is_told_from_what_looks_like_it(made, complaint, what):
-    assert what in exclude_advice(made(), CARRIED, complaint)
+    assert what in advise_exclusion(made(), CARRIED, complaint)
 
 
 def test_a_list_by_reference_is_not_shown(made):
-    advice = exclude_advice(made("config.properties.exclude = ${env:X}\n", {"X": "secret.*"}), CARRIED, "segment.bytes")
+    advice = advise_exclusion(made("config.properties.exclude = ${env:X}\n", {"X": "secret.*"}), CARRIED, "segment.bytes")
     assert advice.startswith("Add segment.bytes to the list that config.properties.exclude refers to.") and "secret" not in advice

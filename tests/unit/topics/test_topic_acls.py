@@ -8,7 +8,7 @@ from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, PatternAcl, may
 from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, TopicSelection
 from kafka_mirror.policy.filters import DefaultTopicFilter
 from kafka_mirror.topics import topic_acls
-from kafka_mirror.topics.topic_acls import drifted_acls, prefixed_acls
+from kafka_mirror.topics.topic_acls import count_prefixed, find_drifted_acls
 
 
 def selection(policy=DefaultReplicationPolicy, topics=".*"):
@@ -129,8 +129,8 @@ def test_allows_by_a_prefix_that_are_about_mirrored_topics_are_counted():
     acls = [PatternAcl(acl(prefix, "READ"), PREFIXED) for prefix in ("", "ord", "orders", "orders.v1", "p")]
     acls += [PatternAcl(acl("ord", "WRITE"), PREFIXED), PatternAcl(acl("ord", "READ", "DENY"), PREFIXED)]
     acls += [PatternAcl(acl("*", "READ"), LITERAL)]
-    assert prefixed_acls(acls, ["orders", "clicks"]) == 4
-    assert prefixed_acls(acls, []) == 0
+    assert count_prefixed(acls, ["orders", "clicks"]) == 4
+    assert count_prefixed(acls, []) == 0
 
 
 def test_principal_and_host_are_kept():
@@ -153,7 +153,7 @@ def test_two_that_mean_the_same_on_the_target_are_one():
 
 
 def drift(*there, wanted=(), names=("orders",), chosen=None):
-    return drifted_acls(there, wanted, names, chosen or selection())
+    return find_drifted_acls(there, wanted, names, chosen or selection())
 
 
 def test_what_the_source_does_not_have_is_drift():

@@ -6,7 +6,7 @@ from kafka_mirror.kafka.model import Partition, Topic
 from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
 from kafka_mirror.policy.filters import DefaultTopicFilter
 from kafka_mirror.policy.topic_names import unusable
-from kafka_mirror.topics.topic_diff import TopicChange, TopicChanges, orphans, plan_topics
+from kafka_mirror.topics.topic_diff import TopicChange, TopicChanges, find_orphans, plan_topics
 
 DEFAULT = DefaultReplicationPolicy({"source.cluster.alias": "east"})
 IDENTITY = IdentityReplicationPolicy({"source.cluster.alias": "east"})
@@ -61,15 +61,15 @@ def test_other_names_are_not(name: str) -> None:
 
 def test_remote_topics_without_upstream_are_found() -> None:
     target = ["east.gone", "east.there", "own", "north.other", "east.north.gone"]
-    found = orphans(selection(DEFAULT), {"there"}, target)
+    found = find_orphans(selection(DEFAULT), {"there"}, target)
     assert found == {"east.gone": "gone", "east.north.gone": "north.gone"}
 
 
 def test_internal_and_excluded_remote_topics_are_not_called_orphans() -> None:
     target = ["east.checkpoints.internal", "east.mm2-ledger.x.internal", "east.left-out", "mm2-ledger.east.internal", "east.west.x"]
-    assert orphans(selection(DEFAULT, "left-out"), set(), target) == {}
+    assert find_orphans(selection(DEFAULT, "left-out"), set(), target) == {}
 
 
 def test_under_the_identity_policy_topics_of_the_target_alone_are_not_called_orphans() -> None:
-    assert orphans(selection(IDENTITY), {"there"}, ["own", "there", "heartbeats", "east.x"]) == {}
-    assert orphans(selection(IDENTITY), {"there"}, ["east.heartbeats"]) == {"east.heartbeats": "heartbeats"}
+    assert find_orphans(selection(IDENTITY), {"there"}, ["own", "there", "heartbeats", "east.x"]) == {}
+    assert find_orphans(selection(IDENTITY), {"there"}, ["east.heartbeats"]) == {"east.heartbeats": "heartbeats"}

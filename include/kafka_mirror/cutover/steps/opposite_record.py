@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from kafka_mirror.formats.offsets.intervals import merged
 from kafka_mirror.formats.offsets.map import OffsetMap
-from kafka_mirror.groups.opposite_map import history_end, opposite_map
+from kafka_mirror.groups.opposite_map import find_history_end, opposite_map
 from kafka_mirror.ledger.apply_decisions import caught_up
 from kafka_mirror.ledger.control_records import RETURNED
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
@@ -78,7 +78,7 @@ def _is_untouched(record: LedgerRecord, before: LedgerRecord) -> bool:
     """Whether all that happened since the direction last changed is that records were copied: nobody decided anything, and no backfill
     wrote history into the remote topic. Then the map from before that still holds."""
     is_decided = record.decided is None or record.decided.decision != RETURNED
-    return not is_decided and record.older is None and history_end(record) <= before.watermark
+    return not is_decided and record.older is None and find_history_end(record) <= before.watermark
 
 
 def _joined(former: OffsetMap, record: LedgerRecord) -> OffsetMap:

@@ -8,7 +8,7 @@ from kafka_mirror.errors import AclsDiffer, ConfigsDiffer, PartitionsDiffer, Rea
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.model import EVERYBODY, Acl, ConfigEntry, PatternAcl, may
 from kafka_mirror.policy import ConfigPropertyFilter
-from kafka_mirror.topics.config_diff import config_changes, configs_to_sync
+from kafka_mirror.topics.config_diff import compare_configs, select_configs_to_sync
 
 _OWN = "DYNAMIC_TOPIC_CONFIG"
 
@@ -34,7 +34,7 @@ def config_findings(sides: TopicSides, config_filter: ConfigPropertyFilter, is_s
         yield warning(PartitionsDiffer(sides.topic, sides.remote, sides.partitions, sides.remote_partitions))
     if not sides.configs or not sides.remote_configs:
         return
-    changes = config_changes(configs_to_sync(sides.configs, config_filter), sides.remote_configs)
+    changes = compare_configs(select_configs_to_sync(sides.configs, config_filter), sides.remote_configs)
     if changes:
         error = ConfigsDiffer(sides.topic, sides.remote, first_few(changes))
         yield stop(error) if is_synced else warning(error)

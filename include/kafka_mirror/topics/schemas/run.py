@@ -238,7 +238,7 @@ def _write_lines(done: SchemasResult, dry_run: bool) -> Iterator[str]:
         yield f"{planned.present} versions were there, {count} {would or 'were '}registered, {len(planned.conflicts)} cannot be had."
 
 
-def newest_schemas(flow: "Flow", topics: Iterable[str]) -> Mapping[str, tuple[SchemaVersion, ...]]:
+def find_newest_schemas(flow: "Flow", topics: Iterable[str]) -> Mapping[str, tuple[SchemaVersion, ...]]:
     """The newest version of the subjects `<topic>-key` and `<topic>-value` in the source's registry, of topics that have any.
 
     Nothing for a flow without registries, and, with a warning, where the registry does not answer: no record depends on it.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, Translation, decoded
-from kafka_mirror.groups.offset_sync_pairs import pairs_to_write
+from kafka_mirror.groups.offset_sync_pairs import choose_pairs
 from kafka_mirror.groups.offset_sync_store import OffsetSyncStore
 from tests.unit.formats.offsets.flows import Flow, holes, too_wide
 from tests.unit.formats.offsets.map_texts import reread, text_length
@@ -77,7 +77,7 @@ def test_a_group_never_reads_more_again_than_mirror_maker_2_lets_one_that_is_as_
         built = built.extended(runs)
         true += [(run.source + place, run.target + place) for run in runs for place in range(run.length)]
         newest = (*store.pairs("t", 0), None)[0]
-        for pair in pairs_to_write(built, newest, 100, begun):
+        for pair in choose_pairs(built, newest, 100, begun):
             store.sync(OffsetSync("t", 0, *pair))
         if len(true) > 8000:
             break

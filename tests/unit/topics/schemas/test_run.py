@@ -12,7 +12,7 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.errors import ConfigurationError, RegistryRefused, RegistryUnreachable, UsageError
-from kafka_mirror.topics.schemas.run import NO_REGISTRY, are_equal, newest_schemas, on_target, step, sync_schemas
+from kafka_mirror.topics.schemas.run import NO_REGISTRY, are_equal, find_newest_schemas, on_target, step, sync_schemas
 from services.schema_registry import schema_registry
 
 MONEY = '{"type": "record", "name": "Money", "fields": []}'
@@ -315,7 +315,7 @@ def test_the_newest_versions_of_key_and_value_count_and_ids_are_the_same_on_the_
         held.register("orders-key", '"string"')
         held.register("orders-value", '"int"')
         held.register("orders-value", '"long"')
-        found = newest_schemas(flow_of(url), ["orders", "clicks"])
+        found = find_newest_schemas(flow_of(url), ["orders", "clicks"])
     assert {topic: [(str(each.name), each.version, each.id) for each in versions] for topic, versions in found.items()} == {
         "orders": [("orders-key", 1, 1), ("orders-value", 2, 3)]
     }
@@ -324,12 +324,12 @@ def test_the_newest_versions_of_key_and_value_count_and_ids_are_the_same_on_the_
 
 
 def test_a_flow_without_registries_names_none(flow_of):
-    assert newest_schemas(flow_of(""), ["orders"]) == {}
+    assert find_newest_schemas(flow_of(""), ["orders"]) == {}
 
 
 def test_a_registry_that_is_away_is_told_and_keeps_nobody_from_anything(flow_of, caplog):
     with schema_registry() as (url, _):
         pass
     with caplog.at_level(logging.WARNING):
-        assert newest_schemas(flow_of(url), ["orders"]) == {}
+        assert find_newest_schemas(flow_of(url), ["orders"]) == {}
     assert "east->west: the lineage names no schemas: " in caplog.text
