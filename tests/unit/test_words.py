@@ -76,12 +76,13 @@ ROOMS_WITH_VAGUE_NAMES = {"cli", "config", "web"}
 
 
 PLAIN_ROOMS = set(
-    "audit backfill config copy/plan cutover/failover cutover/groups decide formats groups ledger logins migration policy topics".split()
+    "audit backfill config copy/plan cutover/failover cutover/groups decide formats groups ledger logins migration policy "
+    "topics web".split()
 )
 """Their functions and sentences keep the rules below. A room that is mended joins them, until all have."""
 DIALECT = re.compile(r"\b(so many|(has|have) to be|anew|likewise|whoever|nobody|told|shall|whence|behind)\b", re.IGNORECASE)
-LAG = re.compile(r"\b(be|is|falls|lags) behind\b|look-behind|^.behind.$")
-"""*Behind* is lag. (A look-behind is a regular expression's, and `"behind"` the reason of a range of a flow that lags.)"""
+LAG = re.compile(r"\b(be|is|are|falls|lags|records|topics) behind\b|\bbehind by\b|look-behind|^.[Bb]ehind\b|`behind`")
+"""*Behind* is lag. (A look-behind is a regular expression's, and `"behind"` the state of what lags.)"""
 POINTER = re.compile(r"as `\w+`[,.;]|the same( (of|for|as|with|without|in)\b|[,;.])|likewise|see `", re.IGNORECASE)
 """How a docstring begins that only points elsewhere."""
 NO_VERBS = set(

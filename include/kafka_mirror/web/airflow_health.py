@@ -14,7 +14,7 @@ from kafka_mirror.status.airflow_view import COPY, AirflowView, Dag
 from kafka_mirror.status.problems import Alert
 from kafka_mirror.web.formatting import seconds
 
-_WATCHED = {"freshness": "nobody is told when the flow is late or stuck", "refresh-topics": "new topics and partitions are not found"}
+_WATCHED = {"freshness": "no alert is sent when the flow is late or stuck", "refresh-topics": "new topics and partitions are not found"}
 """DAGs of which the page says that they are paused, and what that means. Many installations run without some of the others."""
 
 FRESHNESS_OLD_SECONDS = 900.0
@@ -34,10 +34,10 @@ class AirflowIssue:
 
 def airflow_issues(flow: str, view: AirflowView, now: datetime) -> list[AirflowIssue]:
     """All issues of a flow, those that stop the copy first."""
-    return sorted((*_scheduling_issues(flow, view), *_alerting_issues(view, now)), key=lambda issue: not issue.stops)
+    return sorted((*_find_scheduling_issues(flow, view), *_find_alerting_issues(view, now)), key=lambda issue: not issue.stops)
 
 
-def _scheduling_issues(flow: str, view: AirflowView) -> Iterator[AirflowIssue]:
+def _find_scheduling_issues(flow: str, view: AirflowView) -> Iterator[AirflowIssue]:
     copy = view.dag(COPY)
     if copy is None:
         yield AirflowIssue(
@@ -67,7 +67,7 @@ def _scheduling_issues(flow: str, view: AirflowView) -> Iterator[AirflowIssue]:
             )
 
 
-def _alerting_issues(view: AirflowView, now: datetime) -> Iterator[AirflowIssue]:
+def _find_alerting_issues(view: AirflowView, now: datetime) -> Iterator[AirflowIssue]:
     """Why alerts are not sent although `freshness` is not paused."""
     dag, newest = view.dag("freshness"), _newest_freshness(view)
     if dag is None or dag.paused:
@@ -107,7 +107,7 @@ def alerts_of(view: AirflowView, now: datetime) -> list[Alert]:
         try:
             alerts.append(from_document(Alert, document))
         except ValueError:
-            continue  # it is damaged; the next run of `freshness` leaves it anew
+            continue  # it is damaged; the next run of `freshness` leaves a new one
     return sorted((alert for alert in alerts if alert.kind not in entries() or alert.kind in of_steps), key=lambda alert: alert.since)
 
 

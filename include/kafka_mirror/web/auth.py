@@ -34,14 +34,14 @@ class Airflow(Protocol):
     """The Airflow that the application runs in."""
 
     async def person(self, request: Request) -> Person:
-        """Who sent the request. Raises HTTPException 401 if nobody is logged in, 403 if the token is none of Airflow's."""
+        """Who sent the request. Raises HTTPException 401 if no person is logged in, 403 if the token is none of Airflow's."""
 
     def may(self, person: Person, method: str, flow: FlowName) -> bool:
         """Whether the person may read (`GET`) or edit (`PUT`) the flow's copy DAG."""
 
     def sees_all_teams(self, person: Person) -> bool:
-        """Whether the person may read the DAGs of every team of this Airflow. Others are not told of
-        files that cannot be read: they may be another team's."""
+        """Whether the person may read the DAGs of every team of this Airflow. For others files that cannot be
+        read stay hidden: they may be another team's."""
 
     def view(self, person: Person, flow: FlowName) -> AirflowView:
         """What its database says of the flow, at most some seconds old; without what tasks returned whose XCom the person may not read."""
@@ -63,7 +63,7 @@ async def person(request: Request) -> Person:
 
 
 Signed = Annotated[Person, Depends(person)]
-"""The person behind a request. Every route but the metrics' requires one."""
+"""The person who sent a request. Every route but the metrics' requires one."""
 
 
 def require(airflow: Airflow, person: Person, method: str, flow: FlowName) -> None:
@@ -92,16 +92,16 @@ class SafeHeaders:
 
 
 def same_origin(request: Request) -> None:
-    """A dependency: refuses a change that a page of another site may have sent with the cookie of whoever is logged in.
+    """A dependency: refuses a change that a page of another site may have sent with the cookie of the person who is logged in.
 
-    Airflow has no CSRF token, so the request has to show where it comes from: an Authorization header, which no page can add to a foreign
+    Airflow has no CSRF token, so the request must show where it comes from: an Authorization header, which no page can add to a foreign
     request, or the browser's own word (Sec-Fetch-Site, else Origin).
     """
-    if request.method not in SAFE_METHODS and not _ours(request.headers):
+    if request.method not in SAFE_METHODS and not _is_ours(request.headers):
         raise HTTPException(403, "A change is taken from a page of this Airflow alone, or with a Bearer token; this request shows neither.")
 
 
-def _ours(headers: Headers) -> bool:
+def _is_ours(headers: Headers) -> bool:
     if headers.get("authorization", "").lower().startswith("bearer "):
         return True
     site = headers.get("sec-fetch-site")

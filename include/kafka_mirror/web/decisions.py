@@ -36,7 +36,7 @@ class ErrorGroup:
 
     @property
     def others(self) -> str:
-        """The partitions beside the first, as far as they are told one by one."""
+        """The partitions beside the first, at most twelve of them by name."""
         return first_few(self.partitions[1:], most=12)
 
 
@@ -79,7 +79,7 @@ def _problem(errors: list[ErrorReport]) -> ErrorGroup:
 
 
 DEADLINE_SECONDS = 45.0
-"""A person waits at most so long for both clusters."""
+"""How long a person waits for both clusters at most."""
 
 _MAX_THREADS = 2
 """Of each flow: its clusters may be dead, and its people press again."""
@@ -188,11 +188,11 @@ class Decider:
 def effects_of(decisions: Sequence[DecisionWithEffect]) -> DecisionEffects:
     """The effects of decisions, and a digest of the watermarks, ids and offsets that they are bound to; who, when and why are not in it."""
     facts = [{name: value for name, value in as_document(made.decision).items() if name not in _NOT_BOUND} for made in decisions]
-    seen = hashlib.sha256(json.dumps(_without_moments(facts), sort_keys=True).encode()).hexdigest()
+    seen = hashlib.sha256(json.dumps(_drop_moments(facts), sort_keys=True).encode()).hexdigest()
     return DecisionEffects(tuple(_sentence(made) for made in decisions), seen)
 
 
-def _without_moments(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _drop_moments(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The facts without `until`, which is the time of looking."""
     return [{name: value for name, value in decision.items() if name != "until"} for decision in facts]
 

@@ -15,17 +15,17 @@ def number(value: float | None) -> str:
 
 
 def short_number(value: float | None) -> str:
-    """As `number`; from ten million on `12.3 M`, so that it fits into a column."""
+    """`1,234`, and from ten million on `12.3 M`, so that it fits into a column."""
     if value is None or abs(value) < 1e7:
         return number(value)
-    return _scaled(value, _COUNTS)
+    return _scale(value, _COUNTS)
 
 
 def size(value: float | None) -> str:
     """Bytes: `12 B`, `1.2 MB`; decimal."""
     if value is None:
         return NOT_KNOWN
-    return f"{value:.0f} B" if abs(value) < 1e3 else _scaled(value, _SIZES)
+    return f"{value:.0f} B" if abs(value) < 1e3 else _scale(value, _SIZES)
 
 
 def seconds(value: float | None) -> str:
@@ -45,7 +45,7 @@ def ago(time: datetime | None, now: datetime) -> str:
     return NOT_KNOWN if time is None else f"{seconds((now - time).total_seconds())} ago"
 
 
-def _scaled(value: float, scales: tuple[tuple[float, str], ...]) -> str:
+def _scale(value: float, scales: tuple[tuple[float, str], ...]) -> str:
     for scale, unit in scales:
         if abs(value) >= scale:
             scaled = value / scale

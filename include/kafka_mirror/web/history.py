@@ -86,10 +86,10 @@ def sparkline(points: Iterable[Point]) -> Sparkline | None:
     values = [value for _, value in ordered if value is not None]
     if len(values) < 2:
         return None
-    ordered = _downsampled(ordered)
+    ordered = _downsample(ordered)
     first, last = ordered[0][0], ordered[-1][0]
     highest = max(values)
-    lines = [_scaled(run, first, max(last - first, 1e-9), highest) for run in _runs(ordered)]
+    lines = [_scale(run, first, max(last - first, 1e-9), highest) for run in _runs(ordered)]
     return Sparkline(
         line=" ".join(_line(run) for run in lines),
         area=" ".join(f"{_line(run)} V{HEIGHT} H{run[0][0]:g} Z" for run in lines),
@@ -99,7 +99,7 @@ def sparkline(points: Iterable[Point]) -> Sparkline | None:
     )
 
 
-def _downsampled(points: Sequence[Point]) -> list[Point]:
+def _downsample(points: Sequence[Point]) -> list[Point]:
     """At most _MAX_POINTS points. The highest of neighbouring points stays, so that no peak gets lost."""
     step = -(-len(points) // _MAX_POINTS)
     groups = (points[start : start + step] for start in range(0, len(points), step))
@@ -116,7 +116,7 @@ def _runs(points: Iterable[Point]) -> list[list[tuple[float, float]]]:
     return [run for run in runs if run]
 
 
-def _scaled(run: list[tuple[float, float]], first: float, span: float, highest: float) -> list[tuple[float, float]]:
+def _scale(run: list[tuple[float, float]], first: float, span: float, highest: float) -> list[tuple[float, float]]:
     top = highest or 1.0
     return [(round((time - first) / span * WIDTH, 1), round(HEIGHT - 1.5 - value / top * (HEIGHT - 3), 1)) for time, value in run]
 

@@ -19,7 +19,7 @@ SOURCE_CONNECTOR = "MirrorSourceConnector"
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric. `labels` are those beside the flow's; a counter's name gets `_total` behind it."""
+    """One metric. `labels` are those beside the flow's; a counter's name ends with `_total`."""
 
     name: str
     help: str
@@ -64,7 +64,7 @@ LEGACY_SOURCE = _source_metrics(_SOURCE_CONNECTOR, _PARTITION)
 NEW_SOURCE = _source_metrics(_PLUGINS, ("connector", "task", *_PARTITION))
 """KIP-1280; `task` is the lane that copies the partition."""
 
-LAG_RECORDS = Metric("mirror_lag_records", "Offsets of the source that are not copied yet, where that is known: at most so many records")
+LAG_RECORDS = Metric("mirror_lag_records", "Offsets of the source that are not copied yet, where that is known; no more records than that")
 LAG_SECONDS = Metric("mirror_lag_seconds", "Age of the oldest record that is not copied yet; 0: nothing is missing")
 SERVED_LAG_RECORDS = Metric("mirror_served_lag_records", "Offsets that a consumer may read and that the next run copies")
 SERVED_LAG_SECONDS = Metric(
@@ -83,7 +83,11 @@ COPIED_RECORDS = Metric(
     "Records copied since the flow mirrors, as the ledger counts them, of the topics that it mirrors now; with the time of the snapshot",
     type="counter",
 )
-COPIED_BYTES = Metric("mirror_copied_bytes", "Bytes of keys, values and headers copied since the flow mirrors, likewise", type="counter")
+COPIED_BYTES = Metric(
+    "mirror_copied_bytes",
+    "Bytes of keys, values and headers copied since the flow mirrors, counted in the same way",
+    type="counter",
+)
 SKIPPED = Metric("mirror_skipped_records", "Source offsets that were passed over and are not on the target (gaps, refused records)")
 LAST_COPY = Metric("mirror_last_copy_timestamp_seconds", "When a copy last wrote to the ledger, as Unix time")
 PARTITIONS = Metric("mirror_partitions", "Partitions in each state of `python -m kafka_mirror status`", ("state",))

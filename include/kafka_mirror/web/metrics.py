@@ -187,7 +187,7 @@ class _Rendering:
         snapshot, status = self._snapshot, self._snapshot.status
         assert status is not None
         self._lag(status.lag, status.oldest_seconds, snapshot.bytes_behind, (names.LAG_RECORDS, names.LAG_SECONDS, names.LAG_BYTES))
-        self._served_lag(snapshot.late)
+        self._set_served_lag(snapshot.late)
         self._set(names.CATCH_UP, snapshot.catch_up.seconds)
         self._rates(snapshot.throughput, (names.RATE_RECORDS, names.RATE_BYTES))
         self._set(names.RATE_SOURCE, snapshot.throughput.source_records)
@@ -204,7 +204,7 @@ class _Rendering:
             self._set(names.HEARTBEAT_AGE, beat.age_seconds + (snapshot.age_seconds(self._now) or 0.0), "->".join(beat.path))
         self._set(names.SNAPSHOT_SECONDS, snapshot.seconds)
 
-    def _served_lag(self, late: Iterable[LatePartition]) -> None:
+    def _set_served_lag(self, late: Iterable[LatePartition]) -> None:
         """Partitions with a problem of their own have an alert of their own, and are not late as well."""
         served = [partition for partition in late if partition.status.state in SERVED]
         self._set(names.SERVED_LAG_RECORDS, sum(partition.records for partition in served))
@@ -240,7 +240,7 @@ class _Rendering:
 
     def _groups(self) -> None:
         groups = self._snapshot.groups
-        # While nobody can look at groups, the last good look stays beside its error; after two pauses it is none of now.
+        # While groups cannot be looked at, the last good look stays beside its error; after two pauses it is none of now.
         max_age = timedelta(seconds=max(TOO_OLD_SECONDS, 2 * GROUPS_SHARE * groups.seconds))
         if groups.taken is None or self._now - groups.taken > max_age:
             return

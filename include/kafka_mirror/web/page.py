@@ -198,7 +198,7 @@ def _unique(snapshot: FlowSnapshot) -> list[ErrorReport]:
 
 
 MAX_ROWS = 200
-"""So many partitions are listed, those with most records first, and so many errors."""
+"""How many partitions are listed, those with most records first, and how many errors."""
 
 _RUNNING = ("queued", "running")
 
@@ -220,37 +220,37 @@ class RunPage:
 def run_page(found: CopyRun) -> RunPage:
     """The tab of a run."""
     if found.verdict is None:
-        return RunPage(found, *_without_verdict(found))
+        return RunPage(found, *_describe_run(found))
     moved = sorted((each for each in found.watermarks if each.records), key=lambda each: (-each.records, each.topic, each.partition))
     return RunPage(
         found,
-        *_of_verdict(found.verdict),
-        _sentences(found.verdict),
+        *_describe_verdict(found.verdict),
+        _list_sentences(found.verdict),
         found.verdict.errors[:MAX_ROWS],
         moved[:MAX_ROWS],
         max(0, len(moved) - MAX_ROWS),
     )
 
 
-def _without_verdict(found: CopyRun) -> tuple[str, str]:
+def _describe_run(found: CopyRun) -> tuple[str, str]:
     if found.said:
         return "stuck" if found.run.state == "failed" else "fine", f"Dry run. {found.said}"
     if found.run.state in _RUNNING:
         return "behind", "This run goes on; its verdict comes last."
     return (
         "stuck",
-        "This run ended without a verdict: the log of the task that failed says why. The next run goes on behind what was committed.",
+        "This run ended without a verdict: the log of the task that failed says why. The next run goes on after what was committed.",
     )
 
 
-def _of_verdict(verdict: Verdict) -> tuple[str, str]:
+def _describe_verdict(verdict: Verdict) -> tuple[str, str]:
     copied = f"{count_text(verdict.records, 'record')} ({size(verdict.bytes)}) copied"
     if verdict.state == FAILED:
         return "behind" if verdict.retriable else "stuck", f"Failed: {count_text(len(verdict.errors), 'error')}, {copied}."
     return "fine", {DONE: f"Done: {copied}.", NOTHING_TO_DO: "Nothing to do: no partition had new records."}[verdict.state]
 
 
-def _sentences(verdict: Verdict) -> list[str]:
+def _list_sentences(verdict: Verdict) -> list[str]:
     said = [*batches_text(verdict.batches, verdict.rewritten), *other_runs_text(verdict.copied_elsewhere)]
     if verdict.owed:
         said.append(f"{number(verdict.owed)} offsets are left for the next run")

@@ -1,4 +1,4 @@
-"""The state of a flow in one sentence, for a person on call: fine, behind and catching up, or stuck, why, and what to do."""
+"""The state of a flow in one sentence, for a person on call: fine, lagging and catching up, or stuck, why, and what to do."""
 
 import math
 from collections import Counter
@@ -48,7 +48,7 @@ def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowSt
     issue = next((issue for issue in airflow_issues(snapshot.flow, view, now) if issue.stops), None)
     if is_old(snapshot, now):
         age = seconds(snapshot.age_seconds(now))
-        because = f"what was seen last is {age} old; both clusters are asked anew, which takes some seconds."
+        because = f"what was seen last is {age} old; both clusters are asked again, which takes some seconds."
         return FlowState(UNKNOWN, "Being looked at again", because)
     if snapshot.error is not None:
         return FlowState(STUCK, "Stuck", snapshot.error.message, snapshot.error.step)
@@ -57,13 +57,13 @@ def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowSt
     if (flow_state := _whole_flow(snapshot)) is not None:
         return flow_state
     if issue is not None:
-        behind = _distance(snapshot)
-        return FlowState(STUCK, "Not running", f"{issue.what} {behind[0].upper()}{behind[1:]}.", issue.next, issue)
-    return _some_partitions(snapshot) or _not_stuck(snapshot, view, now)
+        distance = _distance(snapshot)
+        return FlowState(STUCK, "Not running", f"{issue.what} {distance[0].upper()}{distance[1:]}.", issue.next, issue)
+    return _describe_stuck_partitions(snapshot) or _describe_copied_flow(snapshot, view, now)
 
 
 def is_old(snapshot: FlowSnapshot, now: datetime) -> bool:
-    """Whether a snapshot is too old to describe the flow: nobody opened the page for some time, or the look at a cluster hangs."""
+    """Whether a snapshot is too old to describe the flow: the page was not open for some time, or the look at a cluster hangs."""
     age = snapshot.age_seconds(now)
     return age is not None and age > TOO_OLD_SECONDS
 
@@ -78,7 +78,7 @@ def _whole_flow(snapshot: FlowSnapshot) -> FlowState | None:
     return FlowState(STUCK, "Stuck", f"{error.message}{again}", error.step)
 
 
-def _some_partitions(snapshot: FlowSnapshot) -> FlowState | None:
+def _describe_stuck_partitions(snapshot: FlowSnapshot) -> FlowState | None:
     """What keeps some partitions from being copied, while the others are copied."""
     status = snapshot.status
     if status is None or not status.errors:
@@ -91,25 +91,25 @@ def _some_partitions(snapshot: FlowSnapshot) -> FlowState | None:
     return FlowState(STUCK, "Stuck in part", f"{share}: {first.message}{other_errors} The rest is {_rest(snapshot)}.", first.step)
 
 
-def _not_stuck(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowState:
+def _describe_copied_flow(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowState:
     """The state of a flow of which no partition is stuck."""
-    behind = _distance(snapshot)
+    distance = _distance(snapshot)
     worst = _worst(snapshot, view, now)
     if not snapshot.status or not snapshot.status.partitions or (worst and worst.kind == NOTHING_MIRRORED):
-        return _nothing_to_mirror(snapshot, worst)
+        return _describe_empty_flow(snapshot, worst)
     if snapshot.status.lag is None:
         return FlowState(UNKNOWN, "Not known", "how far it is behind could not be seen.")
     if worst is not None:
         return FlowState(level([worst]), "Needs a look", f"{worst.summary} Since {clock(worst.since, now)}.", worst.step)
     if errors := (*snapshot.partial, *snapshot.groups.errors):
-        return _partly_observed(errors[0], behind)
+        return _describe_partial_look(errors[0], distance)
     if (idle := _idle_partitions(snapshot)) is not None:
         return idle
     if not snapshot.status.lag:
-        return _copied(snapshot.status)
+        return _describe_up_to_date(snapshot.status)
     if snapshot.catch_up.keeps_up:
-        return FlowState(FINE, "Fine", f"keeps up with the source; {behind}, which the next run copies.")
-    return _catching_up(snapshot.catch_up, behind, now)
+        return FlowState(FINE, "Fine", f"keeps up with the source; {distance}, which the next run copies.")
+    return _describe_catch_up(snapshot.catch_up, distance, now)
 
 
 def _worst(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> Alert | None:
@@ -121,7 +121,7 @@ def _worst(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> Alert | 
     return min(amiss, key=lambda alert: (-_RANKS[level([alert])], alert.since), default=None)
 
 
-def _nothing_to_mirror(snapshot: FlowSnapshot, amiss: Alert | None) -> FlowState:
+def _describe_empty_flow(snapshot: FlowSnapshot, amiss: Alert | None) -> FlowState:
     """The state of a flow that takes no topic: `.*` waits for the first one, and a list of names is looked at."""
     idle = snapshot.status.idle if snapshot.status else None
     if idle is None:
@@ -129,7 +129,7 @@ def _nothing_to_mirror(snapshot: FlowSnapshot, amiss: Alert | None) -> FlowState
     return FlowState(level([amiss] if amiss else []), "Nothing to mirror", str(idle), amiss.step if amiss else NOTHING)
 
 
-def _copied(status: Status) -> FlowState:
+def _describe_up_to_date(status: Status) -> FlowState:
     """The state of a flow that is not known to be behind anywhere."""
     count = count_text(len(status.partitions), "partition")
     if status.unknown:
@@ -137,26 +137,26 @@ def _copied(status: Status) -> FlowState:
     return FlowState(FINE, "Fine", f"everything is copied, in all {count}.")
 
 
-def _partly_observed(error: ErrorReport, behind: str) -> FlowState:
+def _describe_partial_look(error: ErrorReport, distance: str) -> FlowState:
     """Records are copied, but something else could not be read: groups, heartbeats, schema ids."""
-    return FlowState(BEHIND, "Needs a look", f"{error.message} Records are copied: {behind}.", error.step)
+    return FlowState(BEHIND, "Needs a look", f"{error.message} Records are copied: {distance}.", error.step)
 
 
-def _catching_up(catch_up: CatchUp, behind: str, now: datetime) -> FlowState:
+def _describe_catch_up(catch_up: CatchUp, distance: str, now: datetime) -> FlowState:
     """The state of a flow that is behind, and when it will have caught up."""
     if catch_up.seconds is None:
-        return FlowState(BEHIND, "Behind", f"{behind}; when it will have caught up is {catch_up.reason}.")
+        return FlowState(BEHIND, "Behind", f"{distance}; when it will have caught up is {catch_up.reason}.")
     if math.isinf(catch_up.seconds):
-        return FlowState(BEHIND, "Behind, and not catching up", f"{behind}: {catch_up.reason}.", NextStep(_FASTER))
+        return FlowState(BEHIND, "Behind, and not catching up", f"{distance}: {catch_up.reason}.", NextStep(_FASTER))
     return FlowState(
         BEHIND,
         "Behind, and catching up",
-        f"{behind}; done in about {seconds(catch_up.seconds)}, at {clock(now + timedelta(seconds=catch_up.seconds), now)}.",
+        f"{distance}; done in about {seconds(catch_up.seconds)}, at {clock(now + timedelta(seconds=catch_up.seconds), now)}.",
     )
 
 
 def _idle_partitions(snapshot: FlowSnapshot) -> FlowState | None:
-    """The state of a flow whose only partitions behind are idle without an error: paused, gone, or waiting for a producer, a broker or
+    """The state of a flow of which only idle partitions lag without an error: paused, gone, or waiting for a producer, a broker or
     `refresh-topics`. None if others are behind too, or if what waits for a producer or `refresh-topics` is young."""
     status = snapshot.status
     assert status is not None
@@ -201,11 +201,11 @@ def _distance(snapshot: FlowSnapshot) -> str:
     if status is None or status.lag is None:
         return "how far it is behind is not known"
     if not status.lag:
-        return "nothing is known to be behind" if _any_unknown(status.partitions) else "nothing is behind"
+        return "nothing is known to be behind" if _is_any_unknown(status.partitions) else "nothing is behind"
     size_of = f" ({size(snapshot.bytes_behind)})" if snapshot.bytes_behind else ""
     oldest = f", the oldest {seconds(status.oldest_seconds)} old" if status.oldest_seconds is not None else ""
-    noun = "record is" if status.lag == 1 else "records are"
-    return f"at most {number(status.lag)} {noun} behind{size_of}{oldest}"
+    noun = "record is behind" if status.lag == 1 else "records are behind"
+    return f"at most {number(status.lag)} {noun}{size_of}{oldest}"
 
 
 def _rest(snapshot: FlowSnapshot) -> str:
@@ -217,9 +217,9 @@ def _rest(snapshot: FlowSnapshot) -> str:
         return NOT_KNOWN
     if lag:
         return f"behind by at most {number(lag)} records"
-    return "not known to be behind" if _any_unknown(moving) else "up to date"
+    return "not known to be behind" if _is_any_unknown(moving) else "up to date"
 
 
-def _any_unknown(partitions: Iterable[PartitionStatus]) -> bool:
+def _is_any_unknown(partitions: Iterable[PartitionStatus]) -> bool:
     """Whether the lag of any of them is unknown."""
     return any(partition.lag is None and partition.state not in _INTENDED for partition in partitions)

@@ -101,7 +101,7 @@ class Page(Generic[Row]):
 
 
 def paged(rows: Sequence[Row], number: int, total: int | None = None) -> Page[Row]:
-    """One page of the rows; the last one if there are not so many."""
+    """One page of the rows; the last one if there are fewer."""
     pages = max(-(-len(rows) // ROWS), 1)
     number = min(number, pages)
     start = (number - 1) * ROWS
@@ -254,7 +254,7 @@ def _place(group: GroupSnapshot) -> str:
     if group.reread:
         parts.append(f"reads at most {number(group.reread)} records again")
     if group.reread_unknown:
-        parts.append(f"reads records again in {_share(group.reread_unknown, group)}, nobody knows how many")
+        parts.append(f"reads records again in {_share(group.reread_unknown, group)}, how many is unknown")
     if group.over_budget:
         parts.append(f"not counted in {_share(group.over_budget, group)}, for that would have cost too much")
     return "; ".join(parts) or f"early in {_share(group.early, group)}"

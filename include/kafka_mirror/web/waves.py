@@ -95,10 +95,10 @@ def _step(name: str, note: StepNote | None) -> TrackStep:
     if note is None:
         return TrackStep(name, _NOT_BEGUN, "unknown")
     seconds = None if note.ended is None else (note.ended - note.began) / 1000
-    return TrackStep(name, note.state, _LEVELS.get(note.state, "unknown"), _time(note.began), seconds, tuple(map(_said, note.lines)))
+    return TrackStep(name, note.state, _LEVELS.get(note.state, "unknown"), _time(note.began), seconds, tuple(map(_split_code, note.lines)))
 
 
-def _said(line: str) -> SaidLine:
+def _split_code(line: str) -> SaidLine:
     code = code_of(line)
     return SaidLine(*line.partition(code)) if code else SaidLine(line)
 

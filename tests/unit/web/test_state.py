@@ -204,14 +204,14 @@ def watched(*freshness: dict[str, Any], state: str = "success") -> AirflowView:
         (watched(looked(1)), None),
         (watched(looked(1), state="running"), None),
         (watched(state="running"), None),
-        (watched(state="failed"), "has not looked yet: its newest run failed; nobody is told"),
-        (watched(looked(FRESHNESS_OLD_SECONDS / 60 + 1), state="failed"), "has not looked for 16 min; nobody is told"),
-        (watched(looked(600)), "has not looked for 10 h; nobody is told"),
+        (watched(state="failed"), "has not looked yet: its newest run failed; no alert is sent"),
+        (watched(looked(FRESHNESS_OLD_SECONDS / 60 + 1), state="failed"), "has not looked for 16 min; no alert is sent"),
+        (watched(looked(600)), "has not looked for 10 h; no alert is sent"),
         (watched(looked(1, unsent=3), state="failed"), "3 messages to people on call could not be delivered."),
         (watched({"time": "nonsense"}, state="failed"), "has not looked yet"),
     ],
 )
-def test_that_nobody_is_told_is_said_on_the_page_though_nothing_is_paused(view: AirflowView, said: str | None) -> None:
+def test_that_no_alert_is_sent_is_said_on_the_page_though_nothing_is_paused(view: AirflowView, said: str | None) -> None:
     found = airflow_issues(FLOW, view, NOW)
     assert [(cause.stops, cause.dag_id, bool(cause.next)) for cause in found] == [(False, "east-to-west.freshness", True)] * bool(said)
     assert (said or "") in "".join(cause.what for cause in found)
