@@ -136,6 +136,8 @@ def run_dag(dags: Callable[[], dict[str, Any]]) -> Callable[..., Run]:
         dag.deadline = None  # Airflow 3.3.2 cannot end such a run of a DAG that has one: only the scheduler can
         with nullcontext() if with_others else writing_only(dag_id):
             ended = dag.test(logical_date=None, run_conf=conf or {})
+        # Airflow 3.2 leaves it set: the DAG file would make this DAG alone from now on.
+        os.environ.pop("_AIRFLOW_PARSING_CONTEXT_DAG_ID", None)
         with create_session() as session:
             tasks = {each.task_id: str(each.state) for each in ended.get_task_instances(session=session)}
             left = session.scalars(XComModel.get_many(run_id=ended.run_id, dag_ids=dag_id, key="return_value"))

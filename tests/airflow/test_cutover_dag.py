@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -195,19 +196,13 @@ def test_a_step_that_waits_gives_its_place_away_and_looks_again(
     assert run.xcom["report"]["audited_records"] == 81
 
 
-class Store(dict[str, Any]):
-    """What Airflow keeps of a task over its tries, pauses, and clears."""
-
-    set = dict.__setitem__
-
-
 def test_a_wait_ends_after_its_minutes_and_begins_anew_with_a_cleared_task(monkeypatch: pytest.MonkeyPatch, airflow_home: Path) -> None:
     from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
     from kafka_mirror.airflow import cutover as tasks
     from kafka_mirror.cutover.wave.step import StepOutcome
 
-    now, store, tries, pushed = [datetime(2026, 11, 1, tzinfo=UTC)], Store(), [1], list[Any]()
+    now, waited_since, pushed = [datetime(2026, 11, 1, tzinfo=UTC)], list[datetime](), list[Any]()
 
     class Clock(datetime):
         @classmethod
@@ -215,8 +210,8 @@ def test_a_wait_ends_after_its_minutes_and_begins_anew_with_a_cleared_task(monke
             return now[0]
 
     monkeypatch.setattr(tasks, "datetime", Clock)
-    monkeypatch.setattr(tasks, "get_current_context", lambda: {"params": {"wait_minutes": 5}, "task_state_store": store})
-    monkeypatch.setattr(tasks, "try_number", lambda: tries[0])
+    instance = SimpleNamespace(get_first_reschedule_date=lambda context: next(iter(waited_since), None))
+    monkeypatch.setattr(tasks, "get_current_context", lambda: {"params": {"wait_minutes": 5}, "ti": instance})
     monkeypatch.setattr(tasks, "push_return_value", pushed.append)
 
     def wait() -> None:
@@ -225,13 +220,14 @@ def test_a_wait_ends_after_its_minutes_and_begins_anew_with_a_cleared_task(monke
     for _ in range(3):
         with pytest.raises(AirflowRescheduleException):
             wait()
+        waited_since.append(now[0])
         now[0] += timedelta(minutes=2)
     with pytest.raises(AirflowFailException, match=r"move-groups has waited for 5 minutes: billing has members\.") as late:
         wait()
-    assert "Clear the task move_groups with those behind it" in str(late.value)
+    assert "Clear the task move_groups with those after it" in str(late.value)
     assert "cutover rollback --flow 'east->west' --wave mine" in str(late.value)
     assert pushed == ["value"]
-    tries[0] = 2
+    waited_since.clear()
     with pytest.raises(AirflowRescheduleException):
         wait()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowRuntimeError
 
-from kafka_mirror.airflow.compat import asset_state_store
+from kafka_mirror.airflow.state_stores import StateStore, asset_store
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.documents import from_document, pack, to_document, unpack
@@ -94,5 +94,5 @@ def _step(flow: FlowName, step: str) -> "StepErrors":
         return StepErrors()
 
 
-def _store(flow: FlowName) -> Any:
-    return asset_state_store(store_of(flow).name)
+def _store(flow: FlowName) -> StateStore:
+    return asset_store(store_of(flow).name)

@@ -25,6 +25,7 @@ from kafka_mirror.airflow.backfill_xcom import (
 from kafka_mirror.airflow.copy import CopyOperator
 from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.lineage import lineage_of_copy
+from kafka_mirror.airflow.state_stores import task_store
 from kafka_mirror.airflow.tasks import ONE_VALUE, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body
 from kafka_mirror.backfill.model import IN_TIME_ORDER, Resolution, TimeInterval
 from kafka_mirror.backfill.summary import DONE, RangeSummary, summary
@@ -195,6 +196,7 @@ class FillOperator(CopyOperator):
             if total.errors:
                 push_return_value(value)
             raise_errors(f"{self.flow}: the {self.part} part could not be filled everywhere", total.errors)
+            task_store(context).delete(_SLICES)
         return value
 
     def _slice(self, flow: Flow, context: Context) -> BackfillPart:
@@ -221,11 +223,11 @@ class FillOperator(CopyOperator):
 
     def _previous_part(self, context: Context) -> BackfillPart:
         """What earlier slices of this run did since somebody cleared it: figures add up over slices and retries."""
-        stored: Any = context["task_state_store"].get(_SLICES)
+        stored: Any = task_store(context).get(_SLICES)
         return part_from_xcom(stored["part"] if stored and stored["cleared"] == clear_number(context["dag_run"]) else None)
 
     def _store(self, context: Context, value: dict[str, Any]) -> None:
-        context["task_state_store"].set(_SLICES, {"cleared": clear_number(context["dag_run"]), "part": value})
+        task_store(context).set(_SLICES, {"cleared": clear_number(context["dag_run"]), "part": value})
 
 
 def _with_unfinished_runs(flow: Flow, backfill_request: BackfillRequest, resolution: Resolution, context: Context) -> Resolution:

@@ -196,7 +196,7 @@ class CopyOperator(RunsOnSpark, ReportsLineage, BaseOperator):
 
     def _follow(self, flow: Flow, plan: Plan, context: Context) -> Any:
         """Goes on until the next run is due. What it returns has all of its plans, whether it is skipped, fails or went well."""
-        from kafka_mirror.airflow.follow import follow_in_task, store_try
+        from kafka_mirror.airflow.follow import follow_in_task, forget_try, store_try
         from kafka_mirror.airflow.results_xcom import run_from_xcom, run_to_xcom, verdict_to_xcom
         from kafka_mirror.status.run_log import lanes_line, work_line
 
@@ -216,6 +216,8 @@ class CopyOperator(RunsOnSpark, ReportsLineage, BaseOperator):
                 value["verdict"] = verdict_to_xcom(verdict)
                 push_return_value(value)
         raise_errors(f"{self.flow}: a run that follows failed", errors)
+        if try_number() > 1:
+            forget_try(context)
         if not results:
             push_return_value(value)
             skip(_nothing_to_copy(done.plan))

@@ -21,7 +21,6 @@ from kafka_mirror.airflow.tasks import (
     skip,
     task_body,
     to_xcom,
-    try_number,
 )
 from kafka_mirror.airflow.time_limits import step_limit
 from kafka_mirror.cutover.wave.findings import STOP, WARNING
@@ -227,19 +226,16 @@ def _logged(outcome: StepOutcome) -> dict[str, Any]:
 def _wait(flow_name: str, wave: str, outcome: StepOutcome, value: Any) -> None:
     """Gives the task's place to others for a moment. Raises AirflowRescheduleException, or AirflowFailException once it waited too long.
 
-    The time counts from where this try first waited: the store outlives a clear, which makes a new try, as no pause does.
+    The time counts from where this try first waited: a clear makes a new try, a pause does not.
     """
     waits = timedelta(minutes=float(_params()["wait_minutes"]))
-    store, now = get_current_context()["task_state_store"], datetime.now(UTC)
-    noted: Any = store.get(outcome.step)
-    if noted is None or noted["try"] != try_number():
-        noted = {"try": try_number(), "since": now.isoformat()}
-        store.set(outcome.step, noted)
-    if now - datetime.fromisoformat(noted["since"]) > waits:
+    context, now = get_current_context(), datetime.now(UTC)
+    since = context["ti"].get_first_reschedule_date(context) or now
+    if now - since > waits:
         push_return_value(value)
         raise AirflowFailException(
             f"{outcome.step} has waited for {waits.total_seconds() / 60:g} minutes: {_first_reason(outcome)} Clear the task "
-            f"{task_id_of(outcome.step)} with those behind it to wait on; or roll back: {_roll_back(flow_name, wave)}"
+            f"{task_id_of(outcome.step)} with those after it to wait on; or roll back: {_roll_back(flow_name, wave)}"
         )
     log.info("%s waits: %s It looks again in %d s.", outcome.step, _first_reason(outcome), LOOK_AGAIN.seconds)
     raise AirflowRescheduleException(now + LOOK_AGAIN)  # type: ignore[no-untyped-call]
@@ -254,7 +250,7 @@ def _why_stopped(flow_name: str, wave: str, outcome: StepOutcome) -> str:
     task_id = task_id_of(outcome.step)
     return (
         f"{_listed(f'{flow_name}: {outcome.step} of the wave {wave} is stopped', stops)}\nMend that, and clear the task {task_id} with "
-        f"those behind it; or roll back: {_roll_back(flow_name, wave)}"
+        f"those after it; or roll back: {_roll_back(flow_name, wave)}"
     )
 
 

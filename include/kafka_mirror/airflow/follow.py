@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka_mirror.airflow.backfill_runs import clear_number
 from kafka_mirror.airflow.results_xcom import run_from_xcom
+from kafka_mirror.airflow.state_stores import task_store
 from kafka_mirror.airflow.tasks import run_name
 from kafka_mirror.config import Flow
 from kafka_mirror.config.deadlines import hand_over_seconds
@@ -35,11 +36,16 @@ def follow_in_task(flow: Flow, plan: Plan, context: Any, runner: SparkRunner) ->
 
 def store_try(context: Any, value: Any) -> None:
     """Keeps what this try did for the next one."""
-    context["task_state_store"].set(_EARLIER_TRY, {"cleared": clear_number(context["dag_run"]), "value": value})
+    task_store(context).set(_EARLIER_TRY, {"cleared": clear_number(context["dag_run"]), "value": value})
+
+
+def forget_try(context: Any) -> None:
+    """Removes what an earlier try did, once the run has succeeded."""
+    task_store(context).delete(_EARLIER_TRY)
 
 
 def _earlier_try(context: Any) -> RunResult | None:
-    stored = context["task_state_store"].get(_EARLIER_TRY)
+    stored = task_store(context).get(_EARLIER_TRY)
     earlier = run_from_xcom(stored["value"]) if stored and stored["cleared"] == clear_number(context["dag_run"]) else None
     if earlier is None:
         return None

@@ -9,11 +9,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import get_current_context, task
+from airflow.sdk import task
 
 from kafka_mirror.airflow.alert_store import audits_of, step_errors_of, store_of
 from kafka_mirror.airflow.deadlines import late_runs
 from kafka_mirror.airflow.flow_files import configured_flow
+from kafka_mirror.airflow.state_stores import asset_store
 from kafka_mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_errors, watched_task
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ErrorReport
@@ -42,7 +43,7 @@ def freshness_task(flow: Flow) -> Any:
         from kafka_mirror.status.alerts.step_errors import add_step_errors
 
         with watched_task():
-            store = get_current_context()["asset_state_store"][asset]
+            store = asset_store(asset.name)
             flow = configured_flow(name)
             before = _stored_state(name, store.get(_KEY, default=None))
             observation = add_step_errors(observe_for_alerts(flow), step_errors_of(flow))
