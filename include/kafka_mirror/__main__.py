@@ -15,6 +15,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 
 import kafka_mirror.airflow  # noqa: F401 — tells the configuration how to ask for Airflow's connections; imports no Airflow
+from kafka_mirror import __version__
 from kafka_mirror.cli import spark
 from kafka_mirror.cli.answer import DONE, FAILED, UNUSABLE, WAITING, Answer
 from kafka_mirror.cli.options import check, complete, configured, unknown_names_notice
@@ -22,6 +23,7 @@ from kafka_mirror.cli.parser import parser
 from kafka_mirror.cli.terminal import say, say_error, say_flow
 from kafka_mirror.cli.watch import check_watch, watch
 from kafka_mirror.config import Configuration, Flow, InvalidFlow
+from kafka_mirror.config.support import describe_installed
 from kafka_mirror.errors import ConfigurationError, ErrorReport, MirrorError, Problem, UsageError, unexpected
 from kafka_mirror.errors.next_step import started_as
 from kafka_mirror.status.steps import pairs_of
@@ -57,6 +59,10 @@ def _run(given: Sequence[str]) -> int:
     complete(top)
     try:
         options = top.parse_args(given)
+        if options.version:
+            lines = describe_installed() if options.with_support else ()
+            print(f"airflow-kafka-mirror {__version__}", *lines, sep="\n")
+            return 0
         if options.command is None and not options.json:
             top.print_help()
             return 0

@@ -72,8 +72,8 @@ SPARK_CONNECT = (Path("spark/connect.py"), Path("spark/connect_workers.py"), Pat
 """The modules that talk to Spark, or are started by it; drivers of spark-submit are in jobs/."""
 BELOW_FLOWS = ("errors", "formats", "policy", "logins", "kafka")
 """Rooms that know no flow and no property."""
-AIRFLOW_PRIVATE = (Path("airflow/compat.py"), Path("airflow/api_server.py"))
-"""The modules that use what Airflow does not call public: in DAG files and tasks, and in the api-server."""
+AIRFLOW_PRIVATE = (Path("airflow/compat.py"), Path("airflow/state_stores.py"), Path("airflow/api_server.py"))
+"""The modules that use what Airflow does not call public: in DAG files and tasks, for what tasks remember, and in the api-server."""
 AIRFLOW_PUBLIC = {"airflow.sdk", "airflow.sdk.exceptions", "airflow.sdk.log", "airflow.triggers.base"}
 PLUGIN = Path("plugin.py")
 """What Airflow loads into every process of its own."""

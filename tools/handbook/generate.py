@@ -15,6 +15,7 @@ from command_line import markdown_commands
 from rooms import markdown_rooms
 
 from kafka_mirror.config.docs import markdown_client_table, markdown_table
+from kafka_mirror.config.support import markdown_versions
 from kafka_mirror.web.metric_names import markdown_metrics
 
 DOCS = ROOT / "docs"
@@ -25,6 +26,7 @@ TABLES: dict[str, tuple[Path, Callable[[], str]]] = {
     "commands": (REFERENCE / "command-line.md", markdown_commands),
     "dags": (REFERENCE / "dags-and-xcom.md", dag_tables.markdown_dags),
     "xcom keys": (REFERENCE / "dags-and-xcom.md", dag_tables.markdown_xcom_keys),
+    "versions": (REFERENCE / "versions.md", markdown_versions),
     "rooms": (DOCS / "develop" / "architecture.md", markdown_rooms),
     "metrics": (REFERENCE / "metrics.md", markdown_metrics),
 }

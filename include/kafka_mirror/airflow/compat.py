@@ -7,32 +7,42 @@ Imports stand in the functions: each task parses its DAG file, which imports thi
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
+from kafka_mirror.config.support import AIRFLOW, minor
 from kafka_mirror.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-
-_OLDEST = (3, 3)
+log = logging.getLogger(__name__)
 
 
 # While DAG files are read
 
 
 def require_airflow() -> None:
-    """Raises UsageError in an Airflow that the mirror was not made for: an older one lacks what its DAGs use, and says so late."""
+    """Raises UsageError in an Airflow that is too old: it lacks what the DAGs use. Warns of one that nobody has tested."""
     import airflow
 
-    running = tuple(int(part) for part in airflow.__version__.split(".")[:2])
-    if running < _OLDEST:
+    running = minor(airflow.__version__)
+    if running < minor(AIRFLOW.oldest):
         raise UsageError(
-            f"This is Airflow {airflow.__version__}, and the mirror needs Airflow {'.'.join(map(str, _OLDEST))} or newer.",
+            f"This is Airflow {airflow.__version__}, and the mirror needs Airflow {AIRFLOW.oldest} or newer.",
             next="Upgrade Airflow; until then the command line does everything, by hand or by cron.",
         )
+    if running > minor(AIRFLOW.newest):
+        log.warning("Airflow %s is newer than what the mirror was tested with (%s).", airflow.__version__, AIRFLOW.newest)
+
+
+def has_partition_keys() -> bool:
+    """Whether asset events can have partition keys, which Airflow has from 3.3 on."""
+    import airflow
+
+    return minor(airflow.__version__) >= (3, 3)
 
 
 def is_dags_test() -> bool:
@@ -75,13 +85,6 @@ def success_before(dag_id: str, task_id: str, time: datetime) -> str | None:
     query = GetPreviousTI(dag_id=dag_id, task_id=task_id, logical_date=time, state=TaskInstanceState.SUCCESS)
     instance = getattr(_ask_supervisor(query), "task_instance", None)
     return None if instance is None else str(instance.run_id)
-
-
-def asset_state_store(asset_name: str) -> Any:
-    """The state store of an asset. Public: `context["asset_state_store"]`, of the task's own inlets and outlets alone."""
-    from airflow.sdk.execution_time.context import AssetStateStoreAccessor
-
-    return AssetStateStoreAccessor(name=asset_name)
 
 
 def asset_events(uri: str, after: datetime) -> list[Any]:

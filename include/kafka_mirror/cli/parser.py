@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from kafka_mirror import __version__
 from kafka_mirror.cli import (
     audit,
     backfill,
@@ -103,10 +102,13 @@ def parser() -> Parser:
         prog=program(),
         description="Mirrors Apache Kafka clusters as MirrorMaker 2 does, in short batches.",
         epilog=_EPILOG,
-        usage="%(prog)s [-h] [--version] [--config FILE] [--json] [-v] command ...",
+        usage="%(prog)s [-h] [--version [--check]] [--config FILE] [--json] [-v] command ...",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    top.add_argument("--version", action="version", version=f"airflow-kafka-mirror {__version__}", help="say which version this is")
+    top.add_argument("--version", action="store_true", help="say which version this is")
+    top.add_argument(
+        "--check", dest="with_support", action="store_true", help="with --version: how often what is installed here is tested with it"
+    )
     _add_common(top, config=None, json=False, verbose=False)
     top.add_commands("command", prog=top.prog, help=argparse.SUPPRESS)
     showing = _add(top, "config", "show the effective configuration and where each value is from; asks no broker", config.run)

@@ -18,6 +18,18 @@ class SparkServerUnavailable(DeclaredError):
     do = "Look whether the server runs, and read its log. The next try does what is left; a copy begins at the ledger."
 
 
+class PysparkMixed(DeclaredError):
+    """`pyspark` and `pyspark-client` are installed in two versions. Airflow's Spark provider requires the second one. Both own the folder
+    `pyspark/`, so some files there are of the one version and some of the other, and `pip check` finds nothing wrong."""
+
+    pyspark: str
+    client: str
+    text = "pyspark {pyspark} and pyspark-client {client} are installed in one environment, and each overwrites files of the other."
+    next_text = "Install both in one version: pip install --force-reinstall --no-deps pyspark=={client} pyspark-client=={client}"
+    lost = "No, nothing ran."
+    do = "Run the command that the message names. It takes the version of `pyspark-client`, which constraints files of Airflow pin."
+
+
 class SparkServerRefused(DeclaredError):
     """A Spark Connect server refuses the token, its certificate is not trusted, another user of the host listens on its port, its Spark or
     its workers' Python is of another version than the mirror's, or a task is too large for it."""

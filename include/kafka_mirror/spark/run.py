@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from kafka_mirror.config import Flow
+from kafka_mirror.config.support import require_one_pyspark
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.documents import from_document, to_document
 from kafka_mirror.spark.connect_url import is_connect
@@ -45,6 +46,7 @@ class SparkRunner:
 
         Raises what the function raises, what `connected` raises, and JobFailed when a job of spark-submit ends without an answer.
         """
+        require_one_pyspark()
         if is_connect(self._master):
             return self._run_in_session(function, flow, work, step, by)
         return self._run_by_submit(function, flow, work, step)

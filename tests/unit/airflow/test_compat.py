@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka_mirror.airflow import api_server, compat
+from kafka_mirror.airflow import api_server, compat, state_stores
 from kafka_mirror.errors import UsageError
 
 IMPORTS = [
     (node.module, alias.name)
-    for file in (compat, api_server)
+    for file in (compat, api_server, state_stores)
     for node in ast.walk(ast.parse(Path(file.__file__).read_text(encoding="utf-8")))
     if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("airflow.")
     for alias in node.names
@@ -33,14 +33,14 @@ def test_messages_to_the_supervisor_have_the_fields_that_are_sent() -> None:
     assert {"dag_id", "task_id", "logical_date", "state"} <= GetPreviousTI.model_fields.keys()
 
 
-@pytest.mark.parametrize("version", ["3.2.2", "3.0.0", "2.11.2"])
+@pytest.mark.parametrize("version", ["3.1.8", "3.0.0", "2.11.2"])
 def test_an_older_airflow_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     monkeypatch.setitem(sys.modules, "airflow", SimpleNamespace(__version__=version))
-    with pytest.raises(UsageError, match=rf"This is Airflow {version}, and the mirror needs Airflow 3.3 or newer"):
+    with pytest.raises(UsageError, match=rf"This is Airflow {version}, and the mirror needs Airflow 3.2 or newer"):
         compat.require_airflow()
 
 
-@pytest.mark.parametrize("version", ["3.3.0", "3.3.2", "3.4.0.dev0", "4.0.0"])
+@pytest.mark.parametrize("version", ["3.2.1", "3.3.2", "3.4.0.dev0", "4.0.0"])
 def test_this_airflow_and_newer_ones_are_taken(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     monkeypatch.setitem(sys.modules, "airflow", SimpleNamespace(__version__=version))
     refused = ""
@@ -49,3 +49,10 @@ def test_this_airflow_and_newer_ones_are_taken(monkeypatch: pytest.MonkeyPatch, 
     except UsageError as error:
         refused = str(error)
     assert not refused
+
+
+def test_an_airflow_that_nobody_has_tested_is_named_and_taken(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    for version in ("3.3.2", "3.9.0"):
+        monkeypatch.setitem(sys.modules, "airflow", SimpleNamespace(__version__=version))
+        compat.require_airflow()
+    assert [record.getMessage() for record in caplog.records] == ["Airflow 3.9.0 is newer than what the mirror was tested with (3.3)."]

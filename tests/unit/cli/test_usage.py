@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from kafka_mirror import __version__
 from kafka_mirror.__main__ import main
 from tests.unit.cli.command_line import VALID, only_flow
 
@@ -77,10 +78,15 @@ def test_alone_it_prints_the_help(capsys):
 
 
 def test_it_says_its_version(capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["--version"])
-    assert left.value.code == 0
-    assert capsys.readouterr().out.startswith("airflow-kafka-mirror ")
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"airflow-kafka-mirror {__version__}\n"
+
+
+def test_it_says_how_often_the_versions_here_are_tested(capsys):
+    assert main(["--version", "--check"]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["Airflow", "Python", "PySpark"]
+    assert lines[2].endswith(": tested every time.")
 
 
 def test_help_of_a_decision_has_its_own_options_alone_and_shows_what_is_needed(capsys):
