@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka_mirror.config import load
 from kafka_mirror.cutover.steps.open_wave import step
-from kafka_mirror.cutover.wave.control_notes import write_behind
+from kafka_mirror.cutover.wave.control_notes import write_next
 from kafka_mirror.cutover.wave.move import move_of
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
@@ -37,7 +37,7 @@ class Notes:
         """Nobody takes a wave from a test."""
 
     def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
-        write_behind(self.control, lambda: decisions(Decisions(self.control.read())))
+        write_next(self.control, lambda: decisions(Decisions(self.control.read())))
 
     def of_step(self, step: str) -> Mapping[str, Any]:
         return self.facts.get(step, {})

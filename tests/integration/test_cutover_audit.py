@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_mirror.cutover.steps import audit_gate
-from kafka_mirror.cutover.steps.audit_evidence import AUDITED
+from kafka_mirror.cutover.steps.audit_gate import AUDITED
 from kafka_mirror.cutover.wave.move import move_of
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, DONE, RECORDS, STOPPED

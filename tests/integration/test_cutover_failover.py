@@ -20,7 +20,7 @@ from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.cutover.failover import steps
 from kafka_mirror.cutover.failover.close_flow import close_flow, reopen_flow
 from kafka_mirror.cutover.failover.survey import survey_failover
-from kafka_mirror.cutover.wave.control_notes import write_behind
+from kafka_mirror.cutover.wave.control_notes import write_next
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER, StepOptions
 from kafka_mirror.errors import FlowClosed, MirrorError, NotClosed
@@ -126,7 +126,7 @@ class TargetNotes(NotesInMemory):
     def decide(self, decisions):
         with Cluster(self._flow.target, self._flow.client("target", "admin"), self._flow.request_seconds) as target:
             control = control_of(self._flow, target)
-            write_behind(control, lambda: decisions(Decisions(control.read())))
+            write_next(control, lambda: decisions(Decisions(control.read())))
 
 
 def values(oracle, bootstrap, topic):

@@ -195,9 +195,9 @@ def test_a_run_that_is_killed_while_it_sets_acls_can_be_run_again_and_taken_back
     """Killed behind its note and before the ACL is set, or behind both."""
     mirroring, topic = guarded_flow()
     source = guarded[0]
-    from kafka_mirror.cutover.steps import acl_fence
+    from kafka_mirror.cutover.steps import fence_acls
 
-    create = acl_fence.create_acls
+    create = fence_acls.create_acls
 
     def killed(*arguments):
         if calls:
@@ -205,10 +205,10 @@ def test_a_run_that_is_killed_while_it_sets_acls_can_be_run_again_and_taken_back
         raise Killed
 
     with move_of(mirroring.flow, Wave((topic,))) as move:
-        monkeypatch.setattr(acl_fence, "create_acls", killed)
+        monkeypatch.setattr(fence_acls, "create_acls", killed)
         with pytest.raises(Killed):
             fence.step(move, notes, options(by="acl"))
-        monkeypatch.setattr(acl_fence, "create_acls", create)
+        monkeypatch.setattr(fence_acls, "create_acls", create)
         assert notes.of_step(FENCE)["acls"]["principal"] == ["User:*"]
         assert fence.rollback(move, NotesOf(notes), options()).state == DONE
         eventually(lambda: denials(oracle, source, topic) == [])

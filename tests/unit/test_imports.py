@@ -50,11 +50,10 @@ AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "repor
 CUTOVER_ADAPTERS = {
     *("failover/close_flow.py", "failover/source_comparison.py", "failover/steps.py", "failover/survey.py"),
     *("groups/move_groups.py", "groups/placement.py", "groups/survey.py"),
-    *("steps/acl_fence.py", "steps/audit_gate.py", "steps/catch_up.py", "steps/copy_pass.py", "steps/fence.py"),
-    *("steps/fence_watch.py", "steps/last_copy.py", "steps/ledger_marks.py", "steps/open_wave.py", "steps/opposite_fence.py"),
-    *("steps/preflight.py", "steps/preflight_step.py", "steps/shared_fence.py", "steps/source_truth.py"),
-    *("steps/topic_survey.py", "steps/way_back.py", "steps/writer_survey.py"),
-    *("wave/after_open.py", "wave/control_notes.py", "wave/move.py", "wave/run.py", "wave/step_table.py"),
+    *("steps/audit_gate.py", "steps/catch_up.py", "steps/copy_pass.py", "steps/fence.py", "steps/fence_acls.py"),
+    *("steps/fence_watch.py", "steps/last_copy.py", "steps/ledger_marks.py", "steps/open_wave.py", "steps/opposite_flow.py"),
+    *("steps/preflight.py", "steps/source_truth.py", "steps/topic_settings.py", "steps/way_back.py", "steps/writers.py"),
+    *("wave/control_notes.py", "wave/move.py", "wave/run.py"),
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""
 VALUES_AND_COMPARISONS = {

@@ -78,7 +78,7 @@ def report_task(flow_name: str) -> Any:
     @task(task_id="report", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
     def run() -> dict[str, Any]:
         """The report as a document."""
-        from kafka_mirror.cutover.wave.after_open import written_since_open
+        from kafka_mirror.cutover.wave.control_notes import written_since_open
         from kafka_mirror.cutover.wave.report import WaveReport
         from kafka_mirror.cutover.wave.run import stored_waves
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from kafka_mirror.cutover.groups.findings import WaveGroup
     from kafka_mirror.cutover.steps.preflight import Preflight
     from kafka_mirror.cutover.steps.writers import Writers
+    from kafka_mirror.cutover.wave.control_notes import StoredWaves
     from kafka_mirror.cutover.wave.run import WaveRun
-    from kafka_mirror.cutover.wave.stored_waves import StoredWaves
 
 _GROUPS_HEAD = ("group", "positions", "exact", "read again", "no answer", "members", "members on the target")
 
@@ -144,7 +144,7 @@ def rollback(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def status(flow: Flow, options: argparse.Namespace) -> Answer:
     """Lists the flow's waves, or says of one how each step ended."""
-    from kafka_mirror.cutover.wave.after_open import written_since_open
+    from kafka_mirror.cutover.wave.control_notes import written_since_open
     from kafka_mirror.cutover.wave.run import stored_wave, stored_waves
 
     stored = stored_waves(flow)
@@ -292,7 +292,7 @@ def _run_document(flow: Flow, result: "WaveRun") -> dict[str, Any]:
 
 
 def _report_of(flow: Flow, stored: "StoredWaves", name: str) -> WaveReport:
-    from kafka_mirror.cutover.wave.after_open import written_since_open
+    from kafka_mirror.cutover.wave.control_notes import written_since_open
     from kafka_mirror.cutover.wave.run import stored_wave
 
     record = stored_wave(stored, name)

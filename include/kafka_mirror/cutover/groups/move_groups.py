@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from kafka_mirror.cutover.groups.findings import GroupLogs, WaveGroup, find_active_groups, find_group_stops
 from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer, Placement
 from kafka_mirror.cutover.groups.survey import GroupSurvey, find_unstable_positions, survey_groups
-from kafka_mirror.cutover.steps.flow_settings import right_findings
+from kafka_mirror.cutover.steps.topic_settings import right_findings
 from kafka_mirror.cutover.wave.findings import STOP, Finding, in_order, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, WaveNotes, ended

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.config.policies import group_filter
 from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups, WavePosition
-from kafka_mirror.cutover.steps.flow_settings import LackingRight
+from kafka_mirror.cutover.steps.topic_settings import LackingRight
 from kafka_mirror.cutover.wave.selection import Wave, matches
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.errors.display import show

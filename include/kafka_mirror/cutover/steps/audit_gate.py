@@ -1,40 +1,187 @@
 """The step `audit-gate`: the wave's topics are the same on both sides up to their exact ends, or the wave stops here.
 
-It compares what came since the wave's last good audit, which the step's facts have, or everything. The flow's own audits are no evidence:
-Airflow keeps of them what differed, and not up to where they were equal.
+It compares what came since the wave's last good audit, or everything. The step's facts keep up to where each partition was audited: an
+audit speaks for the ends that it saw. The flow's own audits are no evidence: Airflow keeps what differed, and not up to where they were
+equal.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from kafka_mirror.audit.context import AuditContext
 from kafka_mirror.audit.job import by_hand, by_size
-from kafka_mirror.audit.model import AuditResult
+from kafka_mirror.audit.model import OPEN, UNREAD, AuditResult, Difference
 from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.audit.report import sentence
 from kafka_mirror.audit.run import Compare, audit, what_to_compare
 from kafka_mirror.audit.scope import Scope
-from kafka_mirror.cutover.steps.audit_evidence import (
-    AUDITED,
-    PartitionEnds,
-    audit_starts,
-    evidence_as_fact,
-    evidence_from_facts,
-    evidence_of,
-    is_current,
-)
-from kafka_mirror.cutover.steps.audit_findings import audit_findings, not_copied, not_whole, outdated
 from kafka_mirror.cutover.steps.source_truth import copied_from_another_log, look_at_source
-from kafka_mirror.cutover.wave.findings import STOP, Finding, in_order, stop
+from kafka_mirror.cutover.wave.findings import STOP, Finding, in_order, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, RECORDS, StepOptions, StepOutcome, WaveNotes, ended
-from kafka_mirror.errors import MirrorError
-from kafka_mirror.errors.next_step import of_the_wave
+from kafka_mirror.errors import (
+    AuditDifferent,
+    AuditLeftOut,
+    AuditOpen,
+    AuditOutdated,
+    AuditTolerated,
+    LeaderMissing,
+    MirrorError,
+    NotCopiedToTheEnd,
+)
+from kafka_mirror.errors.next_step import Command, of_the_flow, of_the_wave
+from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.translation import generation
 from kafka_mirror.ledger.clusters import ledger_of
+
+AUDITED = "audited"
+"""Name of the fact: `{topic: {partition: [start, source end, target end, generation]}}`."""
+
+
+@dataclass(frozen=True)
+class PartitionEnds:
+    """One source partition as both clusters and the ledger show it now. `watermark` is None if the ledger does not have it; `generation`
+    changes with either topic, and with a person's decision about its offsets."""
+
+    start: int
+    source_end: int
+    watermark: int | None = None
+    target_end: int | None = None
+    generation: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be copied, and nothing was."""
+        return self.watermark is None and self.start == self.source_end
+
+
+@dataclass(frozen=True)
+class AuditedPartition:
+    """Source offsets `[start, end)` that were equal, and where the target ended then."""
+
+    start: int
+    end: int
+    target_end: int
+    generation: str
+
+
+Ends = Mapping[TopicPartition, PartitionEnds]
+Evidence = Mapping[TopicPartition, AuditedPartition]
+
+
+def audit_starts(evidence: Evidence, ends: Ends) -> dict[TopicPartition, int]:
+    """From which source offset on each partition has to be audited; one that is absent, whole."""
+    return {tp: audited.end for tp, audited in evidence.items() if tp in ends and _counts(audited, ends[tp])}
+
+
+def is_current(evidence: Evidence, ends: Ends, whole: bool) -> bool:
+    """Whether nothing came since on either side. `whole`: only if the partitions were audited from the beginning."""
+    return all(end.is_empty or (tp in evidence and _is_current(evidence[tp], end, whole)) for tp, end in ends.items())
+
+
+def evidence_of(before: Evidence, starts: Mapping[TopicPartition, int], ends: Ends) -> dict[TopicPartition, AuditedPartition]:
+    """What is proven after a good audit from `starts` on, up to the watermarks that `ends` had before it."""
+    return {
+        tp: AuditedPartition(before[tp].start if tp in starts else 0, end.watermark, end.target_end, end.generation)
+        for tp, end in ends.items()
+        if end.watermark is not None and end.target_end is not None
+    }
+
+
+def evidence_as_fact(evidence: Evidence) -> dict[str, dict[str, list[Any]]]:
+    """The evidence as JSON takes it."""
+    topics: dict[str, dict[str, list[Any]]] = {}
+    for tp, audited in sorted(evidence.items()):
+        topics.setdefault(tp.topic, {})[str(tp.partition)] = [audited.start, audited.end, audited.target_end, audited.generation]
+    return topics
+
+
+def evidence_from_facts(facts: Mapping[str, Any]) -> dict[TopicPartition, AuditedPartition]:
+    """The opposite of `evidence_as_fact`, from the step's facts."""
+    topics: Mapping[str, Mapping[str, list[Any]]] = facts.get(AUDITED, {})
+    return {TopicPartition(topic, int(number)): AuditedPartition(*row) for topic, rows in topics.items() for number, row in rows.items()}
+
+
+def _counts(audited: AuditedPartition, end: PartitionEnds) -> bool:
+    """Whether the copy went on behind what was audited, on the same topics: a log that lost its end is audited whole."""
+    return audited.generation == end.generation and end.source_end >= audited.end and (end.target_end or 0) >= audited.target_end
+
+
+def _is_current(audited: AuditedPartition, end: PartitionEnds, whole: bool) -> bool:
+    same = (audited.end, audited.end, audited.target_end) == (end.source_end, end.watermark, end.target_end)
+    return same and audited.generation == end.generation and not (whole and audited.start)
+
+
+def not_copied(ends: Ends, partitions: Collection[TopicPartition], source: str) -> Iterator[Finding]:
+    """A stop for each topic that is not copied to its end: an audit behind the fence is of everything."""
+    for topic in sorted({tp.topic for tp in partitions}):
+        of_topic = [tp for tp in sorted(partitions) if tp.topic == topic]
+        silent = [tp for tp in of_topic if tp not in ends]
+        if silent:
+            yield stop(LeaderMissing(first_few(silent), source, topic=topic))
+        late = [tp for tp in of_topic if tp in ends and not ends[tp].is_empty and ends[tp].watermark != ends[tp].source_end]
+        if late:
+            places = first_few([f"{tp} ({ends[tp].watermark} of {ends[tp].source_end})" for tp in late])
+            yield stop(NotCopiedToTheEnd(len(late), len(of_topic), places, topic=topic))
+
+
+def outdated(before: Ends, now: Ends) -> Iterator[Finding]:
+    """A stop for each topic of which the audit does not speak any more: an end moved, a decision or another topic changed how a partition
+    is copied, or a partition is new."""
+    places = {tp: (end.source_end, end.target_end) for tp, end in now.items()}
+    moved = [tp for tp, end in before.items() if places.get(tp) != (end.source_end, end.target_end)]
+    changed = [tp for tp, end in before.items() if tp not in moved and now[tp].generation != end.generation]
+    new = [tp for tp, end in now.items() if tp not in before and not end.is_empty]
+    yield from _outdated(moved, "something was written since the audit looked at {}, on the source or on the target")
+    yield from _outdated(changed, "since the audit looked at {}, a decision was acted on there, or a topic was created anew")
+    yield from _outdated(new, "the audit did not look at {}")
+
+
+def not_whole(partitions: Collection[TopicPartition]) -> Iterator[Finding]:
+    """A stop for each topic of which only what came last was audited, where the whole is asked for."""
+    return _outdated(partitions, "of {} the audit compared only what came last, and --full-audit asks for all")
+
+
+def _outdated(partitions: Collection[TopicPartition], why: str) -> Iterator[Finding]:
+    for topic in sorted({tp.topic for tp in partitions}):
+        places = first_few([str(tp) for tp in sorted(partitions) if tp.topic == topic])
+        yield stop(AuditOutdated(topic, why.format(places)))
+
+
+def audit_findings(result: AuditResult, topics: Collection[str], rollback: Command) -> Iterator[Finding]:
+    """What a result says: a stop for each partition that differs, or of which something could not be read."""
+    for difference in result.differences:
+        yield _different(difference, rollback)
+    for error in result.errors:
+        if error.topic is None or error.topic in topics:
+            yield stop(error)
+    for partition in result.partitions:
+        for note in partition.notes:
+            if note in (OPEN, UNREAD):
+                yield stop(AuditOpen(partition.topic, partition.partition, note))
+        if partition.tolerated:
+            yield warning(AuditTolerated(partition.topic, partition.partition, partition.remote, partition.tolerated))
+    yield from _left_out(result)
+
+
+def _different(difference: Difference, rollback: Command) -> Finding:
+    error = AuditDifferent(str(difference), difference.topic, difference.partition, difference.source_offset).report()
+    look = of_the_flow("audit", f"--topics {difference.topic} --show-payload")
+    return stop(error.with_next("Keep the fence, and look at both records: ", look, ". To take the wave back: ", rollback, "."))
+
+
+def _left_out(result: AuditResult) -> Iterator[Finding]:
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for partition in result.partitions:
+        for interval in partition.left_out:
+            place = f"{partition.partition} [{interval.start}, {interval.end})"
+            reasons.setdefault((partition.topic, interval.reason), []).append(place)
+    for (topic, reason), places in reasons.items():
+        yield warning(AuditLeftOut(topic, first_few(places), reason))
 
 
 def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:

@@ -1,20 +1,65 @@
-"""The step `catch-up`: copies until no partition of the wave is further behind than the wave may be, and audits what is copied so far.
+"""The step `catch-up`: copies until the lag of every partition is what the wave may have, and audits what is copied so far.
 
-The audit belongs before the fence too: once it is closed nobody may write, and the gate has only to compare what came since.
+The audit belongs before the fence too: once that is closed nobody can write, and the gate is to compare only what came since. How fast the
+wave catches up, and when it will have caught up, is told by the last passes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.cutover.steps.audit_gate import audit_ahead
-from kafka_mirror.cutover.steps.catch_up_forecast import WaveLag, catch_up_forecast, forecast_text
-from kafka_mirror.cutover.steps.copy_pass import Copier, WaveCopy, WaveLook, plan_wave
+from kafka_mirror.cutover.steps.copy_pass import Copier, WaveCopy, WaveLag, WaveLook, plan_wave
 from kafka_mirror.cutover.wave.findings import Finding, stop, wave_findings
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.step import CATCH_UP, DONE, StepOptions, StepOutcome, WaveNotes, ended
 from kafka_mirror.errors import WaveBehind
 from kafka_mirror.errors.words import first_few
+from kafka_mirror.formats.offsets.partition import TopicPartition
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Rates in offsets a second: what the copy brings, and what producers add. `seconds`: in how many the wave will have caught up, None if
+    it will not at this rate, or nobody can tell yet."""
+
+    copied: float
+    added: float
+    seconds: float | None
+
+
+def catch_up_forecast(samples: Sequence[WaveLag], max_lag: int) -> Forecast | None:
+    """By the first and the last of some samples; None where they are fewer than two, or no time lies between them.
+
+    A partition counts with what it is behind beyond `max_lag`. Partitions are copied side by side, so the whole excess goes down at the
+    rate at which the whole lag does.
+    """
+    if len(samples) < 2 or samples[-1].time <= samples[0].time:
+        return None
+    first, last = samples[0], samples[-1]
+    seconds = last.time - first.time
+    copied, added = _growth(first.watermarks, last.watermarks) / seconds, _growth(first.ends, last.ends) / seconds
+    excess = sum(lag - max_lag for lag in last.over(max_lag).values())
+    if not excess:
+        return Forecast(copied, added, 0.0)
+    return Forecast(copied, added, excess / (copied - added) if copied > added else None)
+
+
+def forecast_text(sample: WaveLag, forecast: Forecast | None) -> str:
+    """Lag, rate, and when the wave will have caught up, for people."""
+    behind = f"The wave is {sample.total:,} records behind, {sample.most:,} in one partition at most"
+    if forecast is None:
+        return f"{behind}."
+    rates = f"{forecast.copied:,.0f} records/s are copied, {forecast.added:,.0f} records/s are written"
+    if forecast.seconds is None:
+        return f"{behind}; {rates}: at this rate it will not catch up."
+    return f"{behind}; {rates}: at this rate it has caught up in {forecast.seconds:,.0f} s."
+
+
+def _growth(before: Mapping[TopicPartition, int], after: Mapping[TopicPartition, int]) -> int:
+    return sum(offset - before[tp] for tp, offset in after.items() if tp in before)
+
 
 _SAMPLES = 5
 """Over how many passes the rates are taken: the last ones, for producers change theirs."""

@@ -17,7 +17,6 @@ from kafka_mirror.copy.plan.run import plan_context
 from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.verdict import Verdict, verdict
-from kafka_mirror.cutover.steps.catch_up_forecast import WaveLag
 from kafka_mirror.cutover.wave.findings import Finding, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING, StepOptions
@@ -31,6 +30,37 @@ Copier = Callable[[Flow, Plan, str], list[LaneResult]]
 _FUTILE_PASSES = 3
 _PAUSE_SECONDS = 1.0
 """Before the next look where a pass has nothing to copy: the wave is behind all the same while a transaction is open."""
+
+
+@dataclass(frozen=True)
+class WaveLag:
+    """How far the copy of each partition had come at one moment (seconds of one clock), and where its source log ended then.
+
+    The lag counts offsets, as everywhere: an upper bound of the records that are missing.
+    """
+
+    time: float
+    watermarks: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+
+    @property
+    def lags(self) -> dict[TopicPartition, int]:
+        """By partition."""
+        return {tp: max(0, end - self.watermarks[tp]) for tp, end in self.ends.items() if tp in self.watermarks}
+
+    @property
+    def total(self) -> int:
+        """Of all partitions together."""
+        return sum(self.lags.values())
+
+    @property
+    def most(self) -> int:
+        """Of the partition that is the furthest behind."""
+        return max(self.lags.values(), default=0)
+
+    def over(self, max_lag: int) -> dict[TopicPartition, int]:
+        """The partitions that are further behind than that, with their lag."""
+        return {tp: lag for tp, lag in self.lags.items() if lag > max_lag}
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from typing import Any
 
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.cutover.steps.copy_pass import Copier, WaveCopy, WaveLook
-from kafka_mirror.cutover.steps.fence import still_fenced
-from kafka_mirror.cutover.steps.fence_ends import by_topic, fence_ends
+from kafka_mirror.cutover.steps.fence import by_topic, fence_ends, still_fenced
 from kafka_mirror.cutover.steps.source_truth import copied_from_another_log, look_at_source
 from kafka_mirror.cutover.wave.findings import Finding, stop
 from kafka_mirror.cutover.wave.move import Move

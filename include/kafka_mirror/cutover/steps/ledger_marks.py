@@ -1,9 +1,10 @@
-"""The marks of a wave in the flow's ledger: which partitions are moved. A lane reads them behind its fence, so an old plan copies nothing.
+"""Writes ledger records for `open`: lane by lane, each after its fence, and only while the wave is its run's own.
 
-Each lane is fenced before it is marked, and again before a mark is taken off: another run that is writing it cannot commit that any more.
+The marks say which partitions are moved. A lane reads them after its fence, so an old plan copies nothing. Each lane is fenced before it is
+marked, and again before a mark is taken off: another run that is writing it cannot commit that any more.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from kafka_mirror.copy.plan.model import Plan
 
 
+Change = Callable[[LedgerRecord | None, Writer], LedgerRecord | None]
+"""From what the ledger says of a partition to what it is to say; None: nothing else."""
+
+
 @dataclass(frozen=True)
 class LedgerMarks:
     """Sets and takes off the marks of one wave, while the wave is its run's own. `plan`: one without work, for what a lane needs."""
@@ -27,51 +32,54 @@ class LedgerMarks:
     plan: "Plan"
     notes: WaveNotes
 
-    def set(
-        self, looked_at: Records, partitions: Iterable[TopicPartition], decided: Decided
-    ) -> tuple[dict[TopicPartition, LedgerRecord], set[TopicPartition]]:
+    def set(self, looked_at: Records, partitions: Iterable[TopicPartition], decided: Decided) -> tuple[Records, set[TopicPartition]]:
         """Marks partitions that were copied no further than when they were looked at. Gives their records, and those of which more was
         copied since, which are not marked. Raises WaveRunElsewhere, and what a lane says."""
         copied: set[TopicPartition] = set()
 
-        def marked(tp: TopicPartition, record: LedgerRecord | None) -> LedgerRecord | None:
-            """The record with the mark; None if a copy went on."""
-            if record is None or _place(record) != _place(looked_at[tp]):
-                copied.add(tp)
-                return None
-            return replace(record, moved=record.moved or decided)
+        def mark(tp: TopicPartition) -> Change:
+            """Sets the mark, unless a copy went on."""
 
-        return self._write(partitions, marked), copied
+            def change(record: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
+                if record is None or _place(record) != _place(looked_at[tp]):
+                    copied.add(tp)
+                    return None
+                return replace(record, moved=record.moved or decided, writer=writer)
+
+            return change
+
+        return write_partitions(self.flow, self.plan, self.notes, {tp: mark(tp) for tp in partitions}), copied
 
     def take_off(self, partitions: Iterable[TopicPartition]) -> int:
         """Takes the marks off these partitions, and fences their lanes, marked or not; gives how many had one. Raises as `set`."""
+        return len(write_partitions(self.flow, self.plan, self.notes, dict.fromkeys(partitions, take_mark_off)))
 
-        def unmarked(_tp: TopicPartition, record: LedgerRecord | None) -> LedgerRecord | None:
-            """The record without its mark; None if it has none."""
-            return None if record is None or record.moved is None else replace(record, moved=None)
 
-        return len(self._write(partitions, unmarked))
+def take_mark_off(record: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
+    """The record without its mark; None if it has none."""
+    return None if record is None or record.moved is None else replace(record, moved=None, writer=writer)
 
-    def _write(
-        self, partitions: Iterable[TopicPartition], changed: Callable[[TopicPartition, LedgerRecord | None], LedgerRecord | None]
-    ) -> dict[TopicPartition, LedgerRecord]:
-        lanes: int = self.flow.value("mirror.lanes")
-        by_lane: dict[int, list[TopicPartition]] = {}
-        for tp in partitions:
-            by_lane.setdefault(lane_of(*tp, lanes), []).append(tp)
 
-        def one(lane: int) -> Records:
-            """The records of a lane that were written."""
+def write_partitions(flow: "Flow", plan: "Plan", notes: WaveNotes, changes: Mapping[TopicPartition, Change]) -> Records:
+    """Fences the lanes of these partitions and writes their changed records, some lanes at once; gives the records that were written.
+    Raises WaveRunElsewhere, and what a lane says."""
+    lanes: int = flow.value("mirror.lanes")
+    by_lane: dict[int, list[TopicPartition]] = {}
+    for tp in changes:
+        by_lane.setdefault(lane_of(*tp, lanes), []).append(tp)
 
-            def change(before: Records, writer: Writer) -> Records:
-                self.notes.check()  # behind the fence: a run that takes the wave from now on fences the lane, and nothing is committed
-                records = {tp: changed(tp, before.get(tp)) for tp in by_lane[lane]}
-                return {tp: replace(record, writer=writer) for tp, record in records.items() if record is not None}
+    def write(lane: int) -> Records:
+        """Gives the records of one lane."""
 
-            return write_lane(lane_task(self.flow, self.plan, lane, OPEN), change)
+        def change(before: Records, writer: Writer) -> Records:
+            notes.check()  # after the fence: a run that takes the wave from now on fences the lane, and nothing is committed
+            records = {tp: changes[tp](before.get(tp), writer) for tp in by_lane[lane]}
+            return {tp: record for tp, record in records.items() if record is not None}
 
-        with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
-            return {tp: record for records in threads.map(one, sorted(by_lane)) for tp, record in records.items()}
+        return write_lane(lane_task(flow, plan, lane, OPEN), change)
+
+    with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
+        return {tp: record for records in threads.map(write, sorted(by_lane)) for tp, record in records.items()}
 
 
 def _place(record: LedgerRecord) -> tuple[int, int]:

@@ -21,10 +21,14 @@ from kafka_mirror.copy.plan.left_on_source import written_since_moved
 from kafka_mirror.copy.plan.run import plan_without_work
 from kafka_mirror.copy.plan.target_checks import RemotePartition, window
 from kafka_mirror.cutover.steps.fence import lift_for_way_back
-from kafka_mirror.cutover.steps.fence_acls import Acls
 from kafka_mirror.cutover.steps.ledger_marks import LedgerMarks
-from kafka_mirror.cutover.steps.opposite_fence import survey_opposite_fence, take_back_opposite_fence
-from kafka_mirror.cutover.steps.opposite_flow import age_findings, append_findings, opposite_flow
+from kafka_mirror.cutover.steps.opposite_flow import (
+    age_findings,
+    append_findings,
+    opposite_flow,
+    survey_opposite_fence,
+    take_back_opposite_fence,
+)
 from kafka_mirror.cutover.steps.source_truth import copied_from_another_log, look_at, look_at_source
 from kafka_mirror.cutover.steps.wave_ends import (
     Records,
@@ -41,6 +45,7 @@ from kafka_mirror.cutover.steps.wave_ends import (
 from kafka_mirror.cutover.steps.way_back import WayBack
 from kafka_mirror.cutover.wave.findings import STOP, WARNING, Finding, stop, warning
 from kafka_mirror.cutover.wave.move import Move
+from kafka_mirror.cutover.wave.record import Acls
 from kafka_mirror.cutover.wave.selection import matches
 from kafka_mirror.cutover.wave.step import OPEN, StepOptions, StepOutcome, WaveNotes, ended
 from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorError, NothingToOpen

@@ -1,33 +1,135 @@
-"""The preflight of a wave: asks everything that could stop it, and says all of it at once. Writes nothing."""
+"""The step `preflight`, which `cutover plan` shows: asks everything that could stop a wave, and says all of it at once. Writes nothing.
 
-from collections.abc import Callable, Iterable, Mapping
+Besides the clusters it judges the flow's own state: properties, decisions, errors, partitions that are not copied or lag too far behind.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 from kafka_mirror.config.policies import config_property_filter
 from kafka_mirror.cutover.groups.findings import WaveGroup, find_in_groups
 from kafka_mirror.cutover.groups.survey import GroupClusters, survey_groups
-from kafka_mirror.cutover.steps.flow_settings import flow_findings, right_findings
-from kafka_mirror.cutover.steps.opposite_fence import survey_opposite_fence
-from kafka_mirror.cutover.steps.opposite_flow import age_findings, opposite_flow
-from kafka_mirror.cutover.steps.partitions import partition_findings
-from kafka_mirror.cutover.steps.topic_settings import acl_findings, config_findings
-from kafka_mirror.cutover.steps.topic_survey import readable_topics, survey_acls, survey_rights, survey_topics
-from kafka_mirror.cutover.steps.writer_survey import EndWatch, survey_writers
-from kafka_mirror.cutover.steps.writers import Writers, writer_findings
-from kafka_mirror.cutover.wave.findings import STOP, Finding, in_order, information, stop, wave_findings
-from kafka_mirror.cutover.wave.move import clusters_of
+from kafka_mirror.cutover.steps.opposite_flow import age_findings, opposite_flow, survey_opposite_fence
+from kafka_mirror.cutover.steps.topic_settings import (
+    acl_findings,
+    config_findings,
+    readable_topics,
+    right_findings,
+    survey_acls,
+    survey_rights,
+    survey_topics,
+)
+from kafka_mirror.cutover.steps.writers import EndWatch, Writers, survey_writers, writer_findings
+from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, Finding, in_order, information, stop, warning, wave_findings
+from kafka_mirror.cutover.wave.move import Move, clusters_of
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, select_topics
-from kafka_mirror.errors import ConfigurationError, MirrorError
+from kafka_mirror.cutover.wave.step import PREFLIGHT, StepOptions, StepOutcome, WaveNotes, ended
+from kafka_mirror.errors import (
+    ConfigurationError,
+    DecisionPending,
+    GroupOffsetsBySchedule,
+    HandedBack,
+    LeaderMissing,
+    MirrorError,
+    NoCheckpoints,
+    NoRemotePartition,
+    NotCopiedYet,
+    PartitionsPaused,
+    PartitionStateUnknown,
+    SourcePartitionGone,
+    WaveBehind,
+)
+from kafka_mirror.errors.words import first_few
+from kafka_mirror.formats.fields import moment_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupContext, group_context
 from kafka_mirror.kafka.model import Topic
+from kafka_mirror.ledger.control_records import HANDED_BACK, THROTTLE, Decision
 from kafka_mirror.status.observe import observe
-from kafka_mirror.status.status import Observation, PartitionStatus, Status, status_of
+from kafka_mirror.status.status import (
+    DECIDED,
+    FIRST_SIGHT,
+    GONE,
+    NO_LEADER,
+    NO_REMOTE,
+    PAUSED,
+    UNKNOWN,
+    Observation,
+    PartitionStatus,
+    Status,
+    status_of,
+)
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
+
+
+def flow_findings(flow: "Flow", has_groups: bool, decisions: Iterable[tuple[Decision, bool]]) -> Iterator[Finding]:
+    """What is said of the flow; of its groups only if the wave has some. `decisions`: those of people, and whether each is in force."""
+    if has_groups and not flow.value("emit.checkpoints.enabled"):
+        yield stop(NoCheckpoints(flow.name, flow.target))
+    if has_groups and flow.value("sync.group.offsets.enabled"):
+        yield warning(GroupOffsetsBySchedule(flow.name, flow.target, flow.dag_id("group-offsets")))
+    for decision, is_in_force in decisions:
+        if is_in_force and decision.decision == THROTTLE:
+            yield information("Throttled", f"The flow is throttled, so catching up takes longer: {decision}.")
+        if is_in_force and decision.decision == HANDED_BACK:
+            yield stop(HandedBack(decision.who, moment_text(decision.when)))
+
+
+def partition_findings(status: Status, topics: Collection[str], max_lag: int | None) -> Iterator[Finding]:
+    """What is said of the partitions of these topics, and of the flow as a whole."""
+    partitions = [partition for partition in status.partitions if partition.topic in topics]
+    errors = [*status.errors, *(partition.error for partition in partitions if partition.error is not None)]
+    yield from (stop(error) for error in dict.fromkeys(errors) if error.topic is None or error.topic in topics)
+    for topic, group in groupby(partitions, key=lambda partition: partition.topic):
+        yield from _of_topic(topic, list(group), max_lag)
+    lags = [partition.lag for partition in partitions if partition.lag is not None]
+    if lags:
+        yield information("Lag", f"The wave is {sum(lags):,} records behind in all, and {max(lags):,} in one partition, at most.")
+
+
+def _of_topic(topic: str, partitions: Sequence[PartitionStatus], max_lag: int | None) -> Iterator[Finding]:
+    for note, group in groupby(_in_state(partitions, PAUSED), key=lambda partition: partition.note):
+        yield stop(PartitionsPaused(topic, _numbers(group), note))
+    decided = _in_state(partitions, DECIDED)
+    if decided:
+        yield warning(DecisionPending(topic, f"a decision about partitions {_numbers(decided)}: {decided[0].note}"))
+    unseen = _in_state(partitions, FIRST_SIGHT)
+    if unseen:
+        yield warning(NotCopiedYet(_names(unseen), topic=topic))
+    for state, error in _LOST_STATES.items():
+        lost = [partition for partition in _in_state(partitions, state) if partition.error is None]
+        if lost:
+            yield stop(error(topic, _names(lost)))
+    late = [partition for partition in partitions if max_lag is not None and (partition.lag or 0) > max_lag]
+    if late and max_lag is not None:
+        lags = first_few([f"{partition.partition} ({partition.lag:,})" for partition in late])
+        yield stop(WaveBehind(f"{topic}: {len(late)} of {len(partitions)} partitions", max_lag, lags, topic=topic))
+
+
+_LOST_STATES: Mapping[str, Callable[[str, str], MirrorError]] = {
+    NO_REMOTE: NoRemotePartition,
+    NO_LEADER: lambda topic, partitions: LeaderMissing(partitions, "the source", topic=topic),
+    GONE: lambda topic, partitions: SourcePartitionGone(topic, partitions, "it was copied"),
+    UNKNOWN: PartitionStateUnknown,
+}
+"""States in which nobody can say that a partition is whole on the target."""
+
+
+def _in_state(partitions: Iterable[PartitionStatus], state: str) -> list[PartitionStatus]:
+    return [partition for partition in partitions if partition.state == state]
+
+
+def _names(partitions: Iterable[PartitionStatus]) -> str:
+    return first_few([f"{partition.topic}-{partition.partition}" for partition in partitions])
+
+
+def _numbers(partitions: Iterable[PartitionStatus]) -> str:
+    return first_few([partition.partition for partition in partitions])
 
 
 Result = TypeVar("Result")
@@ -152,3 +254,14 @@ class _Survey:
         except MirrorError as error:
             self.findings.append(stop(error))
             return None
+
+
+def step(move: Move, _notes: WaveNotes, _options: StepOptions) -> StepOutcome:
+    """Asks both clusters everything that would stop the wave; notes the size of the wave. Raises ConfigurationError."""
+    result = preflight(move.flow, move.wave)
+    lag = sum(partition.lag or 0 for partition in result.partitions)
+    sizes = {"topics": len(result.topics), "partitions": len(result.partitions), "groups": len(result.groups), "lag": lag}
+    size = f"{len(result.topics)} topics with {len(result.partitions)} partitions, {len(result.groups)} groups."
+    findings = tuple(finding for finding in result.findings if finding.kind != INFORMATION)
+    information = tuple(finding.message for finding in result.findings if finding.kind == INFORMATION)
+    return ended(PREFLIGHT, findings, (size, *information), sizes)

@@ -1,14 +1,34 @@
-"""Where the topics of a wave differ from their remote topics: configs, partitions, and who may read and write. Pure."""
+"""Where the topics of a wave differ from their remote topics: configs, partitions, readers and writers; and the rights that a move lacks.
 
-from collections.abc import Collection, Iterator, Mapping
+The surveys ask both clusters, and the findings judge what these answered.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from kafka_mirror.config.policies import replication_policy
 from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning
-from kafka_mirror.errors import AclsDiffer, ConfigsDiffer, PartitionsDiffer, ReadersWithoutAcl, WritersWithoutAcl
+from kafka_mirror.errors import (
+    AclsDiffer,
+    AuthorizationRefused,
+    ConfigsDiffer,
+    MirrorError,
+    PartitionsDiffer,
+    ReadersWithoutAcl,
+    RightMissing,
+    WritersWithoutAcl,
+)
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.kafka.model import EVERYBODY, Acl, ConfigEntry, PatternAcl, may
-from kafka_mirror.policy import ConfigPropertyFilter
+from kafka_mirror.kafka.acls import pattern_acls
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.model import EVERYBODY, LITERAL, Acl, ConfigEntry, PatternAcl, Topic, may
+from kafka_mirror.policy import ConfigPropertyFilter, TopicSelection
 from kafka_mirror.topics.config_diff import compare_configs, select_configs_to_sync
+from kafka_mirror.topics.topic_acls import remote_acls
+
+if TYPE_CHECKING:
+    from kafka_mirror.config import Flow
 
 _OWN = "DYNAMIC_TOPIC_CONFIG"
 
@@ -108,3 +128,83 @@ def _lacking(
 
 def _is_fence(acl: Acl) -> bool:
     return (acl.permission, acl.operation, acl.principal) == ("DENY", "WRITE", EVERYBODY)
+
+
+@dataclass(frozen=True)
+class LackingRight:
+    """A right that the mirror does not have: on which cluster, for what, and whether the move can do without it."""
+
+    cluster: str
+    operation: str
+    resource: str
+    purpose: str
+    is_optional: bool = False
+
+
+def right_findings(rights: Iterable[LackingRight]) -> Iterator[Finding]:
+    """One sentence a right."""
+    for right in rights:
+        instead = ", or do that by hand" if right.is_optional else ""
+        error = RightMissing(right.cluster, right.operation, right.resource, right.purpose, instead)
+        yield warning(error) if right.is_optional else stop(error)
+
+
+Errors = MutableMapping[str, MirrorError]
+
+
+def readable_topics(source: Cluster, topics: Collection[str], refused: Errors) -> dict[str, Topic]:
+    """The wave's topics that the mirror may read; those that it may not are in `refused`, by name."""
+    return source.topics(topics, refused, operation="READ")
+
+
+def survey_topics(
+    topics: Mapping[str, Topic], selection: TopicSelection, source: Cluster, target: Cluster, refused: Errors
+) -> list[TopicSides]:
+    """Topics beside their remote topics, where these are there. What a cluster does not show of one is in `refused`."""
+    remotes = {name: selection.remote(name) for name in topics}
+    there = target.topics(remotes.values(), refused)
+    configs = source.configs(topics, refused)
+    remote_configs = target.configs(there, refused)
+    return [
+        TopicSides(
+            name,
+            remote,
+            len(topics[name].partitions),
+            len(there[remote].partitions),
+            configs.get(name, {}),
+            remote_configs.get(remote, {}),
+        )
+        for name, remote in sorted(remotes.items())
+        if remote in there
+    ]
+
+
+def survey_acls(
+    topics: Collection[str], selection: TopicSelection, source: Cluster, target: Cluster
+) -> tuple[AclSides | None, tuple[LackingRight, ...]]:
+    """The ACLs of both clusters; None, and the right that is lacking, where one of them does not show its ACLs."""
+    sides: list[frozenset[PatternAcl] | None] = []
+    for cluster in (source, target):
+        try:
+            sides.append(pattern_acls(cluster))
+        except AuthorizationRefused:
+            lacking = LackingRight(cluster.alias, "DESCRIBE", "the cluster", "comparing the ACLs of both sides", is_optional=True)
+            return None, (lacking,)
+    of_source, of_target = sides
+    there = {binding.acl for binding in of_target or () if binding.pattern == LITERAL}
+    wanted = remote_acls(of_source or (), selection)
+    missing = {acl: topic for acl, topic in wanted.items() if topic in topics and acl not in there}
+    return AclSides(of_source, of_target, missing, {topic: selection.display_name(topic) for topic in topics}), ()
+
+
+def survey_rights(flow: "Flow", source: Cluster, target: Cluster, refused: Errors) -> tuple[LackingRight, ...]:
+    """Rights that later steps need and that can be tested without writing. A control topic that may not be written is in `refused`."""
+    operations = source.operations()
+    lacking = []
+    if "DESCRIBE" not in operations:
+        purpose = "seeing all consumer groups: those that it may not describe are not in this plan"
+        lacking.append(LackingRight(source.alias, "DESCRIBE", "the cluster", purpose, is_optional=True))
+    if "ALTER" not in operations:
+        lacking.append(LackingRight(source.alias, "ALTER", "the cluster", "a write fence by ACL", is_optional=True))
+    target.topics([replication_policy(flow).control_topic(flow.source)], refused, operation="WRITE")
+    return tuple(lacking)

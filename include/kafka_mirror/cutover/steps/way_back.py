@@ -1,38 +1,125 @@
 """Begins the way back of a wave: writes the opposite flow's ledger, and then that its topics returned to its source.
 
-Topics that keep their name go on behind what was copied (`opposite_record`). Topics that producers begin under the old name are first seen
-as of open, whatever the flow's `auto.offset.reset` says of topics that it sees later.
+                      copied from here │ a cutover moved the producers      copied from here on
+    source (east)     ─────────────────┤ watermark           ▲ target_next  ◄── appended by the way back
+    target (west)     ─────────────────┤ target_next         ▼ watermark    ◄── written by producers
+
+A topic that keeps its name goes on after the copied records, which end at the same record on both sides. So the way back never copies what
+came from the source, and the first direction, when the topic moves back, never what came from the way back. A topic that producers begin
+under its old name is first seen as of open, whatever the flow's `auto.offset.reset` says of topics that it sees later.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition
 from kafka_mirror.config.policies import topic_selection
-from kafka_mirror.copy.lane_writer import Records, write_lane
+from kafka_mirror.copy.lane_writer import Records
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight
 from kafka_mirror.copy.plan.run import plan_without_work
 from kafka_mirror.copy.plan.source_partitions import offsets_by_time
-from kafka_mirror.copy.run import LANES_AT_ONCE, lane_task
+from kafka_mirror.cutover.steps.ledger_marks import Change, take_mark_off, write_partitions
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
-from kafka_mirror.cutover.steps.opposite_record import opposite_record
-from kafka_mirror.cutover.wave.control_notes import write_behind
+from kafka_mirror.cutover.wave.control_notes import write_next
 from kafka_mirror.cutover.wave.step import StepOptions, WaveNotes
 from kafka_mirror.errors import HandedBack
 from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.formats.offsets.intervals import merged
 from kafka_mirror.formats.offsets.map import OffsetMap
-from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.opposite_map import find_history_end, opposite_map
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogOffsets, Topic
+from kafka_mirror.ledger.apply_decisions import caught_up
 from kafka_mirror.ledger.clusters import control_of
 from kafka_mirror.ledger.control_records import RETURNED, Decision
 from kafka_mirror.ledger.decisions import Decisions, moment_after
 from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
-from kafka_mirror.ledger.record import LedgerRecord, Writer
+from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
 from kafka_mirror.topics.topics import refresh_topics
+
+
+def opposite_record(
+    record: LedgerRecord,
+    before: LedgerRecord | None,
+    *,
+    topic: str,
+    lanes: int,
+    leader_epoch: int | None,
+    decided: Decided,
+    writer: Writer,
+) -> LedgerRecord:
+    """What the ledger of the opposite flow says of a partition once this `record` of its own is closed.
+
+    `before`: what that ledger said of it until now; `topic`: the topic's name on the source, `leader_epoch` that of the partition on the
+    target, which is the opposite flow's source. `lanes` are that flow's.
+    """
+    ours = before if before is not None and _is_same(before, record) else None
+    joined = ours is not None and _is_untouched(record, ours)
+    opposite = LedgerRecord(
+        watermark=record.target_next,
+        leader_epoch=leader_epoch,
+        source_topic_id=record.target_topic_id,
+        target_topic=topic,
+        target_topic_id=record.source_topic_id,
+        target_next=_end_of_copied(record),
+        source_cluster_id=record.target_cluster_id,
+        target_cluster_id=record.source_cluster_id,
+        lanes=lanes,
+        offset_map=opposite_map(record),
+        writer=writer,
+        decided=decided,
+        # What lies below came from the other side, and is no history that a backfill could fill.
+        start=0,
+        earlier=before.totals if before is not None else (0, 0),
+    )
+    if ours is None:
+        return opposite
+    opposite = replace(
+        opposite,
+        start=ours.live_start,
+        history=ours.history,
+        history_topics=ours.history_topics,
+        skipped=ours.skipped,
+        covered=ours.covered,
+    )
+    if not joined:
+        return opposite
+    flowed_back = (ours.watermark, opposite.watermark)
+    covered = merged((*ours.covered, flowed_back)) if ours.covered and not _skips(record, ours.offset_map.target_end) else ours.covered
+    return caught_up(replace(opposite, offset_map=_joined(ours.offset_map, record), covered=covered, older=ours.older))
+
+
+def _is_same(before: LedgerRecord, record: LedgerRecord) -> bool:
+    """Whether both records are of the same two topics."""
+    return (before.source_topic_id, before.target_topic_id) == (record.target_topic_id, record.source_topic_id)
+
+
+def _is_untouched(record: LedgerRecord, before: LedgerRecord) -> bool:
+    """Whether all that happened since the direction last changed is that records were copied: nobody decided anything, and no backfill
+    wrote history into the remote topic. Then the map from before that still holds."""
+    is_decided = record.decided is None or record.decided.decision != RETURNED
+    return not is_decided and record.older is None and find_history_end(record) <= before.watermark
+
+
+def _joined(former: OffsetMap, record: LedgerRecord) -> OffsetMap:
+    """The map from before the direction changed, and what flowed back since."""
+    back = opposite_map(record, since=former.source_end)
+    return former.extended(back.runs).with_mark(back.thinned_behind or (not back.runs and former.thinned_behind))
+
+
+def _skips(record: LedgerRecord, since: int) -> bool:
+    return any(skip.end > since for skip in record.skipped)
+
+
+def _end_of_copied(record: LedgerRecord) -> int:
+    """The source offset right behind the last record that was copied, where nothing but markers stands between it and the watermark. So a
+    reader that has read all is told its very place."""
+    offset_map = record.offset_map
+    is_known = record.older is None and not opposite_map(record).thinned_behind and offset_map.runs
+    return offset_map.source_end if is_known else record.watermark
 
 
 @dataclass
@@ -74,7 +161,7 @@ class WayBack:
         ids = self.source.cluster_id(), self.target.cluster_id()
         plan = plan_without_work(self.opposite.flow, *ids, ledger_id, decisions)
         changes = {**self._rebased(closed, waiting, epochs), **self._first_seen(view.records, ends, waiting, plan)}
-        written = self._write(plan, changes)
+        written = write_partitions(self.opposite.flow, plan, self.notes, changes)
         who, why, wave = self.options.who, self.options.reason, self.options.wave
 
         def returned() -> list[Decision]:
@@ -84,8 +171,8 @@ class WayBack:
             when = moment_after(there, [*view.records.values(), *closed.values()], datetime.now(UTC))
             return [Decision(RETURNED, who, when, why, topic=topic, wave=wave) for topic in waiting]
 
-        write_behind(self._control, returned)
-        return written
+        write_next(self._control, returned)
+        return len(written)
 
     # ------------------------------------------------------------ their records
 
@@ -121,7 +208,7 @@ class WayBack:
         """For topics that producers begin themselves: the first record of partitions that are there, and no mark on those that flowed
         before. Where the flow begins at the earliest record, or the topic is not there yet, its own first sight is right."""
         names = {*topics} & {*self.opposite.own}
-        changes: Changes = {tp: _unmarked for tp, record in in_ledger.items() if tp.topic in names and record.moved is not None}
+        changes: Changes = {tp: take_mark_off for tp, record in in_ledger.items() if tp.topic in names and record.moved is not None}
         new = [tp for tp in ends if tp.topic in names and tp not in in_ledger and self._start(tp) != EARLIEST]
         if not new:
             return changes
@@ -176,24 +263,6 @@ class WayBack:
 
     # ------------------------------------------------------------ their parts
 
-    def _write(self, plan: Plan, changes: "Changes") -> int:
-        by_lane: dict[int, Changes] = {}
-        for tp, change in changes.items():
-            by_lane.setdefault(lane_of(*tp, self._lanes), {})[tp] = change
-
-        def one(lane: int) -> int:
-            """How many records of a lane were written."""
-
-            def change(before: Records, writer: Writer) -> Records:
-                self.notes.check()
-                changed = {tp: of_partition(before.get(tp), writer) for tp, of_partition in by_lane[lane].items()}
-                return {tp: record for tp, record in changed.items() if record is not None}
-
-            return len(write_lane(lane_task(self.opposite.flow, plan, lane, "open"), change))
-
-        with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
-            return sum(threads.map(one, sorted(by_lane)))
-
     def _decisions(self, dry_run: bool) -> Decisions:
         self._control = control_of(self.opposite.flow, self.target)
         return read_decisions(self.opposite.flow, self._control, dry_run)
@@ -208,17 +277,11 @@ class WayBack:
         return start
 
 
-Change = Callable[[LedgerRecord | None, Writer], LedgerRecord | None]
-"""From what the ledger says of a partition to what it shall say; None: nothing else."""
 Changes = dict[TopicPartition, Change]
 
 
 Epochs = Mapping[str, Mapping[str, int]]
 """Leader epochs by topic and partition, as notes have them."""
-
-
-def _unmarked(before: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
-    return None if before is None or before.moved is None else replace(before, moved=None, writer=writer)
 
 
 def _if_unknown(first: Callable[[Writer], LedgerRecord]) -> Change:

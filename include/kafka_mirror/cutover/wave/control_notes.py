@@ -1,30 +1,95 @@
-"""The notes of waves in the control topic: read there, and written only as long as no other run of the wave wrote since.
+"""The waves of a flow in its control topic: what each of them holds, and how a run writes its notes only while no other run has its wave.
 
-Each write stands right behind everything that was read before it, so of two runs of one wave the older one learns of the newer one before
+Each write stands directly after everything that was read before it, so of two runs of one wave the older one learns of the newer one before
 it notes anything more, and a step notes what it is going to do before it does it. Decisions of people about other things are no obstacle.
 """
 
 import random
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from kafka_mirror.copy.plan.left_on_source import written_since_moved
 from kafka_mirror.cutover.wave.notebook import Groups, WaveNotebook
-from kafka_mirror.cutover.wave.record import GroupNote, WaveRecord, decode_group, decode_wave, encode_group, encode_wave
-from kafka_mirror.cutover.wave.step import PositionsTransaction
-from kafka_mirror.cutover.wave.stored_waves import StoredWaves
-from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveRunElsewhere
+from kafka_mirror.cutover.wave.record import (
+    OPENED,
+    TAKING_BACK,
+    UNDER_WAY,
+    GroupNote,
+    WaveRecord,
+    decode_group,
+    decode_wave,
+    encode_group,
+    encode_wave,
+)
+from kafka_mirror.cutover.wave.selection import matches
+from kafka_mirror.cutover.wave.step import FAILOVER, OPEN, PLANNED, PositionsTransaction
+from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, ErrorReport, WaveRunElsewhere
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Acl
-from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.clusters import clusters, control_of, ledger_of
 from kafka_mirror.ledger.control import Control
-from kafka_mirror.ledger.control_records import WAVE, WAVE_GROUP, Decision
+from kafka_mirror.ledger.control_records import CLOSED, WAVE, WAVE_GROUP, Decision
 from kafka_mirror.ledger.decisions import Decisions, moment_after
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
+
+
+@dataclass(frozen=True)
+class StoredWaves:
+    """The waves by name, the notes of their groups, and everything that was decided."""
+
+    waves: Mapping[str, WaveRecord]
+    groups: Mapping[str, Groups]
+    decisions: Decisions
+
+    def is_moved(self, record: WaveRecord) -> bool:
+        """Whether a topic is written on the target since this wave opened: so it is also after an `open` that was killed."""
+        return any(decision.wave == record.name for decision in self.decisions.moved_topics.values())
+
+    def is_open(self, record: WaveRecord) -> bool:
+        """Whether a roll back comes too late, also where `open` was killed once it had decided so."""
+        is_closed = record.mode == FAILOVER and OPEN in record.steps and self.decisions.closed is not None
+        return record.state == OPENED or is_closed or self.is_moved(record)
+
+    def stands(self, record: WaveRecord) -> bool:
+        """Whether what an open wave did still holds: its topics did not return, or after a failover nobody opened the flow again since."""
+        if record.mode != FAILOVER:
+            return self.is_moved(record)
+        return OPEN in record.steps and str(self.decisions.closed) == record.steps[OPEN].facts.get(CLOSED)
+
+    def under_way(self, name: str, topics: Collection[str]) -> list[tuple[WaveRecord, frozenset[str]]]:
+        """The other waves that have begun and not ended, each with those of these topics that it holds."""
+        states = (UNDER_WAY, TAKING_BACK)
+        others = [(record, _held(record, topics)) for record in self.waves.values() if record.name != name and record.state in states]
+        return [(record, held) for record, held in others if held]
+
+    def standing_on(self, name: str, topics: Collection[str]) -> dict[str, str]:
+        """Those of these topics on which another open wave stands, each with its name."""
+        moved = {topic: decision.wave or "" for topic in topics if (decision := self.decisions.moved(topic)) and decision.wave != name}
+        failovers = [record for record in self._live() if record.mode == FAILOVER and record.state == OPENED and record.name != name]
+        return moved | {topic: record.name for record in failovers for topic in sorted(_held(record, topics))}
+
+    def claimed_acls(self) -> frozenset[Acl]:
+        """The ACLs of write fences on which waves stand that are under way or open."""
+        return frozenset(acl for record in self._live() for acl in record.fence_acls)
+
+    def _live(self) -> list[WaveRecord]:
+        waves = self.waves.values()
+        return self._by_age(wave for wave in waves if wave.state == UNDER_WAY or (wave.state == OPENED and self.stands(wave)))
+
+    @staticmethod
+    def _by_age(waves: Iterable[WaveRecord]) -> list[WaveRecord]:
+        return sorted(waves, key=lambda record: record.began)
+
+
+def _held(record: WaveRecord, topics: Collection[str]) -> frozenset[str]:
+    return matches(record.topics, topics)[0]
+
 
 Note = TypeVar("Note")
 
@@ -69,7 +134,7 @@ class WaveStore:
             return [*notes, *(also(stored) if also else ())]
 
         if documents or also:
-            write_behind(self.control, make)
+            write_next(self.control, make)
 
     def check(self, record: WaveRecord) -> None:
         """Raises WaveRunElsewhere if the record is not what it was."""
@@ -90,7 +155,7 @@ class WaveStore:
 Also = Callable[[StoredWaves], Sequence[Decision]]
 
 
-def write_behind(control: Control, make: Callable[[], Sequence[Decision]]) -> None:
+def write_next(control: Control, make: Callable[[], Sequence[Decision]]) -> None:
     """Writes the decisions that `make` gives once it has read the control topic, right behind what it read, and again while others decide
     in the same moment. Raises DecidedMeanwhile if they do so again and again, and what `make` raises: nothing was written."""
     meanwhile = None
@@ -127,7 +192,7 @@ class ControlNotebook(WaveNotebook):
         self._written = record
 
     def write(self, record: WaveRecord, groups: Groups | None = None) -> None:
-        """As in WaveNotebook. Raises WaveRunElsewhere, DecidedMeanwhile, and what the target answers."""
+        """Writes the record and the notes of groups. Raises WaveRunElsewhere, DecidedMeanwhile, and what the target answers."""
         self._store.save(self._written, record, groups or {}, self._who)
         self._written = record
         super().write(record, groups)
@@ -151,23 +216,18 @@ class ControlNotebook(WaveNotebook):
         self._store.save(self._written, self._written, {}, self._who, lambda stored: decisions(stored.decisions))
 
 
-class DryNotebook(WaveNotebook):
-    """The notes of a dry run: nobody takes the wave from it, nothing that it changed has to be put back, and it decides nothing."""
-
-    def check(self) -> None:
-        """Looks at nothing: nobody takes the wave."""
-
-    def begin(self) -> PositionsTransaction:
-        """A dry run commits no position, so no step asks for it."""
-        raise NotImplementedError("a dry run commits nothing")
-
-    def claimed_acls(self) -> frozenset[Acl]:
-        """None: a dry run has changed no ACL."""
-        return frozenset()
-
-    def decide(self, decisions: Callable[[Decisions], Sequence[Decision]]) -> None:
-        """Writes nothing."""
-
-
 def _documents(decisions: Decisions, kind: str) -> list[tuple[str, str]]:
     return [(name, decision.document or "") for name, decision in sorted(decisions.notes(kind).items())]
+
+
+def written_since_open(flow: "Flow", stored: StoredWaves, wave: str | None = None) -> tuple[ErrorReport, ...]:
+    """WrittenOnSource of each partition that planned waves moved, or this one, and on whose source records stand that nobody copies; or why
+    it could not be found out. Of a failover nothing: its source is lost, and `cutover compare` looks at one that is back."""
+    waves = {name for name, record in stored.waves.items() if record.mode == PLANNED and wave in (None, name)}
+    topics = {topic for topic, decision in stored.decisions.moved_topics.items() if decision.wave in waves}
+    if not topics:
+        return ()
+    with clusters(flow) as (source, target):
+        return tuple(
+            error.of_flow(flow.name) for error in written_since_moved(flow, source, ledger_of(flow, target).read().records, topics)
+        )

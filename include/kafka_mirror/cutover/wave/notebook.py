@@ -1,16 +1,18 @@
-"""What a run notes of its wave while the steps work: the notes of WaveNotes, and the states of the steps. Pure: it keeps them in memory.
+"""What a run notes of its wave while the steps work, and how it changes something else only while the wave is its own. Pure.
 
-`wave_notes` has the notes that are written to the control topic, and those of a dry run, which stay here so that each step finds what the
-one before would have noted.
+Kafka knows no condition on an ACL. So the run looks whose wave it is directly before it changes ACLs and directly after (`owning`). If
+another run has the wave by then, a roll back perhaps, what was changed is put to where the newer run has it. For positions of groups there
+is a better way: `groups.placement`.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.cutover.wave.record import RUNNING, GroupNote, StepNote, WaveRecord, plain, shortened
-from kafka_mirror.cutover.wave.step import WAITING, PositionsTransaction, StepOutcome
+from kafka_mirror.cutover.wave.step import WAITING, PositionsTransaction, StepOutcome, WaveNotes
+from kafka_mirror.errors import MirrorError, WaveRunElsewhere
 
 if TYPE_CHECKING:
     from kafka_mirror.kafka.model import Acl
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 Groups = Mapping[str, GroupNote]
 
 
-class WaveNotebook(ABC):
-    """The notes of one wave by one run."""
+class WaveNotebook(WaveNotes):
+    """The notes of one wave by one run, in memory, and the states of its steps. What needs the clusters a subclass adds."""
 
     def __init__(self, record: WaveRecord, groups: Groups | None = None, held: Mapping[str, str] | None = None) -> None:
         self.record = record
@@ -34,43 +36,26 @@ class WaveNotebook(ABC):
         return {group: note.facts for group, note in sorted(self._groups.items()) if note.attempt == self.record.attempt}
 
     def of_step(self, step: str) -> Mapping[str, Any]:
-        """As in WaveNotes."""
+        """What was noted of a step; empty if nothing was."""
         note = self.record.steps.get(step)
         return {} if note is None else note.facts
 
     def keep(self, step: str, facts: Mapping[str, Any]) -> None:
-        """As in WaveNotes. A step for which something is noted ahead waits for its turn. Raises WaveRunElsewhere once another run has the
-        wave."""
+        """Notes facts of a step in the place of those before. A step about which something is noted ahead waits for its turn."""
         note = self.record.steps.get(step) or StepNote(WAITING, self.record.who, self.record.began)
         self.write(self.record.with_step(step, replace(note, facts=plain(facts))))
 
     def of_group(self, group: str) -> Mapping[str, Any]:
-        """As in WaveNotes; empty also for what an earlier attempt noted, which a roll back took back."""
+        """What this attempt noted of a consumer group: a roll back took back what an earlier one noted."""
         return self.groups.get(group, {})
 
     def keep_group(self, group: str, facts: Mapping[str, Any]) -> None:
-        """As in WaveNotes."""
+        """Notes facts of a group in the place of those before."""
         self.keep_groups({group: facts})
 
     def keep_groups(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
-        """As in WaveNotes."""
+        """Notes facts of several groups in one write."""
         self.write(self.record, {group: GroupNote(self.record.attempt, plain(of_group)) for group, of_group in facts.items()})
-
-    @abstractmethod
-    def check(self) -> None:
-        """As in WaveNotes."""
-
-    @abstractmethod
-    def begin(self) -> PositionsTransaction:
-        """As in WaveNotes."""
-
-    @abstractmethod
-    def claimed_acls(self) -> "frozenset[Acl]":
-        """As in WaveNotes."""
-
-    @abstractmethod
-    def decide(self, decisions: "Callable[[Decisions], Sequence[Decision]]") -> None:
-        """As in WaveNotes."""
 
     def start_step(self, step: str, who: str, now: int) -> None:
         """Notes that a step begins. What it noted before stays."""
@@ -92,3 +77,54 @@ class WaveNotebook(ABC):
         """Keeps the record in the place of the one before, and these notes of groups beside the others."""
         self.record = record
         self._groups.update(groups or {})
+
+
+class DryNotebook(WaveNotebook):
+    """The notes of a dry run: nobody takes the wave from it, nothing that it changed has to be put back, and it decides nothing."""
+
+    def check(self) -> None:
+        """Looks at nothing: nobody takes the wave."""
+
+    def begin(self) -> PositionsTransaction:
+        """A dry run commits no position, so no step asks for it."""
+        raise NotImplementedError("a dry run commits nothing")
+
+    def claimed_acls(self) -> "frozenset[Acl]":
+        """None: a dry run has changed no ACL."""
+        return frozenset()
+
+    def decide(self, decisions: "Callable[[Decisions], Sequence[Decision]]") -> None:
+        """Writes nothing."""
+
+
+@dataclass(frozen=True)
+class Mended:
+    """What was put back for another run, and what could not be, in words."""
+
+    done: tuple[str, ...] = ()
+    unmended: tuple[str, ...] = ()
+
+
+@contextmanager
+def owning(notes: WaveNotes, put_back: Callable[[], Mended]) -> Iterator[None]:
+    """Changes something for a wave. Raises WaveRunElsewhere if another run has the wave: with what `put_back` did and could not do, if
+    it took the wave while the change was made. It looks also if the change was interrupted: a process that stood still wakes with its time
+    limit over."""
+    notes.check()
+    try:
+        yield
+    except BaseException as error:
+        _look_again(notes, put_back, error)
+        raise
+    _look_again(notes, put_back, None)
+
+
+def _look_again(notes: WaveNotes, put_back: Callable[[], Mended], cause: BaseException | None) -> None:
+    try:
+        notes.check()
+    except WaveRunElsewhere as elsewhere:
+        try:
+            mended = put_back()
+        except MirrorError as error:
+            mended = Mended(unmended=(error.message,))
+        raise WaveRunElsewhere(elsewhere.wave, elsewhere.who, mended.done, mended.unmended) from cause

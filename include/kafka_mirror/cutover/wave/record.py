@@ -1,20 +1,90 @@
 """The record of a wave in the control topic: what it is, what its steps did so far, and what a roll back takes back. Pure.
 
 It is the `document` of the decision WAVE. Every write replaces all of it, and the name of the wave is its key. Times are milliseconds UTC.
-Field names and meanings are for keeps.
+Field names and meanings are for keeps. A document is read field by field, and an error names the place of the field that is wrong.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kafka_mirror.cutover.wave.json_reader import JsonObject, read_object
 from kafka_mirror.cutover.wave.selection import Wave
-from kafka_mirror.cutover.wave.step import DONE, MODES, PLANNED, STEPS, STOPPED, WAITING, steps_of
+from kafka_mirror.cutover.wave.step import DONE, FENCE, MODES, PLANNED, STEPS, STOPPED, WAITING, steps_of
 from kafka_mirror.errors import WaveTooLarge
+from kafka_mirror.formats.documents import columns, from_columns
+from kafka_mirror.formats.fields import count, string
+from kafka_mirror.kafka.model import Acl
+
+
+@dataclass(frozen=True)
+class JsonObject:
+    """An object and its place in the document: `steps.fence`. Every method raises ValueError that begins with the place."""
+
+    fields: Mapping[str, Any]
+    place: str = ""
+
+    def number(self, name: str) -> int:
+        """A whole number from 0 up."""
+        return count({self._at(name): self._field(name)}, self._at(name))
+
+    def number_or_none(self, name: str) -> int | None:
+        """The same, or null."""
+        return None if self._field(name) is None else self.number(name)
+
+    def string(self, name: str) -> str:
+        """A string that can be written again."""
+        return string({self._at(name): self._field(name)}, self._at(name))
+
+    def word(self, name: str, words: Collection[str]) -> str:
+        """One of these words."""
+        word = self.string(name)
+        if word not in words:
+            raise ValueError(f"{self._at(name)} is {word!r}, not one of {', '.join(words)}")
+        return word
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings."""
+        items = self._field(name)
+        if not isinstance(items, list):
+            raise ValueError(f"{self._at(name)} is no list")
+        members = JsonObject({str(place): item for place, item in enumerate(items)}, self._at(name))
+        return tuple(members.string(place) for place in members.fields)
+
+    def object(self, name: str) -> "JsonObject":
+        """An object within."""
+        fields = self._field(name)
+        if not isinstance(fields, dict):
+            raise ValueError(f"{self._at(name)} is no object")
+        return JsonObject(fields, self._at(name))
+
+    def only(self, names: Collection[str]) -> None:
+        """Refuses a field of another name."""
+        for name in self.fields:
+            if name not in names:
+                raise ValueError(f"{self._at(name)} is not known")
+
+    def _field(self, name: str) -> Any:
+        if name not in self.fields:
+            raise ValueError(f"{self._at(name)} is missing")
+        return self.fields[name]
+
+    def _at(self, name: str) -> str:
+        return f"{self.place}.{name}" if self.place else name
+
+
+def read_object(document: str, version: int) -> JsonObject:
+    """The object of a document whose field `v` is this version. Raises ValueError."""
+    fields = json.loads(document)
+    if not isinstance(fields, dict):
+        raise ValueError("it is no object")
+    whole = JsonObject(fields)
+    if whole.number("v") != version:
+        raise ValueError(f"v is {fields['v']}, and this mirror knows version {version}")
+    return whole
+
 
 VERSION = 1
 UNDER_WAY, OPENED, TAKING_BACK, ROLLED_BACK = "under way", "open", "rolling back", "rolled back"
@@ -27,6 +97,8 @@ MAX_BYTES = 900_000
 """Of a document: Kafka's `max.message.bytes` is 1,048,588 for the whole batch unless somebody changed it."""
 MAX_LINES, MAX_LINE = 20, 1000
 """How much of what a step said is noted, in lines and in characters of each."""
+
+Acls = tuple[Acl, ...]
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")
 _READABLE = 32
@@ -98,6 +170,11 @@ class WaveRecord:
         """The first step that is not done; None if all are."""
         return next((step for step in self.order if not self.is_done(step)), None)
 
+    @property
+    def fence_acls(self) -> Acls:
+        """The ACLs that its write fence noted; none before the wave is fenced."""
+        return acls_of(self.steps[FENCE].facts) if FENCE in self.steps else ()
+
     def is_done(self, step: str) -> bool:
         """Whether the step ended well when it ran last."""
         return step in self.steps and self.steps[step].state == DONE
@@ -105,6 +182,16 @@ class WaveRecord:
     def with_step(self, step: str, note: StepNote) -> "WaveRecord":
         """The record with another note of the step."""
         return replace(self, steps={**self.steps, step: note})
+
+
+def acl_facts(acls: Iterable[Acl]) -> dict[str, list[Any]]:
+    """Bindings as the notes of a fence have them, one list a field."""
+    return columns(Acl._fields, acls)
+
+
+def acls_of(facts: Mapping[str, Any]) -> Acls:
+    """The bindings that a fence's notes name; none if they name none."""
+    return from_columns(Acl, facts["acls"]) if "acls" in facts else ()
 
 
 def wave_name(flow: str, wave: Wave, mode: str = PLANNED) -> str:

@@ -1,4 +1,4 @@
-"""Runs a wave, or rolls it back: both clusters opened, the wave's record found in the control topic or begun there, the steps run."""
+"""Runs a wave, or rolls it back: opens both clusters, finds the wave's record in the control topic or begins it there, runs the steps."""
 
 import time
 from collections.abc import Iterator
@@ -9,15 +9,31 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka_mirror.config.validate import check_readable
-from kafka_mirror.cutover.wave.control_notes import Also, ControlNotebook, DryNotebook, WaveStore
+from kafka_mirror.cutover.failover import steps as failover
+from kafka_mirror.cutover.groups import move_groups
+from kafka_mirror.cutover.steps import audit_gate, catch_up, fence, last_copy, open_wave, preflight
+from kafka_mirror.cutover.wave.control_notes import Also, ControlNotebook, StoredWaves, WaveStore
 from kafka_mirror.cutover.wave.move import Move, move_of, move_without_source
-from kafka_mirror.cutover.wave.notebook import WaveNotebook
+from kafka_mirror.cutover.wave.notebook import DryNotebook, WaveNotebook
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveRecord, encode_wave
 from kafka_mirror.cutover.wave.runner import WaveRunner, roll_back_steps, step_before
 from kafka_mirror.cutover.wave.selection import Wave
-from kafka_mirror.cutover.wave.step import DONE, FAILOVER, FENCE, OPEN, STOPPED, WAITING, StepOptions, StepOutcome
-from kafka_mirror.cutover.wave.step_table import steps_for
-from kafka_mirror.cutover.wave.stored_waves import StoredWaves
+from kafka_mirror.cutover.wave.step import (
+    AUDIT_GATE,
+    CATCH_UP,
+    DONE,
+    FAILOVER,
+    FENCE,
+    LAST_COPY,
+    MOVE_GROUPS,
+    OPEN,
+    PREFLIGHT,
+    STOPPED,
+    WAITING,
+    StepOptions,
+    StepOutcome,
+    WaveStep,
+)
 from kafka_mirror.errors import WaveDiffers, WaveHeld, WaveIsOpen, WaveRollsBack, WaveUnknown, named_with
 from kafka_mirror.ledger.checks import check_closed
 from kafka_mirror.ledger.clusters import clusters
@@ -26,6 +42,26 @@ from kafka_mirror.ledger.decisions import moment_after
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
+
+_PLANNED = (
+    WaveStep(PREFLIGHT, preflight.step),
+    WaveStep(CATCH_UP, catch_up.step),
+    WaveStep(FENCE, fence.step, fence.holds, fence.rollback),
+    WaveStep(LAST_COPY, last_copy.step),
+    WaveStep(AUDIT_GATE, audit_gate.step, audit_gate.holds),
+    WaveStep(MOVE_GROUPS, move_groups.step, take_back=move_groups.rollback),
+    WaveStep(OPEN, open_wave.step, take_back=open_wave.rollback),
+)
+_FAILOVER = (
+    WaveStep(PREFLIGHT, failover.run_preflight),
+    WaveStep(MOVE_GROUPS, failover.move_groups, take_back=move_groups.rollback),
+    WaveStep(OPEN, failover.close, take_back=failover.roll_back_close),
+)
+
+
+def steps_for(mode: str) -> tuple[WaveStep, ...]:
+    """The steps of a wave of this mode."""
+    return _FAILOVER if mode == FAILOVER else _PLANNED
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_mirror.cutover.steps.audit_evidence import (
+from kafka_mirror.cutover.steps.audit_gate import (
     AUDITED,
     AuditedPartition,
     PartitionEnds,

@@ -4,8 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, MISSING, UNREAD, AuditResult, Difference, LeftOut, PartitionAudit
-from kafka_mirror.cutover.steps.audit_evidence import PartitionEnds
-from kafka_mirror.cutover.steps.audit_findings import audit_findings, not_copied, outdated
+from kafka_mirror.cutover.steps.audit_gate import PartitionEnds, audit_findings, not_copied, outdated
 from kafka_mirror.cutover.wave.findings import STOP, WARNING
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import of_the_wave

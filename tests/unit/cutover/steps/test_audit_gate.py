@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_mirror.cutover.steps import audit_gate
-from kafka_mirror.cutover.steps.audit_evidence import AUDITED, PartitionEnds, evidence_as_fact, evidence_of
+from kafka_mirror.cutover.steps.audit_gate import AUDITED, PartitionEnds, evidence_as_fact, evidence_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.wave_notes import NotesInMemory, step_options
 

@@ -5,8 +5,7 @@ from types import SimpleNamespace as Answer
 import pytest
 
 from kafka_mirror.cutover.steps import catch_up, copy_pass
-from kafka_mirror.cutover.steps.catch_up_forecast import WaveLag
-from kafka_mirror.cutover.steps.copy_pass import WavePlan
+from kafka_mirror.cutover.steps.copy_pass import WaveLag, WavePlan
 from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, DONE, STOPPED, StepOptions, StepOutcome

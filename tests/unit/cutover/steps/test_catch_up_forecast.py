@@ -2,7 +2,8 @@
 
 import pytest
 
-from kafka_mirror.cutover.steps.catch_up_forecast import WaveLag, catch_up_forecast, forecast_text
+from kafka_mirror.cutover.steps.catch_up import catch_up_forecast, forecast_text
+from kafka_mirror.cutover.steps.copy_pass import WaveLag
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)

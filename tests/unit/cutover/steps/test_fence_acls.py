@@ -2,7 +2,8 @@
 
 import pytest
 
-from kafka_mirror.cutover.steps.fence_acls import acl_facts, acls_of, deny_write, fence_change, way_back_change, writers
+from kafka_mirror.cutover.steps.fence_acls import deny_write, fence_change, way_back_change, writers
+from kafka_mirror.cutover.wave.record import acl_facts, acls_of
 from kafka_mirror.kafka.model import Acl, PatternAcl
 
 

@@ -1,6 +1,6 @@
 """Ends behind a fence, in the notes and against those of now."""
 
-from kafka_mirror.cutover.steps.fence_ends import by_partition, by_topic, fence_ends, moved_ends
+from kafka_mirror.cutover.steps.fence import by_partition, by_topic, fence_ends, moved_ends
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
 FENCE = {TopicPartition("orders", 0): 5, TopicPartition("orders", 1): 0, TopicPartition("payments", 0): 9}

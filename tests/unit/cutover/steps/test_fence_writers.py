@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime
 
-from kafka_mirror.cutover.steps.fence_writers import FenceWatch, fence_findings, newest_record, silent_producers
-from kafka_mirror.cutover.steps.quiet_period import QuietPeriod
+from kafka_mirror.cutover.steps.fence_watch import FenceWatch, QuietPeriod, fence_findings, newest_record, silent_producers
 from kafka_mirror.cutover.steps.writers import TransactionOwner, Writers
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer

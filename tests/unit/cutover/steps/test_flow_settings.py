@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.cutover.steps.flow_settings import LackingRight, flow_findings, right_findings
+from kafka_mirror.cutover.steps.preflight import flow_findings
+from kafka_mirror.cutover.steps.topic_settings import LackingRight, right_findings
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
 from kafka_mirror.ledger.control_records import HANDED_BACK, THROTTLE, Decision
 from tests.unit.cli.command_line import VALID

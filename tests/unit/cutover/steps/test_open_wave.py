@@ -13,8 +13,7 @@ from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import after
 from kafka_mirror.copy.plan.left_on_source import unexplained
 from kafka_mirror.cutover.steps import ledger_marks, open_wave, way_back
-from kafka_mirror.cutover.steps.opposite_fence import OppositeFence
-from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
+from kafka_mirror.cutover.steps.opposite_flow import OppositeFence, OppositeFlow
 from kafka_mirror.cutover.wave.selection import WaveTopics
 from kafka_mirror.cutover.wave.step import DONE, PLANNED, STOPPED, StepOptions
 from kafka_mirror.errors import WrittenOnSource
@@ -203,7 +202,7 @@ class World:
             patch.object(open_wave, "take_back_opposite_fence", lambda *_: ()),
             patch.multiple(open_wave, **asked, opposite_flow=lambda flow, _: opposite[flow.name], BoundedReader=reader),
             patch.multiple(ledger_marks, **lanes),
-            patch.multiple(way_back, **asked, **lanes),
+            patch.multiple(way_back, **asked),
             patch.object(open_wave, "written_since_moved", self._written_since_moved),
         ):
             yield

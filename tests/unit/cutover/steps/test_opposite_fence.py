@@ -4,11 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka_mirror.cutover.steps import opposite_fence
-from kafka_mirror.cutover.steps.fence_acls import acl_facts, deny_write
-from kafka_mirror.cutover.steps.opposite_fence import fence_acls, survey_opposite_fence
-from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
-from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord
+from kafka_mirror.cutover.steps import opposite_flow
+from kafka_mirror.cutover.steps.fence_acls import deny_write
+from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow, fence_acls, survey_opposite_fence
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord, acl_facts
 from kafka_mirror.cutover.wave.step import DONE, FENCE, PLANNED
 
 
@@ -32,8 +31,8 @@ def test_a_wave_that_is_not_open_keeps_its_fence():
 def test_one_on_which_a_wave_of_another_flow_stands_stops_the_wave(monkeypatch, claimed, acls, codes):
     east, deny = SimpleNamespace(alias="east", operations=lambda: {"ALTER"}), deny_write("orders")
     stored = SimpleNamespace(waves={"one": wave("one", OPENED, deny)})
-    monkeypatch.setattr(opposite_fence, "WaveStore", lambda *_: SimpleNamespace(read=lambda: stored))
-    monkeypatch.setattr(opposite_fence, "topic_acls", lambda *_: frozenset((deny,)))
-    monkeypatch.setattr(opposite_fence, "claimed_beside", lambda flow: frozenset(claimed) if flow == "east->west" else frozenset())
+    monkeypatch.setattr(opposite_flow, "WaveStore", lambda *_: SimpleNamespace(read=lambda: stored))
+    monkeypatch.setattr(opposite_flow, "topic_acls", lambda *_: frozenset((deny,)))
+    monkeypatch.setattr(opposite_flow, "claimed_beside", lambda flow: frozenset(claimed) if flow == "east->west" else frozenset())
     fence = survey_opposite_fence(OppositeFlow("east->west", same=("orders",)), ["orders"], SimpleNamespace(alias="west"), east)
     assert (len(fence.acls), [finding.code for finding in fence.findings]) == (acls, codes)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_mirror.cutover.steps.partitions import partition_findings
+from kafka_mirror.cutover.steps.preflight import partition_findings
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.status.status import (

@@ -10,7 +10,7 @@ from kafka_mirror.config import load
 from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups
 from kafka_mirror.cutover.groups.survey import GroupClusters, GroupSurvey
 from kafka_mirror.cutover.steps import preflight as module
-from kafka_mirror.cutover.steps.opposite_fence import OppositeFence
+from kafka_mirror.cutover.steps.opposite_flow import OppositeFence
 from kafka_mirror.cutover.steps.preflight import preflight
 from kafka_mirror.cutover.steps.topic_settings import AclSides
 from kafka_mirror.cutover.steps.writers import Writers

@@ -7,8 +7,8 @@ from unittest.mock import patch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_mirror.cutover.steps.fence_acls import acls_of, deny_write
-from kafka_mirror.cutover.wave.record import OPENED, UNDER_WAY
+from kafka_mirror.cutover.steps.fence_acls import deny_write
+from kafka_mirror.cutover.wave.record import OPENED, UNDER_WAY, acls_of
 from kafka_mirror.cutover.wave.step import FENCE
 from kafka_mirror.errors import WaveIsOpen
 from tests.unit.cutover.wave.wave_world import MemoryFlow, World

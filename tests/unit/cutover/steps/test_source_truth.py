@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.cutover.steps import source_truth
-from kafka_mirror.cutover.steps.fence import still_fenced
-from kafka_mirror.cutover.steps.fence_ends import ENDS, EPOCHS
+from kafka_mirror.cutover.steps.fence import ENDS, EPOCHS, still_fenced
 from kafka_mirror.cutover.steps.source_truth import copied_from_another_log, look_at_source, newest
 from kafka_mirror.cutover.steps.wave_ends import SourceLog
 from kafka_mirror.cutover.wave.selection import WaveTopics

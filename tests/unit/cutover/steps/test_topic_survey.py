@@ -6,8 +6,8 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.config.policies import topic_selection
-from kafka_mirror.cutover.steps import topic_survey
-from kafka_mirror.cutover.steps.topic_survey import survey_acls, survey_rights, survey_topics
+from kafka_mirror.cutover.steps import topic_settings
+from kafka_mirror.cutover.steps.topic_settings import survey_acls, survey_rights, survey_topics
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, Partition, PatternAcl, Topic
 from tests.unit.cli.command_line import VALID
@@ -51,7 +51,7 @@ def test_a_topic_stands_beside_its_remote_topic_and_one_without_is_left_to_the_s
 def test_acls_that_remote_topics_lack_are_those_of_the_waves_topics(flow, monkeypatch):
     read, write, other = (Acl(*row) for row in (_row("orders", "READ"), _row("orders", "WRITE"), _row("payments", "READ")))
     acls = {"east": _literal(read, write, other), "west": frozenset()}
-    monkeypatch.setattr(topic_survey, "pattern_acls", lambda cluster: acls[cluster.alias])
+    monkeypatch.setattr(topic_settings, "pattern_acls", lambda cluster: acls[cluster.alias])
     found, lacking = survey_acls(["orders"], topic_selection(flow), Side("east"), Side("west"))
     assert found.missing == {Acl(*_row("east.orders", "READ")): "orders"}
     assert lacking == ()
@@ -78,7 +78,7 @@ def test_acls_that_a_cluster_hides_are_a_right_that_is_lacking(flow, monkeypatch
             raise AuthorizationRefused(cluster.alias, "DESCRIBE", "the cluster")
         return frozenset()
 
-    monkeypatch.setattr(topic_survey, "pattern_acls", read)
+    monkeypatch.setattr(topic_settings, "pattern_acls", read)
     found, (lacking,) = survey_acls(["orders"], topic_selection(flow), Side("east"), Side("west"))
     assert (found, lacking.cluster, lacking.operation, lacking.is_optional) == (None, hidden, "DESCRIBE", True)
 

@@ -5,9 +5,8 @@ from types import SimpleNamespace as Answer
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.cutover.steps import writer_survey
-from kafka_mirror.cutover.steps.writer_survey import EndWatch, survey_writers
-from kafka_mirror.cutover.steps.writers import TransactionOwner
+from kafka_mirror.cutover.steps import writers
+from kafka_mirror.cutover.steps.writers import EndWatch, TransactionOwner, survey_writers
 from kafka_mirror.errors import KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer, LogOffsets
@@ -49,8 +48,8 @@ def test_the_owner_of_the_oldest_open_transaction_of_each_partition_is_asked_for
         questions.append((starts, longest))
         return {ORDERS: OpenTransaction(8, 0, "tx", 1, 3.0)}
 
-    monkeypatch.setattr(writer_survey, "active_producers", lambda *_: {ORDERS: (QUIET, YOUNGER, OLDER), PAYMENTS: (QUIET,)})
-    monkeypatch.setattr(writer_survey, "holders", holders)
+    monkeypatch.setattr(writers, "active_producers", lambda *_: {ORDERS: (QUIET, YOUNGER, OLDER), PAYMENTS: (QUIET,)})
+    monkeypatch.setattr(writers, "holders", holders)
     source = Source({ORDERS: 5}, {ORDERS: 5})
     found = survey_writers(flow, source, [ORDERS], EndWatch(source, [ORDERS]), {})
     assert questions == [({ORDERS: 20}, 77)]
@@ -59,15 +58,15 @@ def test_the_owner_of_the_oldest_open_transaction_of_each_partition_is_asked_for
 
 
 def test_without_open_transactions_no_owner_is_asked_for(flow, monkeypatch):
-    monkeypatch.setattr(writer_survey, "active_producers", lambda *_: {ORDERS: (QUIET,)})
-    monkeypatch.setattr(writer_survey, "holders", lambda *_: pytest.fail("nobody holds anything"))
+    monkeypatch.setattr(writers, "active_producers", lambda *_: {ORDERS: (QUIET,)})
+    monkeypatch.setattr(writers, "holders", lambda *_: pytest.fail("nobody holds anything"))
     watch = Answer(growth=lambda: ({}, 0.0))
     assert survey_writers(flow, None, [ORDERS], watch, {}).owners == {}
 
 
 def test_partitions_of_which_leaders_are_too_old_to_tell_come_with_where_a_transaction_holds_them_back(flow, monkeypatch):
     refused = {"payments": KafkaFailure("payments")}
-    monkeypatch.setattr(writer_survey, "active_producers", lambda *_: {})
+    monkeypatch.setattr(writers, "active_producers", lambda *_: {})
     source = Source({}, {})
     source.log_offsets = lambda asked, _refused: {tp: LogOffsets(0, 4 + tp.partition, 5, None) for tp in asked}
     partitions = [ORDERS, TopicPartition("orders", 1), PAYMENTS]

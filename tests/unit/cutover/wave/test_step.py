@@ -3,6 +3,7 @@
 import pytest
 
 from kafka_mirror.cutover.wave.findings import information, stop, warning
+from kafka_mirror.cutover.wave.run import steps_for
 from kafka_mirror.cutover.wave.step import (
     AUDIT_GATE,
     DONE,
@@ -19,7 +20,6 @@ from kafka_mirror.cutover.wave.step import (
     ended,
     steps_of,
 )
-from kafka_mirror.cutover.wave.step_table import steps_for
 from kafka_mirror.errors import ErrorReport
 
 LATE = ErrorReport("WaveBehind", "Late.")

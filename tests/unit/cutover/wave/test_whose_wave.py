@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.cutover.steps import acl_fence
+from kafka_mirror.cutover.steps import fence_acls
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, UNDER_WAY
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, FAILOVER, FENCE, LAST_COPY, MOVE_GROUPS, OPEN, PREFLIGHT
 from kafka_mirror.errors import FlowClosed, MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
@@ -379,7 +379,7 @@ def test_a_run_that_wakes_takes_back_its_acl_also_if_the_broker_that_it_asks_doe
     world, shown = World(), []
     listed = world._topic_acls
     world._topic_acls = lambda *asked: shown[0] if shown else listed(*asked)
-    monkeypatch.setattr(acl_fence, "_VISIBLE_WITHIN_SECONDS", 0.0)
+    monkeypatch.setattr(fence_acls, "_VISIBLE_WITHIN_SECONDS", 0.0)
 
     def stand_still(at):
         if world.calls[at] == "create ACLs":

@@ -1,6 +1,6 @@
 """Steps of the tests' own for the runner, which do what they are told and note what was asked of them."""
 
-from kafka_mirror.cutover.wave.control_notes import DryNotebook
+from kafka_mirror.cutover.wave.notebook import DryNotebook
 from kafka_mirror.cutover.wave.record import WaveRecord
 from kafka_mirror.cutover.wave.step import DONE, FENCE, MOVE_GROUPS, OPEN, PLANNED, STEPS, StepOptions, StepOutcome, WaveStep, steps_of
 

@@ -13,9 +13,8 @@ from kafka_mirror.cutover.failover import close_flow
 from kafka_mirror.cutover.failover import steps as failover
 from kafka_mirror.cutover.groups import move_groups, placement
 from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer
-from kafka_mirror.cutover.steps import acl_fence, fence, ledger_marks, open_wave, shared_fence, way_back
-from kafka_mirror.cutover.steps.opposite_fence import OppositeFence
-from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
+from kafka_mirror.cutover.steps import fence, fence_acls, ledger_marks, open_wave, way_back
+from kafka_mirror.cutover.steps.opposite_flow import OppositeFence, OppositeFlow
 from kafka_mirror.cutover.wave import control_notes as wave_notes
 from kafka_mirror.cutover.wave import run
 from kafka_mirror.cutover.wave.record import TAKING_BACK, UNDER_WAY
@@ -215,12 +214,13 @@ class World:
                 "steps_for": self._steps_for,
             },
             wave_notes: {"control_of": asked["control_of"], "_PAUSES": (0.0, 0.0, 0.0)},
-            acl_fence: {
+            fence_acls: {
                 **acls,
                 "pattern_acls": lambda *_: frozenset(PatternAcl(acl, "LITERAL") for acl in self._topic_acls()),
                 "_held_off": lambda *_: [],
+                "flows_beside": self.beside,
+                "Cluster": lambda *_: _entered(self.sides.target),
             },
-            shared_fence: {"flows_beside": self.beside, "Cluster": lambda *_: _entered(self.sides.target)},
             placement: {"describe_groups": self._describe_groups, "_PAUSES": (0.0, 0.0, 0.0)},
             open_wave: {
                 **asked,
@@ -230,7 +230,7 @@ class World:
                 "BoundedReader": lambda *_: SimpleNamespace(first_visible=lambda *_: {}),
             },
             ledger_marks: lanes,
-            way_back: {**asked, **lanes},
+            way_back: asked,
             failover: {"survey_failover": lambda *_: SimpleNamespace(missing=())},
             close_flow: {
                 **asked,
@@ -348,8 +348,8 @@ def _options(name, mode, who):
 
 
 def _fence(move, notes, _options):
-    change = acl_fence.plan_fence(move, notes.of_step(FENCE))
-    return StepOutcome(FENCE, DONE, facts=acl_fence.set_acls(move, notes, change, notes.of_step(FENCE)))
+    change = fence_acls.plan_fence(move, notes.of_step(FENCE))
+    return StepOutcome(FENCE, DONE, facts=fence_acls.set_acls(move, notes, change, notes.of_step(FENCE)))
 
 
 def _place(aims, move, notes, options):
