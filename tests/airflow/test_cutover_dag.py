@@ -97,7 +97,7 @@ def test_a_run_is_a_dry_run_unless_somebody_says_otherwise_and_changes_nothing(
     assert run.xcom["report"] == {"dry_run": True, "stops": []}
     for said in ("2 partitions would be watched until they are quiet for 1 s.", "nothing stops the wave"):
         assert said in log
-    for name, said in (("fence", "would be watched"), ("last_copy", "would be copied"), ("catch_up", "records behind")):
+    for name, said in (("fence", "would be watched"), ("last_copy", "would be copied"), ("catch_up", "The wave lags by")):
         assert any(said in line for line in run.xcom[name]["lines"]), name
     assert (waves(), moved(pair, topic, group)) == ({}, {})
     assert oracle.count(pair.target_bootstrap, pair.remote(topic)) == before

@@ -45,8 +45,8 @@ def test_a_wave_catches_up_by_copies_of_its_own_topics_alone(mirroring, topic, o
         assert (outcome.state, outcome.facts["lag"], outcome.facts["records"], outcome.facts["passes"]) == (DONE, 0, 60, 1), outcome
         again = catch_up.step(move, notes, options(max_lag=0))
     assert (again.state, again.facts["passes"]) == (DONE, 0)
-    assert said[0] == "The wave is 60 records behind, 35 in one partition at most."
-    assert said[1].startswith("The wave is 0 records behind, 0 in one partition at most; ")
+    assert said[0] == "The wave lags by 60 records, by 35 in one partition at most."
+    assert said[1].startswith("The wave lags by 0 records, by 0 in one partition at most; ")
     assert said[1].endswith("records/s are written: at this rate it has caught up in 0 s.")
     assert set(watermarks(mirroring, topic, other)) == {(topic, 0), (topic, 1)}
     mirroring.assert_mirrored(topic)
@@ -79,7 +79,7 @@ def test_a_copy_that_is_red_for_the_wave_stops_it_and_one_of_another_topic_does_
 def test_a_dry_run_copies_nothing(mirroring, topic, notes):
     with move_of(mirroring.flow, Wave((topic,))) as move:
         outcome = catch_up.step(move, notes, options(max_lag=0, dry_run=True))
-    assert (outcome.state, outcome.lines[-1]) == (DONE, "It would be copied until no partition is more than 0 records behind.")
+    assert (outcome.state, outcome.lines[-1]) == (DONE, "It would be copied until no partition lags by more than 0 records.")
     assert topic not in {name.partition(".")[2] for name in mirroring.oracle.topics(mirroring.target)}
 
 

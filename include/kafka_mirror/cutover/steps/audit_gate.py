@@ -74,7 +74,7 @@ Evidence = Mapping[TopicPartition, AuditedPartition]
 
 
 def audit_starts(evidence: Evidence, ends: Ends) -> dict[TopicPartition, int]:
-    """From which source offset on each partition has to be audited; one that is absent, whole."""
+    """From which source offset on each partition is to be audited; one that is absent, whole."""
     return {tp: audited.end for tp, audited in evidence.items() if tp in ends and _counts(audited, ends[tp])}
 
 
@@ -107,7 +107,7 @@ def evidence_from_facts(facts: Mapping[str, Any]) -> dict[TopicPartition, Audite
 
 
 def _counts(audited: AuditedPartition, end: PartitionEnds) -> bool:
-    """Whether the copy went on behind what was audited, on the same topics: a log that lost its end is audited whole."""
+    """Whether the copy went on after what was audited, on the same topics: a log that lost its end is audited whole."""
     return audited.generation == end.generation and end.source_end >= audited.end and (end.target_end or 0) >= audited.target_end
 
 
@@ -117,7 +117,7 @@ def _is_current(audited: AuditedPartition, end: PartitionEnds, whole: bool) -> b
 
 
 def not_copied(ends: Ends, partitions: Collection[TopicPartition], source: str) -> Iterator[Finding]:
-    """A stop for each topic that is not copied to its end: an audit behind the fence is of everything."""
+    """A stop for each topic that is not copied to its end: an audit after the fence is of everything."""
     for topic in sorted({tp.topic for tp in partitions}):
         of_topic = [tp for tp in sorted(partitions) if tp.topic == topic]
         silent = [tp for tp in of_topic if tp not in ends]
@@ -136,17 +136,17 @@ def outdated(before: Ends, now: Ends) -> Iterator[Finding]:
     moved = [tp for tp, end in before.items() if places.get(tp) != (end.source_end, end.target_end)]
     changed = [tp for tp, end in before.items() if tp not in moved and now[tp].generation != end.generation]
     new = [tp for tp, end in now.items() if tp not in before and not end.is_empty]
-    yield from _outdated(moved, "something was written since the audit looked at {}, on the source or on the target")
-    yield from _outdated(changed, "since the audit looked at {}, a decision was acted on there, or a topic was created anew")
-    yield from _outdated(new, "the audit did not look at {}")
+    yield from _find_outdated(moved, "something was written since the audit looked at {}, on the source or on the target")
+    yield from _find_outdated(changed, "since the audit looked at {}, a decision was acted on there, or a topic was created again")
+    yield from _find_outdated(new, "the audit did not look at {}")
 
 
 def not_whole(partitions: Collection[TopicPartition]) -> Iterator[Finding]:
     """A stop for each topic of which only what came last was audited, where the whole is asked for."""
-    return _outdated(partitions, "of {} the audit compared only what came last, and --full-audit asks for all")
+    return _find_outdated(partitions, "of {} the audit compared only what came last, and --full-audit asks for all")
 
 
-def _outdated(partitions: Collection[TopicPartition], why: str) -> Iterator[Finding]:
+def _find_outdated(partitions: Collection[TopicPartition], why: str) -> Iterator[Finding]:
     for topic in sorted({tp.topic for tp in partitions}):
         places = first_few([str(tp) for tp in sorted(partitions) if tp.topic == topic])
         yield stop(AuditOutdated(topic, why.format(places)))
@@ -165,7 +165,7 @@ def audit_findings(result: AuditResult, topics: Collection[str], rollback: Comma
                 yield stop(AuditOpen(partition.topic, partition.partition, note))
         if partition.tolerated:
             yield warning(AuditTolerated(partition.topic, partition.partition, partition.remote, partition.tolerated))
-    yield from _left_out(result)
+    yield from _find_left_out(result)
 
 
 def _different(difference: Difference, rollback: Command) -> Finding:
@@ -174,7 +174,7 @@ def _different(difference: Difference, rollback: Command) -> Finding:
     return stop(error.with_next("Keep the fence, and look at both records: ", look, ". To take the wave back: ", rollback, "."))
 
 
-def _left_out(result: AuditResult) -> Iterator[Finding]:
+def _find_left_out(result: AuditResult) -> Iterator[Finding]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for partition in result.partitions:
         for interval in partition.left_out:
@@ -185,22 +185,22 @@ def _left_out(result: AuditResult) -> Iterator[Finding]:
 
 
 def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
-    """Audits the wave behind its fence. Raises what concerns a cluster as a whole."""
+    """Audits the wave after its fence. Raises what concerns a cluster as a whole."""
     partitions = move.source_partitions()
     ends, errors = _ends(move, partitions)
     findings = [*errors, *not_copied(ends, partitions, move.flow.source)]
     facts = dict(notes.of_step(AUDIT_GATE))
     if findings:
-        return _ended(move, findings)
+        return _end(move, findings)
     if is_current(evidence_from_facts(facts), ends, options.full_audit):
-        return _ended(move, [], ("Nothing came on either side since the wave's last good audit.",), facts)
-    return _audited(move, notes, options, ends)
+        return _end(move, [], ("Nothing came on either side since the wave's last good audit.",), facts)
+    return _compare(move, notes, options, ends)
 
 
 def audit_ahead(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
-    """Audits what is copied so far, and notes it: before the fence, so that the step behind it has little left to compare."""
+    """Audits what is copied so far, and notes it: before the fence, so that the step after it has little left to compare."""
     ends, errors = _ends(move, move.source_partitions())
-    outcome = _audited(move, notes, options, ends) if not errors else _ended(move, errors)
+    outcome = _compare(move, notes, options, ends) if not errors else _end(move, errors)
     if outcome.facts and not options.dry_run:
         notes.keep(AUDIT_GATE, outcome.facts)
     return outcome
@@ -222,21 +222,21 @@ def holds(move: Move, notes: WaveNotes, options: StepOptions) -> tuple[Finding, 
 # ------------------------------------------------------------ asking
 
 
-def _audited(move: Move, notes: WaveNotes, options: StepOptions, ends: Mapping[TopicPartition, PartitionEnds]) -> StepOutcome:
+def _compare(move: Move, notes: WaveNotes, options: StepOptions, ends: Mapping[TopicPartition, PartitionEnds]) -> StepOutcome:
     began = time.monotonic()
     noted = evidence_from_facts(notes.of_step(AUDIT_GATE))
     starts = {} if options.full_audit else audit_starts(noted, ends)
     topics = sorted({tp.topic for tp, end in ends.items() if end.watermark is not None})
     if options.dry_run:
         offsets = what_to_compare(move.flow, Scope(topics, starts=starts)).offsets if topics else 0
-        return _ended(move, [], (f"Up to {offsets:,} records would be compared.",))
+        return _end(move, [], (f"Up to {offsets:,} records would be compared.",))
     result = AuditResult(move.flow.name, datetime.now(UTC)) if not topics else _audit(move, options, topics, starts)
     now, errors = _ends(move, sorted(ends))
     findings = [*audit_findings(result, move.topics.names, of_the_wave("rollback", options.wave)), *errors]
     is_fenced = all(end.is_empty or end.watermark == end.source_end for end in ends.values())
     findings += outdated(ends, now) if is_fenced else ()
     if any(finding.kind == STOP for finding in findings):
-        return _ended(move, findings, (sentence(result),))
+        return _end(move, findings, (sentence(result),))
     before = notes.of_step(AUDIT_GATE).get(RECORDS, 0) if starts else 0
     facts = {
         AUDITED: evidence_as_fact(evidence_of(noted, starts, ends)),
@@ -244,7 +244,7 @@ def _audited(move: Move, notes: WaveNotes, options: StepOptions, ends: Mapping[T
         "new_records": result.totals["source_records"],
         "seconds": round(time.monotonic() - began, 3),
     }
-    return _ended(move, findings, (sentence(result),), facts)
+    return _end(move, findings, (sentence(result),), facts)
 
 
 def _audit(move: Move, options: StepOptions, topics: Sequence[str], starts: Mapping[TopicPartition, int]) -> AuditResult:
@@ -262,7 +262,7 @@ def _audit(move: Move, options: StepOptions, topics: Sequence[str], starts: Mapp
 
 
 def _ends(move: Move, partitions: Sequence[TopicPartition]) -> tuple[dict[TopicPartition, PartitionEnds], list[Finding]]:
-    """Where the partitions begin and end on both sides, and what the ledger says; absent without a leader. And what nobody
+    """Where the partitions begin and end on both sides, and what the ledger says; absent without a leader. And what no server
     answered, or what cannot be believed."""
     refused: dict[str, MirrorError] = {}
     target = move.sides.target
@@ -289,5 +289,5 @@ def _ends(move: Move, partitions: Sequence[TopicPartition]) -> tuple[dict[TopicP
     return there, [*look.stops, *errors, *copied_from_another_log(move, look.logs, records)]
 
 
-def _ended(move: Move, findings: Sequence[Finding], lines: tuple[str, ...] = (), facts: Mapping[str, Any] | None = None) -> StepOutcome:
+def _end(move: Move, findings: Sequence[Finding], lines: tuple[str, ...] = (), facts: Mapping[str, Any] | None = None) -> StepOutcome:
     return ended(AUDIT_GATE, in_order(findings, move.flow.name), lines, facts)

@@ -1,7 +1,7 @@
 """The step `catch-up`: copies until the lag of every partition is what the wave may have, and audits what is copied so far.
 
-The audit belongs before the fence too: once that is closed nobody can write, and the gate is to compare only what came since. How fast the
-wave catches up, and when it will have caught up, is told by the last passes.
+The audit belongs before the fence too: once that is closed no producer can write, and the gate is to compare only what came since. The last
+passes say how fast the wave catches up, and when it will have caught up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 @dataclass(frozen=True)
 class Forecast:
     """Rates in offsets a second: what the copy brings, and what producers add. `seconds`: in how many the wave will have caught up, None if
-    it will not at this rate, or nobody can tell yet."""
+    it will not at this rate, or that is unknown yet."""
 
     copied: float
     added: float
@@ -32,7 +32,7 @@ class Forecast:
 def catch_up_forecast(samples: Sequence[WaveLag], max_lag: int) -> Forecast | None:
     """By the first and the last of some samples; None where they are fewer than two, or no time lies between them.
 
-    A partition counts with what it is behind beyond `max_lag`. Partitions are copied side by side, so the whole excess goes down at the
+    A partition counts with its lag beyond `max_lag`. Partitions are copied side by side, so the whole excess goes down at the
     rate at which the whole lag does.
     """
     if len(samples) < 2 or samples[-1].time <= samples[0].time:
@@ -48,13 +48,13 @@ def catch_up_forecast(samples: Sequence[WaveLag], max_lag: int) -> Forecast | No
 
 def forecast_text(sample: WaveLag, forecast: Forecast | None) -> str:
     """Lag, rate, and when the wave will have caught up, for people."""
-    behind = f"The wave is {sample.total:,} records behind, {sample.most:,} in one partition at most"
+    lag = f"The wave lags by {sample.total:,} records, by {sample.most:,} in one partition at most"
     if forecast is None:
-        return f"{behind}."
+        return f"{lag}."
     rates = f"{forecast.copied:,.0f} records/s are copied, {forecast.added:,.0f} records/s are written"
     if forecast.seconds is None:
-        return f"{behind}; {rates}: at this rate it will not catch up."
-    return f"{behind}; {rates}: at this rate it has caught up in {forecast.seconds:,.0f} s."
+        return f"{lag}; {rates}: at this rate it will not catch up."
+    return f"{lag}; {rates}: at this rate it has caught up in {forecast.seconds:,.0f} s."
 
 
 def _growth(before: Mapping[TopicPartition, int], after: Mapping[TopicPartition, int]) -> int:
@@ -99,7 +99,7 @@ class _CatchUp:
         """Pass after pass."""
         state, findings = self._copy.until_near(self._look)
         if self._options.dry_run and state == DONE and self._samples[-1].over(self._options.max_lag):
-            self._lines.append(f"It would be copied until no partition is more than {self._options.max_lag:,} records behind.")
+            self._lines.append(f"It would be copied until no partition lags by more than {self._options.max_lag:,} records.")
         return self.outcome(state, findings)
 
     def _look(self) -> WaveLook:
@@ -110,9 +110,9 @@ class _CatchUp:
         text = forecast_text(sample, catch_up_forecast(self._samples, self._options.max_lag))
         self._options.progress(text)
         self._lines.append(text)
-        return WaveLook(sample.watermarks, tuple(self._late(sample)), planned)
+        return WaveLook(sample.watermarks, tuple(self._find_late(sample)), planned)
 
-    def _late(self, sample: WaveLag) -> Sequence[Finding]:
+    def _find_late(self, sample: WaveLag) -> Sequence[Finding]:
         over = sample.over(self._options.max_lag)
         if not over:
             return ()

@@ -55,11 +55,11 @@ class WaveLag:
 
     @property
     def most(self) -> int:
-        """Of the partition that is the furthest behind."""
+        """The lag of the partition that lags most."""
         return max(self.lags.values(), default=0)
 
     def over(self, max_lag: int) -> dict[TopicPartition, int]:
-        """The partitions that are further behind than that, with their lag."""
+        """The partitions that lag by more than that, with their lag."""
         return {tp: lag for tp, lag in self.lags.items() if lag > max_lag}
 
 

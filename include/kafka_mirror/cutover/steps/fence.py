@@ -1,4 +1,4 @@
-"""The write fence: keeps everybody from writing to the source topics of a wave, and proves that nobody does.
+"""The write fence: keeps everybody from writing to the source topics of a wave, and proves that no producer writes.
 
 What counts in the end is not that the ends stood still for some seconds: every later step compares the ends that the fence noted again
 (`still_fenced`), until the wave is open. The quiet seconds only cover what is under way when the fence closes: a produce request in
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kafka_mirror.config import Flow
 
 ENDS, EPOCHS = "ends", "epochs"
-"""The facts of the step `fence` that have them, and the leader epoch beside each; -1 where no broker told one."""
+"""The facts of the step `fence` that have them, and the leader epoch beside each; -1 where no broker gave one."""
 _UNTOLD = -1
 
 Ends = Mapping[TopicPartition, int]
@@ -60,7 +60,7 @@ def by_partition(topics: Mapping[str, Sequence[int]]) -> dict[TopicPartition, in
 
 
 def fence_ends(facts: Mapping[str, Any]) -> dict[TopicPartition, int]:
-    """The end of each partition of the wave behind its fence, from the notes of the step `fence`; empty if it never was fenced, or is no
+    """The end of each partition of the wave as of its fence, from the notes of the step `fence`; empty if it never was fenced, or is no
     more."""
     return by_partition(facts.get(ENDS) or {})
 
@@ -71,7 +71,7 @@ def epochs_by_topic(ends: Ends, epochs: Mapping[TopicPartition, int]) -> dict[st
 
 
 def fence_marks(facts: Mapping[str, Any]) -> dict[TopicPartition, tuple[int | None, int]]:
-    """The ends behind the fence, each with the leader epoch in which it was one; None if no broker told that."""
+    """The ends as of the fence, each with the leader epoch in which it was one; None if no broker gave that."""
     epochs = by_partition(facts.get(EPOCHS) or {})
     return {tp: (epoch if (epoch := epochs.get(tp, _UNTOLD)) >= 0 else None, end) for tp, end in fence_ends(facts).items()}
 
@@ -102,16 +102,16 @@ BEGUN_MS, DONE_MS = "begun_ms", "done_ms"
 
 
 def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
-    """Fences the wave, and waits until nobody writes any more.
+    """Fences the wave, and waits until no producer writes any more.
 
     It is WAITING if somebody still does at the end of the time, and STOPPED if nothing was fenced, or where it looks only once. Run again,
-    it proves the fence anew. Raises what concerns the source as a whole.
+    it proves the fence again. Raises what concerns the source as a whole.
     """
     noted = notes.of_step(FENCE)
     findings = tuple(wave_findings(move.wave, move.topics))
     if findings or not move.topics.names:
         return ended(FENCE, findings, facts=noted)
-    # The ends of an earlier proof say nothing any more once it is made anew.
+    # The ends of an earlier proof say nothing any more once a new one begins.
     earlier = {name: fact for name, fact in noted.items() if name not in (ENDS, EPOCHS)}
     facts: dict[str, Any] = {BEGUN_MS: _now_ms(), **earlier, "by": options.by}
     lines: list[str] = []

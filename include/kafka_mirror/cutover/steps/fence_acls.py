@@ -66,7 +66,7 @@ def fence_change(topics: Collection[str], there: Collection[PatternAcl], noted: 
 
 
 def way_back_change(topics: Iterable[str], there: Collection[PatternAcl], noted: Collection[Acl], principal: str) -> AclChange:
-    """Lets one principal write to the topics again, and nobody else whom some ALLOW lets write. Only bindings that are `noted` are removed.
+    """Lets one principal write to the topics again, and no other that some ALLOW lets write. Only bindings that are `noted` are removed.
 
     A topic to which everybody may write by an ALLOW for `User:*`, one whose DENY somebody else set, and one to which the principal could
     not write even without the DENY stay as they are, and are stops.
@@ -102,7 +102,7 @@ def no_right(source: str, operation: str) -> Finding:
 
 
 def unknown_principal(source: str) -> Finding:
-    """What is said where nobody knows who the way back logs in as."""
+    """A stop: it is unknown who the way back logs in as."""
     said = f"Kafka does not tell as which principal the way back logs in to {source}, and no DENY can make an exception of it"
     return stop(WayBackDenied(said, "that principal"))
 
@@ -123,15 +123,15 @@ def _no_way_back(
 
 def claimed_beside(flow: "Flow") -> frozenset[Acl]:
     """The ACLs on which waves of the other flows from this source stand. Raises what their targets answer, and ControlUnreadable."""
-    return frozenset(acl for stored in _stored_beside(flow) for acl in stored.claimed_acls())
+    return frozenset(acl for stored in _read_beside(flow) for acl in stored.claimed_acls())
 
 
 def noted_beside(flow: "Flow") -> frozenset[Acl]:
     """The ACLs that any wave of the other flows set, one that is being taken back included. Raises as `claimed_beside`."""
-    return frozenset(acl for stored in _stored_beside(flow) for record in stored.waves.values() for acl in record.fence_acls)
+    return frozenset(acl for stored in _read_beside(flow) for record in stored.waves.values() for acl in record.fence_acls)
 
 
-def _stored_beside(flow: "Flow") -> Iterator[StoredWaves]:
+def _read_beside(flow: "Flow") -> Iterator[StoredWaves]:
     for other in flows_beside(flow):
         with Cluster(other.target, other.client("target", "admin"), other.request_seconds) as target:
             yield WaveStore(other, target).read()
@@ -173,13 +173,13 @@ def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> d
     facts = {**facts, "acls": acl_facts(change.ours)}
     if facts != notes.of_step(FENCE):
         notes.keep(FENCE, facts)
-    # Looked at behind the note: from now on the other flow keeps them.
+    # Looked at after the note: from now on the other flow keeps them.
     there = topic_acls(source) or frozenset() if change.shared else frozenset()
     create = (*change.create, *(acl for acl in change.shared if acl not in there))
     changed = (*create, *change.remove)
     if not changed:
         return facts
-    with owning(notes, lambda: settle_acls(source, changed, _claimed(move, notes))):
+    with owning(notes, lambda: settle_acls(source, changed, _find_claimed(move, notes))):
         change_acls(source, create, change.remove)
     return {**facts, "acls": acl_facts(acl for acl in change.ours if acl not in change.remove)}
 
@@ -192,14 +192,14 @@ def take_back(move: Move, notes: WaveNotes) -> tuple[Acls, Acls]:
         return (), ()
     claimed = claimed_beside(move.flow)
     removed = tuple(acl for acl in acls if acl not in claimed)
-    with owning(notes, lambda: settle_acls(source, acls, _claimed(move, notes))):
+    with owning(notes, lambda: settle_acls(source, acls, _find_claimed(move, notes))):
         change_acls(source, remove=removed)
         claimed |= claimed_beside(move.flow)  # one that was noted while they were removed stands again
         change_acls(source, create=tuple(acl for acl in removed if acl in claimed))
     return tuple(acl for acl in removed if acl not in claimed), tuple(acl for acl in acls if acl in claimed)
 
 
-def _claimed(move: Move, notes: WaveNotes) -> frozenset[Acl]:
+def _find_claimed(move: Move, notes: WaveNotes) -> frozenset[Acl]:
     """On which ACLs waves of this flow and of the others from its source stand."""
     return notes.claimed_acls() | claimed_beside(move.flow)
 
@@ -242,7 +242,7 @@ def plan_way_back(move: Move, noted: Facts, way_back: "Flow | None", principal: 
     if not topics:
         return AclChange(ours=fence)
     settings = way_back.client("target", "producer") if way_back is not None else move.flow.client("source", "admin")
-    held_off = _held_off(move, way_back, topics)
+    held_off = _list_denied(move, way_back, topics)
     if not held_off:
         return AclChange(ours=fence)
     there = _acls(move)
@@ -254,7 +254,7 @@ def plan_way_back(move: Move, noted: Facts, way_back: "Flow | None", principal: 
     return way_back_change(held_off, there, fence, principal)
 
 
-def _held_off(move: Move, way_back: "Flow | None", topics: Collection[str]) -> list[str]:
+def _list_denied(move: Move, way_back: "Flow | None", topics: Collection[str]) -> list[str]:
     """Those of the topics to which the way back may not write."""
     refused: dict[str, MirrorError] = {}
     if way_back is None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class QuietPeriod:
     """What looks at the ends of a wave's partitions saw so far. Times are seconds of one clock.
 
-    `since`: when the newest look that saw something move, hold back, not answer or be led anew was; the first look, if none did. `growth`
+    `since`: when the newest look was that saw something move, hold back, not answer or get a new leader; else the first look. `growth`
     counts the offsets by which each partition grew since the first look, if it did, and `grew_at` when it was last seen to. `silent` are
     partitions whose leader did not answer the last look.
     """
@@ -47,7 +47,7 @@ class QuietPeriod:
     """The last stable offset of each partition that an open transaction holds back."""
     silent: frozenset[TopicPartition] = frozenset()
     epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """The leader epoch of each partition in the last look that told one: in another epoch other records may stand at the same offsets."""
+    """The leader epoch of each partition in the last look that showed one: in another epoch other records may stand at the same offsets."""
 
     @property
     def is_still(self) -> bool:
@@ -64,7 +64,7 @@ class QuietPeriod:
         return {tp: offsets for tp, offsets in self.growth.items() if self.grew_at[tp] > moment}
 
     def lasts(self, seconds: float, now: float) -> bool:
-        """Whether nobody has written for so long, and no transaction is open."""
+        """Whether no producer has written for so long, and no transaction is open."""
         return self.is_still and now - self.since >= seconds
 
 
@@ -107,7 +107,7 @@ class FenceWatch:
     contradictions: tuple[Finding, ...] = ()
     """What keeps the source's answers from being believed."""
     unasked: tuple[Finding, ...] = ()
-    """Which of its servers told nothing."""
+    """Which of its servers answered nothing."""
 
     def writing(self, tp: TopicPartition) -> list[ActiveProducer]:
         """The producers that wrote to a partition since they were first asked for."""
@@ -237,7 +237,7 @@ class _Saying:
         reasons = [
             f"{first_few(moving)} still grew" if moving else "",
             f"transactions are open in {first_few(sorted(period.open_from))}" if period.open_from else "",
-            f"nobody tells where {first_few(sorted(period.silent))} ends" if period.silent else "",
+            f"no leader says where {first_few(sorted(period.silent))} ends" if period.silent else "",
         ]
         why = "; ".join(filter(None, reasons)) or "nothing moves"
         self.progress(f"Quiet for {now - period.since:.1f} of {quiet:g} s: {why}.")

@@ -1,12 +1,12 @@
 """`open`: from now on the wave's topics are written on the target. The flow copies no more of them, and the way back begins.
 
-In this order, so that whoever runs it again after it was killed anywhere goes on with what is left:
+In this order, so that another run after a kill anywhere goes on with what is left:
 
-    1. look          both sides have to end where the ledger says; nothing is changed until they do
+    1. look          both sides must end where the ledger says; nothing is changed until they do
     2. note          the ends as of open: producers may write as soon as the step is done, so later ones are not looked at
     3. ledger        every lane is fenced and its partitions are marked as moved: a copy under way ends, an old plan copies nothing
     4. control       the topics are moved, if the wave is still this run's: plans leave them out, and nothing is rolled back any more
-    5. way back      the opposite flow's ledger goes on behind what was copied; then its topics have returned
+    5. way back      the opposite flow's ledger goes on after what was copied; then its topics have returned
     6. ACLs          the fence lets the way back write to names that are kept, and one of an earlier wave lets producers write on the target
 
 A roll back of an `open` that was killed in front of 4 takes the marks of 3 off again.
@@ -122,8 +122,8 @@ class _Opening:
             self.options.progress(f"The way back {self.way_back.opposite.flow.name} begins.")
             self.way_back.begin(closed, read_offsets(facts["way_back_ends"]), facts["way_back_epochs"])
         acl_lines = (*self._lift(), *self._take_back(earlier))
-        self._look_behind(closed)
-        done = {**facts, "opened_ms": int(datetime.now(UTC).timestamp() * 1000), "way_back": why_not or self._begun()}
+        self._look_again(closed)
+        done = {**facts, "opened_ms": int(datetime.now(UTC).timestamp() * 1000), "way_back": why_not or self._name_way_back()}
         return ended(OPEN, tuple(self.findings), (*self._lines(partitions, why_not, would=False), *acl_lines), done)
 
     # ------------------------------------------------------------ looking
@@ -145,7 +145,7 @@ class _Opening:
         return way_back, ""
 
     def _earlier_fence(self) -> Acls:
-        """What has to be taken back on the target so that producers may write there; what keeps the mirror from it is a finding."""
+        """What is to be taken back on the target so that producers may write there; what keeps the mirror from it is a finding."""
         flow, topics, sides = self.move.flow, self.move.topics.names, self.move.sides
         opposite = self.way_back.opposite if self.way_back is not None else opposite_flow(flow, topics)
         fence = survey_opposite_fence(opposite, topics, sides.source, sides.target)
@@ -175,7 +175,7 @@ class _Opening:
         places = {tp: self.move.remote(tp) for tp in partitions}
         names = {place.topic for place in places.values()}
         topics = target.topics(names)
-        self.target_look = look_at(flow.target, target, sorted(names | self._begun_topics()))
+        self.target_look = look_at(flow.target, target, sorted(names | self._list_begun()))
         logs = {tp: state.log for tp, state in self.target_look.logs.items() if state.log is not None}
         return [
             RemotePartition(tp, place.topic, topics.get(place.topic), 1, *(logs[place][:3] if place in logs else (-1, -1, -1)))
@@ -183,7 +183,7 @@ class _Opening:
         ]
 
     def _strangers(self, remotes: Collection[RemotePartition], records: Records) -> dict[TopicPartition, int]:
-        """The first visible record behind ours, by remote partition; topics that are merged with others' records may have some."""
+        """The first visible record after ours, by remote partition; topics that are merged with others' records may have some."""
         flow, context = self.move.flow, self.move.context
         windows = {
             TopicPartition(remote.remote, remote.source.partition): place
@@ -206,7 +206,7 @@ class _Opening:
         if len(remaining) < len(partitions) and "way_back_ends" in noted:
             back = {name: noted[name] for name in ("way_back_ends", "way_back_epochs")}
         else:
-            begun = self._begun_topics()
+            begun = self._list_begun()
             ends = offsets_document({tp: end for tp, end in self.target_look.ends.items() if tp.topic in begun})
             back = {"way_back_ends": ends, "way_back_epochs": self._epochs()}
         return {"ends": ends_document(records, partitions), **back}
@@ -220,14 +220,14 @@ class _Opening:
                 epochs.setdefault(tp.topic, {})[str(tp.partition)] = log.leader_epoch
         return epochs
 
-    def _begun_topics(self) -> frozenset[str]:
+    def _list_begun(self) -> frozenset[str]:
         """The topics that the way back first sees as of open: producers begin them under their own names on the target."""
         return frozenset(self.way_back.opposite.own if self.way_back is not None else ())
 
     # ------------------------------------------------------------ writing
 
     def _close(self, looked_at: Records, remaining: Collection[TopicPartition]) -> Records:
-        """Marks the partitions in the ledger, behind a fence; gives their records. One that was copied since it was looked at is a
+        """Marks the partitions in the ledger, after a fence; gives their records. One that was copied since it was looked at is a
         finding, and is not marked."""
         flow, sides = self.move.flow, self.move.sides
         plan = plan_without_work(flow, sides.source.cluster_id(), sides.target.cluster_id(), self.ledger_id, self.decisions)
@@ -262,9 +262,9 @@ class _Opening:
         self.findings += [replace(finding, kind=WARNING) for finding in outcome.findings]
         return outcome.lines
 
-    def _look_behind(self, closed: Records) -> None:
-        """Names what came between the look and the marks: the source took it, and nobody copies it. The wave is open by now, and whoever
-        looks at the flow sees it from now on."""
+    def _look_again(self, closed: Records) -> None:
+        """Names what came between the look and the marks: the source took it, and no flow copies it. The wave is open by now, and
+        the flow's status shows it from now on."""
         written = written_since_moved(self.move.flow, self.move.sides.source, closed, self.move.topics.names)
         self.findings += map(warning, written)
 
@@ -284,7 +284,7 @@ class _Opening:
 
     # ------------------------------------------------------------ the answer
 
-    def _begun(self) -> str:
+    def _name_way_back(self) -> str:
         assert self.way_back is not None
         return self.way_back.opposite.flow.name
 

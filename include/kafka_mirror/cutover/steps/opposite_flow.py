@@ -45,8 +45,8 @@ class Writable(Protocol):
 class OppositeFlow:
     """The flow of the opposite direction with the wave's topics that it copies.
 
-    `same`: topics that have one name on both clusters in both directions: the way back goes on behind what was copied. `own`: topics
-    that producers begin anew on the target, under the name that they had on the source; the remote topics of this flow never flow back.
+    `same`: topics that have one name on both clusters in both directions: the way back goes on after what was copied. `own`: topics
+    that producers begin on the target, under the name that they had on the source; the remote topics of this flow never flow back.
     `not_replicated`: topics that the opposite flow does not replicate.
     """
 
@@ -89,7 +89,7 @@ def age_findings(opposite: OppositeFlow | None, flow: "Flow", source: Writable) 
 
 
 def append_findings(opposite: OppositeFlow, flow: "Flow") -> list[Finding]:
-    """What is said against a way back through topics that others may write to as well: nobody knows there which records came from where."""
+    """What is said against a way back through topics that others may write to: it is unknown which records there came from where."""
     return [
         stop(WayBackOfMergedTopic(topic, merging.name, opposite.flow.name))
         for topic in opposite.same
@@ -115,7 +115,7 @@ def survey_opposite_fence(opposite: OppositeFlow | None, topics: Collection[str]
     try:
         there = topic_acls(target) or frozenset()
     except AuthorizationRefused:
-        why = "nobody knows whether they still do, for the cluster does not let the mirror DESCRIBE it"
+        why = "it is unknown whether they still do, for the cluster does not let the mirror DESCRIBE it"
         return OppositeFence(findings=(warning(FenceOfEarlierWave(_names(noted), target.alias, why)),))
     standing = tuple(acl for acl in noted if acl in there)
     if standing and "ALTER" not in target.operations():
@@ -131,7 +131,7 @@ def survey_opposite_fence(opposite: OppositeFlow | None, topics: Collection[str]
 def fence_acls(waves: Iterable[WaveRecord], topics: Collection[str]) -> Acls:
     """What the fences of open waves set on these topics. A wave that is not open yet still needs its fence."""
     opened = [wave for wave in waves if wave.state == OPENED or wave.is_done(OPEN)]
-    return tuple(dict.fromkeys(acl for acl in _noted(opened) if acl.topic in topics))
+    return tuple(dict.fromkeys(acl for acl in _list_noted(opened) if acl.topic in topics))
 
 
 def take_back_opposite_fence(
@@ -145,14 +145,14 @@ def take_back_opposite_fence(
     def put_back() -> Mended:
         """By now a wave of the opposite flow may be under way, and have a fence of its own."""
         waves = [wave for wave in WaveStore(opposite_flow, source).read().waves.values() if wave.state == UNDER_WAY]
-        return settle_acls(target, acls, _noted(waves))
+        return settle_acls(target, acls, _list_noted(waves))
 
     with owning(notes, put_back):
         change_acls(target, remove=acls)
     return tuple(f"{acl.topic}: {acl} of an earlier wave removed from {target.alias}" for acl in acls)
 
 
-def _noted(waves: Iterable[WaveRecord]) -> Acls:
+def _list_noted(waves: Iterable[WaveRecord]) -> Acls:
     return tuple(acl for wave in waves for acl in wave.fence_acls)
 
 

@@ -1,6 +1,6 @@
 """The step `preflight`, which `cutover plan` shows: asks everything that could stop a wave, and says all of it at once. Writes nothing.
 
-Besides the clusters it judges the flow's own state: properties, decisions, errors, partitions that are not copied or lag too far behind.
+Besides the clusters it judges the flow's own state: properties, decisions, errors, partitions that are not copied, or lag too far.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -86,23 +86,23 @@ def partition_findings(status: Status, topics: Collection[str], max_lag: int | N
     errors = [*status.errors, *(partition.error for partition in partitions if partition.error is not None)]
     yield from (stop(error) for error in dict.fromkeys(errors) if error.topic is None or error.topic in topics)
     for topic, group in groupby(partitions, key=lambda partition: partition.topic):
-        yield from _of_topic(topic, list(group), max_lag)
+        yield from _find_in_topic(topic, list(group), max_lag)
     lags = [partition.lag for partition in partitions if partition.lag is not None]
     if lags:
-        yield information("Lag", f"The wave is {sum(lags):,} records behind in all, and {max(lags):,} in one partition, at most.")
+        yield information("Lag", f"The wave lags by {sum(lags):,} records in all, and by at most {max(lags):,} in one partition.")
 
 
-def _of_topic(topic: str, partitions: Sequence[PartitionStatus], max_lag: int | None) -> Iterator[Finding]:
-    for note, group in groupby(_in_state(partitions, PAUSED), key=lambda partition: partition.note):
+def _find_in_topic(topic: str, partitions: Sequence[PartitionStatus], max_lag: int | None) -> Iterator[Finding]:
+    for note, group in groupby(_select_state(partitions, PAUSED), key=lambda partition: partition.note):
         yield stop(PartitionsPaused(topic, _numbers(group), note))
-    decided = _in_state(partitions, DECIDED)
+    decided = _select_state(partitions, DECIDED)
     if decided:
         yield warning(DecisionPending(topic, f"a decision about partitions {_numbers(decided)}: {decided[0].note}"))
-    unseen = _in_state(partitions, FIRST_SIGHT)
+    unseen = _select_state(partitions, FIRST_SIGHT)
     if unseen:
         yield warning(NotCopiedYet(_names(unseen), topic=topic))
     for state, error in _LOST_STATES.items():
-        lost = [partition for partition in _in_state(partitions, state) if partition.error is None]
+        lost = [partition for partition in _select_state(partitions, state) if partition.error is None]
         if lost:
             yield stop(error(topic, _names(lost)))
     late = [partition for partition in partitions if max_lag is not None and (partition.lag or 0) > max_lag]
@@ -117,10 +117,10 @@ _LOST_STATES: Mapping[str, Callable[[str, str], MirrorError]] = {
     GONE: lambda topic, partitions: SourcePartitionGone(topic, partitions, "it was copied"),
     UNKNOWN: PartitionStateUnknown,
 }
-"""States in which nobody can say that a partition is whole on the target."""
+"""States in which it is unknown whether a partition is whole on the target."""
 
 
-def _in_state(partitions: Iterable[PartitionStatus], state: str) -> list[PartitionStatus]:
+def _select_state(partitions: Iterable[PartitionStatus], state: str) -> list[PartitionStatus]:
     return [partition for partition in partitions if partition.state == state]
 
 
@@ -137,7 +137,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Preflight:
-    """What a preflight saw, and what it says. `writers` is None if nobody could be asked."""
+    """What a preflight saw, and what it says. `writers` is None if no broker could be asked."""
 
     time: datetime
     topics: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ A broker that is cut off from its cluster, and not from us, goes on answering as
 that; on the source, and where `open` only looks at the target, nothing does but another broker that knows more, or leads in a newer epoch.
 So no step of a wave believes one server.
 
-Equal ends are not the same log either: behind an unclean election other records may stand at the same offsets. Where the leader epoch is
+Equal ends are not the same log either: after an unclean election other records may stand at the same offsets. Where the leader epoch is
 another one than was noted, the log is asked up to where it is the noted one (KIP-320).
 
     noted, epoch 4    ──────────────┼── gone ──┤ the end that was noted
@@ -31,7 +31,7 @@ _EPOCH_SECONDS = 5.0
 
 Logs = Mapping[TopicPartition, SourceLog]
 Mark = tuple[int | None, int]
-"""A leader epoch, None if no broker told it, and an offset that was an end in it."""
+"""A leader epoch, None if no broker gave it, and an offset that was an end in it."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _look(alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
     stops = list(map(stop, refused.values()))
     if contradictions:
         stops.append(_contradiction(contradictions, alias))
-    return LogsLook(logs, tuple(stops), tuple(_unasked(silent, alias)), frozenset(contradictions))
+    return LogsLook(logs, tuple(stops), tuple(_find_silent(silent, alias)), frozenset(contradictions))
 
 
 def _ask(server: Cluster, names: Iterable[str]) -> _Server:
@@ -127,7 +127,7 @@ def _ask(server: Cluster, names: Iterable[str]) -> _Server:
 
 def newest(by_server: Mapping[str, Logs]) -> tuple[dict[TopicPartition, SourceLog], dict[TopicPartition, dict[str, SourceLog | None]]]:
     """Each partition as the server has it that knows the newest leader epoch, and in it the furthest end; and what all of them tell of
-    those about which one is of an older epoch, or knows less than another one whose epoch nobody tells. Pure.
+    those about which one is of an older epoch, or knows less than another one without a known epoch. Pure.
 
     In one epoch there is one leader: ends that differ in it were asked for one after the other.
     """
@@ -171,6 +171,6 @@ def _words(state: SourceLog | None) -> str:
     return f"{state.log.end}{epoch}"
 
 
-def _unasked(silent: Mapping[str, MirrorError], alias: str) -> Iterator[Finding]:
+def _find_silent(silent: Mapping[str, MirrorError], alias: str) -> Iterator[Finding]:
     if silent:
         yield warning(ServerSilent(alias, first_few(sorted(silent)), next(iter(silent.values())).message))

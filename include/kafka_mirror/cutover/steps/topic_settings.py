@@ -100,15 +100,15 @@ def acl_findings(acls: AclSides, source: str, target: str, is_synced: bool) -> I
         if lacking:
             error = AclsDiffer(topic, first_few([f"{acl.topic}: {acl}" for acl in lacking]))
             yield stop(error) if is_synced else warning(error)
-        readers = _lacking(acls.source, acls.target, "READ", topic, remote, of_many=True)
+        readers = _find_lacking(acls.source, acls.target, "READ", topic, remote, of_many=True)
         if readers:
             yield warning(ReadersWithoutAcl(topic, source, remote, target, readers))
-        writers = _lacking(acls.source, acls.target, "WRITE", topic, topic)
+        writers = _find_lacking(acls.source, acls.target, "WRITE", topic, topic)
         if writers:
             yield warning(WritersWithoutAcl(topic, source, target, writers))
 
 
-def _lacking(
+def _find_lacking(
     source: Collection[PatternAcl], target: Collection[PatternAcl], operation: str, topic: str, other: str, of_many: bool = False
 ) -> str:
     """Everybody who may do something with a topic on the source and not with the `other` one on the target, with the ACL that says so

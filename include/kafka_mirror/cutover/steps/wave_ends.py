@@ -1,4 +1,4 @@
-"""What has to hold before a wave is opened: it is copied to the source's very end, and nothing else stands on the target. Pure.
+"""What must hold before a wave is opened: it is copied to the source's very end, and nothing else stands on the target. Pure.
 
          source                                target
 copied ──────┤ watermark = end      copied ──────┤ target_next ├─ our marker at most ─┤ end
@@ -50,7 +50,7 @@ def _why_late(record: LedgerRecord, end: SourceLog) -> str:
     if end.log is None or min(end.log.stable, end.log.end) < 0:
         return "(it has no leader)"
     if not record.is_of(end.topic_id, end.log.leader_epoch):
-        return "(the topic was created anew)"
+        return "(the topic was created again)"
     if end.log.stable < end.log.end:
         return f"(a transaction is open from {end.log.stable} on)"
     return "" if record.watermark == end.log.end else f"(copied up to {record.watermark}, and the source ends at {end.log.end})"
@@ -76,7 +76,7 @@ def stranger_findings(visible: Mapping[TopicPartition, int]) -> Iterator[Finding
 
 
 def pending_findings(decisions: Decisions, present: Present, partitions: Collection[TopicPartition]) -> list[Finding]:
-    """A stop for each topic about whose partitions somebody decided what no copy has acted on: behind `open` none ever would."""
+    """A stop for each topic about whose partitions somebody decided what no copy has acted on: after `open` none ever would."""
     pending = [decision for tp in sorted(partitions) for decision in decisions.of(tp) if in_force(decision, decisions, present)]
     return [
         stop(DecisionPending(topic, first_few(about)))
@@ -86,7 +86,7 @@ def pending_findings(decisions: Decisions, present: Present, partitions: Collect
 
 
 def ends_document(records: Records, partitions: Collection[TopicPartition]) -> dict[str, Any]:
-    """Where both sides ended when the wave was opened, as columns: behind the last source offset, and behind our last record."""
+    """Where both sides ended when the wave was opened, as columns: after the last source offset, and after our last record."""
     rows = sorted(tp for tp in partitions if tp in records)
     return {
         "topic": [tp.topic for tp in rows],

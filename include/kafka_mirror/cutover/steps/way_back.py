@@ -89,7 +89,7 @@ def opposite_record(
         return opposite
     flowed_back = (ours.watermark, opposite.watermark)
     covered = merged((*ours.covered, flowed_back)) if ours.covered and not _skips(record, ours.offset_map.target_end) else ours.covered
-    return caught_up(replace(opposite, offset_map=_joined(ours.offset_map, record), covered=covered, older=ours.older))
+    return caught_up(replace(opposite, offset_map=_join(ours.offset_map, record), covered=covered, older=ours.older))
 
 
 def _is_same(before: LedgerRecord, record: LedgerRecord) -> bool:
@@ -98,13 +98,13 @@ def _is_same(before: LedgerRecord, record: LedgerRecord) -> bool:
 
 
 def _is_untouched(record: LedgerRecord, before: LedgerRecord) -> bool:
-    """Whether all that happened since the direction last changed is that records were copied: nobody decided anything, and no backfill
+    """Whether all that happened since the direction last changed is that records were copied: no person decided anything, and no backfill
     wrote history into the remote topic. Then the map from before that still holds."""
     is_decided = record.decided is None or record.decided.decision != RETURNED
     return not is_decided and record.older is None and find_history_end(record) <= before.watermark
 
 
-def _joined(former: OffsetMap, record: LedgerRecord) -> OffsetMap:
+def _join(former: OffsetMap, record: LedgerRecord) -> OffsetMap:
     """The map from before the direction changed, and what flowed back since."""
     back = opposite_map(record, since=former.source_end)
     return former.extended(back.runs).with_mark(back.thinned_behind or (not back.runs and former.thinned_behind))
@@ -115,8 +115,8 @@ def _skips(record: LedgerRecord, since: int) -> bool:
 
 
 def _end_of_copied(record: LedgerRecord) -> int:
-    """The source offset right behind the last record that was copied, where nothing but markers stands between it and the watermark. So a
-    reader that has read all is told its very place."""
+    """The source offset directly after the last record that was copied, where nothing but markers stands between it and the watermark. So a
+    reader that has read all gets its very place."""
     offset_map = record.offset_map
     is_known = record.older is None and not opposite_map(record).thinned_behind and offset_map.runs
     return offset_map.source_end if is_known else record.watermark
@@ -160,14 +160,14 @@ class WayBack:
             raise unreadable
         ids = self.source.cluster_id(), self.target.cluster_id()
         plan = plan_without_work(self.opposite.flow, *ids, ledger_id, decisions)
-        changes = {**self._rebased(closed, waiting, epochs), **self._first_seen(view.records, ends, waiting, plan)}
+        changes = {**self._rebase(closed, waiting, epochs), **self._first_seen(view.records, ends, waiting, plan)}
         written = write_partitions(self.opposite.flow, plan, self.notes, changes)
         who, why, wave = self.options.who, self.options.reason, self.options.wave
 
         def returned() -> list[Decision]:
             """The decisions; what was decided since, by this wave's notes among others, is no obstacle."""
             there = Decisions(self._control.read())
-            self.notes.check()  # in this order: whoever takes the wave from now on has written behind what was read, if anything
+            self.notes.check()  # in this order: a run that takes the wave from now on has written after what was read, if anything
             when = moment_after(there, [*view.records.values(), *closed.values()], datetime.now(UTC))
             return [Decision(RETURNED, who, when, why, topic=topic, wave=wave) for topic in waiting]
 
@@ -176,8 +176,8 @@ class WayBack:
 
     # ------------------------------------------------------------ their records
 
-    def _rebased(self, closed: Records, topics: Iterable[str], epochs: "Epochs") -> "Changes":
-        """For topics of one name: the record behind what was copied, unless it was written for this very move before."""
+    def _rebase(self, closed: Records, topics: Iterable[str], epochs: "Epochs") -> "Changes":
+        """For topics of one name: the record after what was copied, unless it was written for this very move before."""
         names = {*topics} & {*self.opposite.same}
         partitions = {tp: record for tp, record in closed.items() if tp.topic in names}
 

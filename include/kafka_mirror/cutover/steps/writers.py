@@ -69,7 +69,7 @@ def writer_findings(writers: Writers) -> Iterator[Finding]:
 
 
 def untold_writers(writers: Writers) -> Iterator[Finding]:
-    """That nobody tells who writes to partitions of old brokers, and what the write fence cannot see there."""
+    """That no broker says who writes to partitions of old brokers, and what the write fence cannot see there."""
     if writers.untold:
         yield warning(WritersUntold(first_few(sorted(writers.untold))))
 

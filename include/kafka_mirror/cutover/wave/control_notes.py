@@ -57,7 +57,7 @@ class StoredWaves:
         return record.state == OPENED or is_closed or self.is_moved(record)
 
     def stands(self, record: WaveRecord) -> bool:
-        """Whether what an open wave did still holds: its topics did not return, or after a failover nobody opened the flow again since."""
+        """Whether what an open wave did still holds: its topics did not return, or after a failover the flow was not opened again."""
         if record.mode != FAILOVER:
             return self.is_moved(record)
         return OPEN in record.steps and str(self.decisions.closed) == record.steps[OPEN].facts.get(CLOSED)
@@ -65,14 +65,14 @@ class StoredWaves:
     def under_way(self, name: str, topics: Collection[str]) -> list[tuple[WaveRecord, frozenset[str]]]:
         """The other waves that have begun and not ended, each with those of these topics that it holds."""
         states = (UNDER_WAY, TAKING_BACK)
-        others = [(record, _held(record, topics)) for record in self.waves.values() if record.name != name and record.state in states]
+        others = [(record, _find_held(record, topics)) for record in self.waves.values() if record.name != name and record.state in states]
         return [(record, held) for record, held in others if held]
 
     def standing_on(self, name: str, topics: Collection[str]) -> dict[str, str]:
         """Those of these topics on which another open wave stands, each with its name."""
         moved = {topic: decision.wave or "" for topic in topics if (decision := self.decisions.moved(topic)) and decision.wave != name}
         failovers = [record for record in self._live() if record.mode == FAILOVER and record.state == OPENED and record.name != name]
-        return moved | {topic: record.name for record in failovers for topic in sorted(_held(record, topics))}
+        return moved | {topic: record.name for record in failovers for topic in sorted(_find_held(record, topics))}
 
     def claimed_acls(self) -> frozenset[Acl]:
         """The ACLs of write fences on which waves stand that are under way or open."""
@@ -80,14 +80,14 @@ class StoredWaves:
 
     def _live(self) -> list[WaveRecord]:
         waves = self.waves.values()
-        return self._by_age(wave for wave in waves if wave.state == UNDER_WAY or (wave.state == OPENED and self.stands(wave)))
+        return self._sort_by_age(wave for wave in waves if wave.state == UNDER_WAY or (wave.state == OPENED and self.stands(wave)))
 
     @staticmethod
-    def _by_age(waves: Iterable[WaveRecord]) -> list[WaveRecord]:
+    def _sort_by_age(waves: Iterable[WaveRecord]) -> list[WaveRecord]:
         return sorted(waves, key=lambda record: record.began)
 
 
-def _held(record: WaveRecord, topics: Collection[str]) -> frozenset[str]:
+def _find_held(record: WaveRecord, topics: Collection[str]) -> frozenset[str]:
     return matches(record.topics, topics)[0]
 
 
@@ -106,11 +106,11 @@ class WaveStore:
     def read(self) -> StoredWaves:
         """All waves. Raises ControlUnreadable."""
         decisions = Decisions(self.control.read() if self.control.exists() else ())
-        waves = {name: self._decoded(name, partial(decode_wave, name), text) for name, text in _documents(decisions, WAVE)}
+        waves = {name: self._decode(name, partial(decode_wave, name), text) for name, text in _documents(decisions, WAVE)}
         groups: dict[str, dict[str, GroupNote]] = {name: {} for name in waves}
         for key, text in _documents(decisions, WAVE_GROUP):
             name, _, group = key.partition("/")
-            groups.setdefault(name, {})[group] = self._decoded(key, decode_group, text)
+            groups.setdefault(name, {})[group] = self._decode(key, decode_group, text)
         return StoredWaves(waves, groups, decisions)
 
     def save(self, before: WaveRecord | None, after: WaveRecord, groups: Groups, who: str, also: "Also | None" = None) -> None:
@@ -143,9 +143,9 @@ class WaveStore:
     def _check(self, before: WaveRecord | None, name: str, stored: StoredWaves) -> None:
         present = stored.waves.get(name)
         if present != before:
-            raise WaveRunElsewhere(name, present.runner if present else "whoever took its record out of the control topic")
+            raise WaveRunElsewhere(name, present.runner if present else "a person who took its record out of the control topic")
 
-    def _decoded(self, name: str, decode: Callable[[str], Note], document: str) -> Note:
+    def _decode(self, name: str, decode: Callable[[str], Note], document: str) -> Note:
         try:
             return decode(document)
         except ValueError as failure:
@@ -156,7 +156,7 @@ Also = Callable[[StoredWaves], Sequence[Decision]]
 
 
 def write_next(control: Control, make: Callable[[], Sequence[Decision]]) -> None:
-    """Writes the decisions that `make` gives once it has read the control topic, right behind what it read, and again while others decide
+    """Writes the decisions that `make` gives once it has read the control topic, directly after what it read, and again while others decide
     in the same moment. Raises DecidedMeanwhile if they do so again and again, and what `make` raises: nothing was written."""
     meanwhile = None
     for pause in _PAUSES:
@@ -165,7 +165,7 @@ def write_next(control: Control, make: Callable[[], Sequence[Decision]]) -> None
             return control.write_next(decisions) if decisions else None
         except DecidedMeanwhile as other:
             meanwhile = other
-            time.sleep(pause * random.random())  # noqa: S311 — two that began together shall not do so again
+            time.sleep(pause * random.random())  # noqa: S311 — two that began together are not to do so again
     raise meanwhile or DecidedMeanwhile(control.topic)
 
 
@@ -221,8 +221,8 @@ def _documents(decisions: Decisions, kind: str) -> list[tuple[str, str]]:
 
 
 def written_since_open(flow: "Flow", stored: StoredWaves, wave: str | None = None) -> tuple[ErrorReport, ...]:
-    """WrittenOnSource of each partition that planned waves moved, or this one, and on whose source records stand that nobody copies; or why
-    it could not be found out. Of a failover nothing: its source is lost, and `cutover compare` looks at one that is back."""
+    """WrittenOnSource of each partition that planned waves moved, or this one, with records on the source that no flow copies; or why that
+    is unknown. Of a failover nothing: its source is lost, and `cutover compare` looks at one that is back."""
     waves = {name for name, record in stored.waves.items() if record.mode == PLANNED and wave in (None, name)}
     topics = {topic for topic, decision in stored.decisions.moved_topics.items() if decision.wave in waves}
     if not topics:

@@ -57,12 +57,12 @@ class Finding:
 
 def stop(error: MirrorError | ErrorReport, group: str | None = None) -> Finding:
     """A finding that stops the wave. `group`: which one it is about, where the error does not say it."""
-    return _finding(STOP, error, group)
+    return _make_finding(STOP, error, group)
 
 
 def warning(error: MirrorError | ErrorReport, group: str | None = None) -> Finding:
     """A finding that a person must know before the move. `group` as of a stop."""
-    return _finding(WARNING, error, group)
+    return _make_finding(WARNING, error, group)
 
 
 def information(code: str, message: str, *, topic: str | None = None, group: str | None = None) -> Finding:
@@ -91,7 +91,7 @@ def wave_findings(wave: Wave, topics: WaveTopics) -> Iterable[Finding]:
         yield stop(TopicNotReplicated(topic, ",".join(wave.topics)))
 
 
-def _finding(kind: str, error: MirrorError | ErrorReport, group: str | None) -> Finding:
+def _make_finding(kind: str, error: MirrorError | ErrorReport, group: str | None) -> Finding:
     report = error if isinstance(error, ErrorReport) else error.report()
     if not report.next:
         report = report.with_next("Look at the brokers, and ask again.")

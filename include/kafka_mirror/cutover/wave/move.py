@@ -50,7 +50,7 @@ def move_of(flow: "Flow", wave: Wave) -> Iterator[Move]:
 
 @contextmanager
 def move_without_source(flow: "Flow", wave: Wave) -> Iterator[Move]:
-    """The same of a wave whose source is lost: its topics are those of the ledger that no wave moved, and nothing is asked of the source.
+    """A wave whose source is lost, with both clusters open: its topics are those of the ledger that no wave moved. The source is not asked.
     Raises what is wrong with a lane of the ledger, and what the target answers."""
     context = group_context(flow)
     with clusters_of(context) as sides:

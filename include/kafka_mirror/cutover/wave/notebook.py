@@ -80,10 +80,10 @@ class WaveNotebook(WaveNotes):
 
 
 class DryNotebook(WaveNotebook):
-    """The notes of a dry run: nobody takes the wave from it, nothing that it changed has to be put back, and it decides nothing."""
+    """The notes of a dry run: no run takes the wave from it, it changes nothing that could be put back, and it decides nothing."""
 
     def check(self) -> None:
-        """Looks at nothing: nobody takes the wave."""
+        """Looks at nothing: no run takes the wave from a dry run."""
 
     def begin(self) -> PositionsTransaction:
         """A dry run commits no position, so no step asks for it."""

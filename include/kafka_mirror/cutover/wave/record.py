@@ -28,50 +28,50 @@ class JsonObject:
 
     def number(self, name: str) -> int:
         """A whole number from 0 up."""
-        return count({self._at(name): self._field(name)}, self._at(name))
+        return count({self._place_of(name): self._field(name)}, self._place_of(name))
 
     def number_or_none(self, name: str) -> int | None:
-        """The same, or null."""
+        """A whole number from 0 up, or null."""
         return None if self._field(name) is None else self.number(name)
 
     def string(self, name: str) -> str:
         """A string that can be written again."""
-        return string({self._at(name): self._field(name)}, self._at(name))
+        return string({self._place_of(name): self._field(name)}, self._place_of(name))
 
     def word(self, name: str, words: Collection[str]) -> str:
         """One of these words."""
         word = self.string(name)
         if word not in words:
-            raise ValueError(f"{self._at(name)} is {word!r}, not one of {', '.join(words)}")
+            raise ValueError(f"{self._place_of(name)} is {word!r}, not one of {', '.join(words)}")
         return word
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of strings."""
         items = self._field(name)
         if not isinstance(items, list):
-            raise ValueError(f"{self._at(name)} is no list")
-        members = JsonObject({str(place): item for place, item in enumerate(items)}, self._at(name))
+            raise ValueError(f"{self._place_of(name)} is no list")
+        members = JsonObject({str(place): item for place, item in enumerate(items)}, self._place_of(name))
         return tuple(members.string(place) for place in members.fields)
 
     def object(self, name: str) -> "JsonObject":
         """An object within."""
         fields = self._field(name)
         if not isinstance(fields, dict):
-            raise ValueError(f"{self._at(name)} is no object")
-        return JsonObject(fields, self._at(name))
+            raise ValueError(f"{self._place_of(name)} is no object")
+        return JsonObject(fields, self._place_of(name))
 
     def only(self, names: Collection[str]) -> None:
         """Refuses a field of another name."""
         for name in self.fields:
             if name not in names:
-                raise ValueError(f"{self._at(name)} is not known")
+                raise ValueError(f"{self._place_of(name)} is not known")
 
     def _field(self, name: str) -> Any:
         if name not in self.fields:
-            raise ValueError(f"{self._at(name)} is missing")
+            raise ValueError(f"{self._place_of(name)} is missing")
         return self.fields[name]
 
-    def _at(self, name: str) -> str:
+    def _place_of(self, name: str) -> str:
         return f"{self.place}.{name}" if self.place else name
 
 
@@ -136,7 +136,7 @@ class StepNote:
 
 @dataclass(frozen=True)
 class WaveRecord:
-    """One wave as the control topic keeps it. `who` and `why` are of whoever began it; `steps` are those that began."""
+    """One wave as the control topic keeps it. `who` and `why` are of the person that began it; `steps` are those that began."""
 
     name: str
     topics: tuple[str, ...]
@@ -150,7 +150,7 @@ class WaveRecord:
     attempt: int = 1
     """Counts how often it was begun: again after a roll back, or after its topics returned."""
     run: int = 1
-    """Counts the runs, roll backs among them: whoever began a newer one has taken the wave from those before."""
+    """Counts the runs, roll backs among them: a newer one has taken the wave from those before."""
     runner: str = ""
     """Who began the newest run."""
     steps: Mapping[str, StepNote] = field(default_factory=dict)
@@ -195,7 +195,7 @@ def acls_of(facts: Mapping[str, Any]) -> Acls:
 
 
 def wave_name(flow: str, wave: Wave, mode: str = PLANNED) -> str:
-    """The name of a wave to which nobody gave one: its topics in words, and six digits that differ by flow and patterns. A failover has
+    """The name of a wave to which no person gave one: its topics in words, and six digits that differ by flow and patterns. A failover has
     another one than the planned wave that it may have interrupted."""
     identity = json.dumps([flow, sorted(wave.topics), sorted(wave.groups)])
     words = "-".join(re.findall(r"[A-Za-z0-9]+", " ".join(sorted(wave.topics))))[:_READABLE].strip("-")

@@ -1,4 +1,4 @@
-"""The report of a wave: who moved what and when, how long nobody could write and read, what was audited, and how to go back. Pure.
+"""The report of a wave: who moved what and when, how long no application could write and read, what was audited, and how to go back. Pure.
 
 Of a wave whose source is lost it says what may be missing, and what groups read again.
 
@@ -42,7 +42,7 @@ Positions = Mapping[str, Mapping[str, Any]]
 @dataclass(frozen=True)
 class GroupPosition:
     """One position of a group on the target: its offset before the wave and since; None where it has none. `reread`: how many records it
-    reads again at most of those that it is known to have read (None: nobody knows)."""
+    reads again at most of those that it is known to have read (None: that is unknown)."""
 
     group: str
     topic: str
@@ -61,21 +61,21 @@ class WaveReport:
     groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What was noted of each group."""
     written: tuple[ErrorReport, ...] = ()
-    """Records that stand on the source and that nobody copies, since the wave opened; or why nobody knows."""
+    """Records that stand on the source and that no flow copies, since the wave opened; or why that is unknown."""
 
     @property
     def write_pause(self) -> int | None:
-        """For how many milliseconds nobody could write: from the last write, or if that was before the wave, since the ends stood still,
+        """For how many milliseconds no producer could write: from the last write, or if that was before the wave, since the ends are still,
         until producers may write on the target. None before that."""
         facts = self._facts(FENCE)
         last, quiet = _time(facts.get(LAST_WRITE_MS)), _time(facts.get(QUIET_SINCE_MS))
-        return self._until_open(quiet if last is None or last < self.record.began else last)
+        return self._measure_to_open(quiet if last is None or last < self.record.began else last)
 
     @property
     def read_pause(self) -> int | None:
         """For how many milliseconds no group could read: since the last of them had no members. None before the wave is open, or if it
         moved no group."""
-        return self._until_open(_time(self._facts(MOVE_GROUPS).get(EMPTY_SINCE_MS)))
+        return self._measure_to_open(_time(self._facts(MOVE_GROUPS).get(EMPTY_SINCE_MS)))
 
     @property
     def audited(self) -> int | None:
@@ -102,7 +102,7 @@ class WaveReport:
 
     @property
     def undo(self) -> tuple[str, ...]:
-        """The commands that take the wave back: a roll back, or behind `open` a wave of the opposite flow."""
+        """The commands that take the wave back: a roll back, or after `open` a wave of the opposite flow."""
         if self.record.state == ROLLED_BACK:
             return ()
         if self.record.state != OPENED:
@@ -131,7 +131,7 @@ class WaveReport:
             "write_pause_seconds": _seconds(self.write_pause),
             "read_pause_seconds": _seconds(self.read_pause),
             "audited_records": self.audited,
-            "may_be_missing": _missing_document(self.missing),
+            "may_be_missing": _write_missing(self.missing),
             "positions": [vars(position) for position in self.positions],
             "groups_known_at": {group: time_text(time) for group, time in self.checkpoint_times.items()},
             "written_on_source": to_document(self.written),
@@ -180,7 +180,7 @@ class WaveReport:
         note = self.record.steps.get(step)
         return {} if note is None else note.facts
 
-    def _until_open(self, since: int | None) -> int | None:
+    def _measure_to_open(self, since: int | None) -> int | None:
         note = self.record.steps.get(OPEN)
         if since is None or note is None or note.ended is None or self.record.state != OPENED:
             return None
@@ -218,7 +218,7 @@ def _places(positions: Any) -> dict[tuple[str, int], int | None]:
     return {(topic, int(number)): place for topic, places in topics.items() for number, place in places.items()}
 
 
-def _missing_document(missing: MissingListing | None) -> dict[str, Any] | None:
+def _write_missing(missing: MissingListing | None) -> dict[str, Any] | None:
     if missing is None:
         return None
     return {"partitions": [row.as_document() for row in missing.partitions], "left_out": missing.left_out.as_document()}

@@ -78,7 +78,7 @@ class WaveRun:
         """How the run ended: by its last step, or DONE if there was nothing left to do.
 
         A drill is stopped by what would stop the wave. That nothing is fenced, so that producers write and members read, is what a drill
-        expects: it does not wait for that, and counts no stop of the steps behind the fence, which follow from it.
+        expects: it does not wait for that, and counts no stop of the steps after the fence, which follow from it.
         """
         if self.is_drill:
             order = self.record.order
@@ -109,7 +109,7 @@ def run_wave(flow: "Flow", wave: Wave, options: StepOptions, until: str | None =
     failover, WaveRollsBack, WaveRunElsewhere, and what a cluster answers.
     """
     check_readable(flow)
-    with named_with(flow.name), _opened(flow, wave, options.mode) as (move, store):
+    with named_with(flow.name), _open(flow, wave, options.mode) as (move, store):
         stored = store.read()
         before = stored.waves.get(options.wave)
         record = _record(wave, options, before, stored)
@@ -117,9 +117,9 @@ def run_wave(flow: "Flow", wave: Wave, options: StepOptions, until: str | None =
             return WaveRun(record)
         if only is not None and not options.dry_run:
             taken_back_by = before.runner if before is not None and before.state == ROLLED_BACK else ""
-            if stopped := step_before(record, only, flow.name, taken_back_by):  # the wave is not taken for it, nor begun anew
+            if stopped := step_before(record, only, flow.name, taken_back_by):  # the wave is not taken for it, nor begun again
                 return WaveRun(before or record, (stopped,))
-        notes = _notebook(move, store, options, record, before, stored, partial(_taken, move, record, options.who))
+        notes = _notebook(move, store, options, record, before, stored, partial(_take_from_runs, move, record, options.who))
         runner = WaveRunner(flow.name, move, notes, options, _now, steps_for(record.mode), stored.is_moved(record))
         outcomes = (runner.run_one(only),) if only is not None else runner.run(until)
         if not options.dry_run and notes.record.is_done(OPEN) and notes.record.state != OPENED:
@@ -136,7 +136,7 @@ def roll_back(flow: "Flow", options: StepOptions) -> WaveRun:
     check_readable(flow)
     with named_with(flow.name):
         before = stored_wave(stored_waves(flow), options.wave)
-        with _opened(flow, before.wave, before.mode) as (move, store):
+        with _open(flow, before.wave, before.mode) as (move, store):
             stored = store.read()
             before = stored_wave(stored, options.wave)
             if before.state == ROLLED_BACK:
@@ -148,7 +148,7 @@ def roll_back(flow: "Flow", options: StepOptions) -> WaveRun:
 
 
 @contextmanager
-def _opened(flow: "Flow", wave: Wave, mode: str) -> Iterator[tuple[Move, WaveStore]]:
+def _open(flow: "Flow", wave: Wave, mode: str) -> Iterator[tuple[Move, WaveStore]]:
     with (move_without_source if mode == FAILOVER else move_of)(flow, wave) as move:
         yield move, WaveStore(flow, move.sides.target)
 
@@ -185,7 +185,7 @@ def _new(wave: Wave, options: StepOptions, attempt: int) -> WaveRecord:
     )
 
 
-def _taken(move: Move, record: WaveRecord, who: str, stored: StoredWaves) -> list[Decision]:
+def _take_from_runs(move: Move, record: WaveRecord, who: str, stored: StoredWaves) -> list[Decision]:
     """The records of planned waves that a failover takes from their runs. Raises WaveHeld if another wave holds a topic, and FlowClosed."""
     is_failover = record.mode == FAILOVER
     others = stored.under_way(record.name, move.topics.names)

@@ -28,14 +28,14 @@ class WaveRunner:
     def run(self, until: str | None = None) -> tuple[StepOutcome, ...]:
         """Runs what is left to do, in a dry run all of it, up to the first step that is not done, or to the step `until`.
 
-        Until a wave is fenced every run begins anew, for all that was asked may have changed. Behind that it goes on with the first step
+        Until a wave is fenced every run begins with the first step, for every answer may have changed. After that it goes on with the first
         whose result is missing, or holds no more. Raises what concerns a cluster as a whole; then too, the step is noted as stopped.
         """
         outcomes: list[StepOutcome] = []
         due = self._up_to(until, self._due())
         try:
             for step in due:
-                outcomes.append(self._checked(step, goes_on=step != due[-1]))
+                outcomes.append(self._run_checked(step, goes_on=step != due[-1]))
                 if outcomes[-1].step == until or not (outcomes[-1].is_done or self.options.dry_run):
                     break
         except WaveRunElsewhere:
@@ -47,7 +47,7 @@ class WaveRunner:
 
     def run_one(self, step: str) -> StepOutcome:
         """Runs this step alone, as a task of a DAG does: `step_before` says whether it may begin."""
-        return self._checked(step)
+        return self._run_checked(step)
 
     def _due(self) -> tuple[str, ...]:
         record = self.notes.record
@@ -58,29 +58,29 @@ class WaveRunner:
         gate = FENCE if FENCE in record.order else MOVE_GROUPS
         if not record.is_done(gate):
             return record.order
-        first = next((step for step in record.order if not record.is_done(step) or self._broken(step)), None)
+        first = next((step for step in record.order if not record.is_done(step) or self._find_broken(step)), None)
         return record.order[record.order.index(first) :] if first is not None else ()
 
     def _up_to(self, until: str | None, due: tuple[str, ...]) -> tuple[str, ...]:
-        """Without the steps behind `until`: a run that was killed once that was done had nothing left to do."""
+        """Without the steps after `until`: a run that was killed once that was done had nothing left to do."""
         return due if until is None else tuple(step for step in due if STEPS.index(step) <= STEPS.index(until))
 
-    def _before(self, step: str) -> tuple[str, ...]:
+    def _list_before(self, step: str) -> tuple[str, ...]:
         order = self.notes.record.order
         return order[: order.index(step)]
 
-    def _checked(self, step: str, goes_on: bool = False) -> StepOutcome:
+    def _run_checked(self, step: str, goes_on: bool = False) -> StepOutcome:
         """The step, unless the result of one in front of it holds no more: then that one is stopped. `goes_on`: the next step's note
         carries how it ended."""
         if not self.options.dry_run:
-            for earlier in self._before(step):
-                if broken := self._broken(earlier):
+            for earlier in self._list_before(step):
+                if broken := self._find_broken(earlier):
                     outcome = StepOutcome(earlier, STOPPED, findings=broken)
                     self.notes.end_step(outcome, self.now())
                     return outcome
         return self._run(step, goes_on)
 
-    def _broken(self, step: str) -> tuple[Finding, ...]:
+    def _find_broken(self, step: str) -> tuple[Finding, ...]:
         """Why the result of a step that is done holds no more; nothing once the wave is open."""
         holds = self._step(step).holds
         if holds is None or self.is_moved or self.notes.record.is_done(OPEN):

@@ -18,7 +18,7 @@ AUDIT_GATE, MOVE_GROUPS, OPEN = "audit-gate", "move-groups", "open"
 STEPS = (PREFLIGHT, CATCH_UP, FENCE, LAST_COPY, AUDIT_GATE, MOVE_GROUPS, OPEN)
 """A planned wave's, in the order in which they run."""
 FAILOVER_STEPS = (PREFLIGHT, MOVE_GROUPS, OPEN)
-"""Those of a wave whose source is lost: nobody can be fenced there, and nothing copied."""
+"""Those of a wave whose source is lost: no producer can be fenced there, and nothing copied."""
 
 PLANNED, FAILOVER = "planned", "failover"
 MODES = (PLANNED, FAILOVER)
@@ -26,7 +26,7 @@ MODES = (PLANNED, FAILOVER)
 
 BY_HAND, BY_ACL, BY_CHECK = "hand", "acl", "read-only-check"
 FENCES = (BY_HAND, BY_ACL, BY_CHECK)
-"""Who keeps producers from the wave's source topics: people, for whom the step waits; a DENY of WRITE that the mirror sets; or nobody, and
+"""Who keeps producers from the wave's source topics: people, for whom the step waits; a DENY of WRITE that the mirror sets; or neither, and
 the step looks only once."""
 
 
@@ -36,7 +36,7 @@ def steps_of(mode: str) -> tuple[str, ...]:
 
 
 DONE, WAITING, STOPPED = "done", "waiting", "stopped"
-"""How a step ended: it is done; it waits for people or for the clusters, and is run again as it is; or something has to be mended first."""
+"""How a step ended: it is done; it waits for people or for the clusters, and is run again as it is; or a person must act first."""
 _IN_A_DRY_RUN = {DONE: "would do", WAITING: "would wait", STOPPED: "would stop"}
 
 
@@ -109,8 +109,8 @@ LAST_WRITE_MS, QUIET_SINCE_MS, EMPTY_SINCE_MS, RECORDS = "last_write_ms", "quiet
 """Names of facts of which the report makes its figures, times in milliseconds UTC: of the fence, when the last record was written and since
 when the ends stand still; of `move-groups`, since when no group has members on the source; of the audit gate, how many it compared."""
 REREAD, KNOWN_MS = "reread", "known_ms"
-"""Names of facts of a group behind a failover: how many records it reads again at most, `{topic: {partition: records}}` (null: nobody
-knows; absent: none), and the time of its oldest checkpoint: what it read after its checkpoints it reads again as well."""
+"""Names of facts of a group after a failover: how many records it reads again at most, `{topic: {partition: records}}` (null:
+unknown; absent: none), and the time of its oldest checkpoint: what it read after its checkpoints it reads again as well."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class PositionsTransaction(Protocol):
     def add(
         self, wanted: "Mapping[str, Mapping[TopicPartition, Committed | None]]", refused: "MutableMapping[str, MirrorError]"
     ) -> "Mapping[str, Mapping[TopicPartition, str]]":
-        """Takes where groups shall stand (None: nowhere). Gives what is refused of places, in Kafka's words; `refused` takes groups."""
+        """Takes where groups are to stand (None: nowhere). Gives what is refused of places, in Kafka's words; `refused` takes groups."""
 
     def commit(self) -> None:
         """Changes them."""
@@ -146,7 +146,7 @@ class PositionsTransaction(Protocol):
 class WaveNotes(Protocol):
     """What the control topic keeps of a wave.
 
-    A step notes what it is going to do before it does it, so that whoever runs it again or takes it back knows all that may be done. Every
+    A step notes what it is going to do before it does it, so that another run or a roll back knows all that may be done. Every
     write raises WaveRunElsewhere once another run has the wave, a roll back among them, and writes nothing then.
     """
 
@@ -178,7 +178,7 @@ class WaveNotes(Protocol):
         """What was noted of a consumer group; empty if nothing was."""
 
     def keep_group(self, group: str, facts: Mapping[str, Any]) -> None:
-        """The same as `keep`, for a group."""
+        """Notes facts of a group in the place of those before, as `keep` does for a step."""
 
     def keep_groups(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
-        """The same for many groups at once, all or none: a write to the control topic takes its time, and a wave's pauses are on."""
+        """Notes facts of many groups at once, all or none: a write to the control topic takes its time, and a wave's pauses are on."""

@@ -39,7 +39,7 @@ def test_a_wave_that_has_caught_up_takes_no_time_and_one_that_falls_behind_never
 
 
 def test_people_are_told_lag_rates_and_time():
-    assert forecast_text(FIRST, None) == "The wave is 1,100 records behind, 1,000 in one partition at most."
+    assert forecast_text(FIRST, None) == "The wave lags by 1,100 records, by 1,000 in one partition at most."
     told = forecast_text(SECOND, catch_up_forecast([FIRST, SECOND], 300))
     assert told.endswith("; 50 records/s are copied, 10 records/s are written: at this rate it has caught up in 10 s.")
     slow = catch_up_forecast([FIRST, sample(20.0, (0, 0), (1100, 100))], 0)

@@ -37,7 +37,7 @@ def error(topic=None, number=None):
 
 def test_a_wave_that_is_copied_is_said_to_be_so_and_nothing_else():
     assert findings(partition(), partition(1)) == [
-        (INFORMATION, "Lag", "The wave is 0 records behind in all, and 0 in one partition, at most.")
+        (INFORMATION, "Lag", "The wave lags by 0 records in all, and by at most 0 in one partition.")
     ]
 
 
@@ -79,7 +79,7 @@ def test_lag_stops_it_only_beyond_what_was_allowed_and_each_such_partition_is_na
     ]
     assert not [each for each in findings(*late, max_lag=5_000) if each[0] == STOP]
     assert not [each for each in findings(*late) if each[0] == STOP]
-    assert findings(*late)[-1][2] == "The wave is 5,021 records behind in all, and 5,000 in one partition, at most."
+    assert findings(*late)[-1][2] == "The wave lags by 5,021 records in all, and by at most 5,000 in one partition."
 
 
 def test_zero_is_a_limit_too():

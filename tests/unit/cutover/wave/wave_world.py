@@ -217,7 +217,7 @@ class World:
             fence_acls: {
                 **acls,
                 "pattern_acls": lambda *_: frozenset(PatternAcl(acl, "LITERAL") for acl in self._topic_acls()),
-                "_held_off": lambda *_: [],
+                "_list_denied": lambda *_: [],
                 "flows_beside": self.beside,
                 "Cluster": lambda *_: _entered(self.sides.target),
             },
