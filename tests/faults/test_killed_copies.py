@@ -20,7 +20,7 @@ from tests.faults.runner.site import Site
 HITS = ("kill", "freeze", "kill", "freeze", "kill")
 DECIDED = ("restart", "ownership", "restart-again")
 ON_SERVER = ("server", "client", "server-worker", "server-slow", "server-again")
-IN_PROCESS = ("two", "cut", "delete-records", "stale-plan", "drop", "produce", "partitions")
+IN_PROCESS = ("two", "cut", "delete-records", "stale-plan", "drop", "produce", "partitions", "pause-topic-follow", "produce-follow")
 
 
 def series(keys: tuple[str, ...], few: int) -> pytest.MarkDecorator:

@@ -27,7 +27,8 @@ from tests.faults.runner.site import PARTITIONS, SETTINGS, Site
 from tests.integration.conftest import Mirroring
 from tests.integration.stored_batches import count_batches
 
-ALL = (*COMPUTE, *CONNECT, *NETWORK, *DATA, *DECISIONS, *BROKER_FAULTS)
+ONCE = (*COMPUTE, *CONNECT, *NETWORK, *DATA, *DECISIONS, *BROKER_FAULTS)
+ALL = (*ONCE, *(fault.following() for fault in ONCE if fault.key != "restart"))  # whose copies end in the middle
 FAULTS = {fault.key: fault for fault in ALL}
 _ABORT_CHECK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
 _TARGET = {**PROPERTIES, **_ABORT_CHECK, "min.insync.replicas": "2"}
@@ -110,7 +111,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m tests.faults.runner", description=__doc__)
     parser.add_argument("--seed", type=int, default=int(time.time()), help="decides which fault comes when (default: the clock)")
-    parser.add_argument("--rounds", type=int, default=2 * len(FAULTS))
+    parser.add_argument("--rounds", type=int, default=len(FAULTS))
     parser.add_argument("--records", type=int, default=40_000, help="records of a round")
     parser.add_argument("--only", type=lambda text: text.split(","), help=f"some of: {', '.join(FAULTS)}")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the file to which the table is added")

@@ -13,6 +13,8 @@ from tests.faults.runner.site import Stuck
 from tests.integration.conftest import Mirroring
 
 _IN_FRONT = 400
+_HEARD_SECONDS = 2
+"""Beyond a turn, how soon lanes that follow act on a decision."""
 
 
 def restart(now: Round) -> bool:
@@ -98,16 +100,19 @@ def skip_record(now: Round) -> bool:
 
 
 def pause(now: Round) -> bool:
-    """The topic or a partition is paused while it is copied, stands still, and is resumed."""
+    """The topic or a partition is paused while it is copied, stands still, and is resumed. Lanes that follow keep to it soon."""
     partition = now.chance.choice([None, *now.site.ends()])
     copy = now.site.copy_here()
     hit = now.moment(copy)
     now.site.decide(PAUSE, partition)
     now.afterwards(lambda: now.site.decide(RESUME, partition))
-    ended(copy)
+    if now.site.follow_seconds:
+        time.sleep(now.site.mirroring.flow.value("mirror.follow.seconds") + _HEARD_SECONDS)
+    else:
+        ended(copy)
     before = now.site.written(partition)
     now.site.produce(now.records // 8, now.chance.getrandbits(30))
-    ended(now.site.copy_here())
+    ended(copy if now.site.follow_seconds else now.site.copy_here())
     now.judge()
     assert now.site.written(partition) == before, f"a copy wrote to what is paused: {partition}"
     return hit

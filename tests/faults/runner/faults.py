@@ -4,7 +4,7 @@ import random
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.faults.copy_process import CopyProcess
 from tests.faults.runner.site import CopyHere, Site, Stuck
@@ -12,6 +12,7 @@ from tests.faults.runner.translations import Tally
 
 Copy = CopyProcess | CopyHere
 _GROUPS, _NEAR = 3, 200
+_ARRIVES_SECONDS = 2.0
 
 
 @dataclass
@@ -39,14 +40,17 @@ class Round:
         self._before = self.site.written()
 
     def moment(self, copy: Copy) -> bool:
-        """Waits until a random part of the round is written or, one time in five, for a moment at the copy's start. False if the copy
-        has ended by then."""
+        """Waits until a random part of the round is written or, one time in five, for a moment at the copy's start. Where the copy follows,
+        more arrives then, one time in two. False if the copy has ended by then."""
         if self.chance.random() < 0.2:
             self._wait_while(copy, lambda: False, self.chance.random() * 0.7)
         else:
             wanted = self._before + self.chance.random() * self.records * 0.6
             self._wait_while(copy, lambda: self.site.written() >= wanted, 120)
             time.sleep(self.chance.random() * 0.05)
+        if self.site.follow_seconds and self.chance.random() < 0.5:
+            self.site.produce(self.records // 4, self.chance.getrandbits(30))
+            time.sleep(self.chance.random() * _ARRIVES_SECONDS)
         return copy.running
 
     def place_groups(self) -> None:
@@ -86,13 +90,19 @@ class Round:
 @dataclass(frozen=True)
 class Fault:
     """One kind of fault. `inject` starts a copy, hits it, and returns when the copy has ended; it says whether the copy still ran when
-    it was hit. With `spark`, the copy is a real Spark job. `own_clusters` are needed where brokers are hurt."""
+    it was hit. With `spark`, the copy is a real Spark job. `own_clusters` are needed where brokers are hurt. A copy that `follows` copies
+    what arrives, too."""
 
     key: str
     name: str
     inject: Callable[[Round], bool]
     spark: bool = False
     own_clusters: bool = False
+    follows: bool = False
+
+    def following(self) -> "Fault":
+        """The same fault for a copy that follows."""
+        return replace(self, key=f"{self.key}-follow", name=f"{self.name}, following", follows=True)
 
 
 def ended(copy: Copy, seconds: float = 180) -> None:

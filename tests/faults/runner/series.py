@@ -8,7 +8,7 @@ from kafka_mirror.errors import MirrorError
 from services.oracle import OracleError
 from tests.faults.runner.faults import Fault, Round
 from tests.faults.runner.results import Outcome
-from tests.faults.runner.site import Site, Stuck
+from tests.faults.runner.site import FOLLOW_SECONDS, Site, Stuck
 
 
 def order(faults: Sequence[Fault], rounds: int, seed: int) -> list[Fault]:
@@ -39,6 +39,7 @@ def play(make_site: Callable[[], Site], faults: Sequence[Fault], seed: int, reco
 def _round(now: Round, fault: Fault) -> Outcome:
     started = time.monotonic()
     site, in_time, runs, stuck = now.site, False, 0, ""
+    site.follow_seconds = FOLLOW_SECONDS if fault.follows else 0.0
     try:
         now.produce()
         now.begin()

@@ -4,14 +4,17 @@ import faulthandler
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kafka_mirror.config import load
+from kafka_mirror.copy.follow import Following
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.verdict import FAILED, NOTHING_TO_DO
 from kafka_mirror.decide.binding import DecisionWithEffect
 from kafka_mirror.decide.request import DecisionRequest
@@ -32,6 +35,8 @@ from tests.integration.conftest import Mirroring
 
 PARTITIONS = 6
 CATCH_UP_SECONDS = 400
+FOLLOW_SECONDS = 25.0
+"""For how long a copy follows, in the rounds in which it does."""
 
 # Small transactions, so that there are many moments to be hit in. A run may try a step four times, each for as long as admin.timeout.ms
 # allows, and a run here has to end within three minutes.
@@ -41,6 +46,8 @@ SETTINGS = {
     "source->target.mirror.transaction.max.bytes": "131072",
     "source->target.mirror.transaction.timeout.ms": "20000",
     "source->target.mirror.installation": "first",
+    "source->target.mirror.follow.seconds": "1",
+    "source->target.mirror.follow.discovery.seconds": "2",
 }
 
 
@@ -64,6 +71,8 @@ class Site:
     """The Spark that stays; whoever needs it starts it."""
     plans: list[Plan] = field(default_factory=list)
     """The plans of all runs so far, oldest first; not those of Spark jobs."""
+    follow_seconds: float = 0.0
+    """For how long the copies that begin now follow."""
     _admins: dict[str, Cluster] = field(default_factory=dict)
     _skipped: set[tuple[int, int]] = field(default_factory=set)
     """Partitions and source offsets of records that a person had skipped."""
@@ -114,12 +123,13 @@ class Site:
 
     def spark_copy(self) -> CopyProcess:
         """One run as a process tree: command, JVM, driver, workers."""
-        return CopyProcess(self.config, self.log)
+        return CopyProcess(self.config, self.log, *self._follow_option)
 
     def connect_copy(self) -> CopyProcess:
         """One run whose lanes are tasks of the Spark Connect server; the process is that of the command alone."""
         self.spark_server.start()
-        return CopyProcess(self.config, self.log, "--master", self.spark_server.master, environment=self.spark_server.environment())
+        options = "--master", self.spark_server.master, *self._follow_option
+        return CopyProcess(self.config, self.log, *options, environment=self.spark_server.environment())
 
     def copy_here(self, planned: Plan | None = None, by: Mirroring | None = None) -> "CopyHere":
         """One run in a thread of this process, with a plan made now or the given one; or a run of another installation."""
@@ -153,11 +163,22 @@ class Site:
 
     def plan(self) -> Plan:
         """What there is to do now."""
-        self.plans.append(plan(self.mirroring.flow))
+        self.plans.append(plan(self.mirroring.flow, follow_for=self.follow_seconds))
         return self.plans[-1]
 
+    @property
+    def _follow_option(self) -> tuple[str, ...]:
+        return ("--follow", f"{self.follow_seconds:g}") if self.follow_seconds else ()
+
     def _run(self, planned: Plan | None) -> None:
-        copy_in_process(self.mirroring.flow, planned or self.plan())
+        flow, planned = self.mirroring.flow, planned or self.plan()
+        if not self.follow_seconds:
+            copy_in_process(flow, replace(planned, follow_for=0.0))
+            return
+        run, due = f"{flow.name}.copy / {uuid.uuid4().hex}", time.monotonic() + self.follow_seconds
+        wait: Callable[[float], bool] = lambda seconds: not threading.Event().wait(seconds)  # noqa: E731
+        following = Following(flow, RunResult(planned), run, due, wait, plan=planned)
+        following.run(lambda now, newest, max_bytes: copy_in_process(now, newest, run, max_bytes))
 
     # ------------------------------------------------------------ people
 
