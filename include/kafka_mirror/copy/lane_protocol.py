@@ -23,6 +23,7 @@ Ledger and offsets are read after the fencing, so they cannot change any more: n
 no open transaction can hide what was committed there. Any error ends the attempt; the next one begins from the top.
 """
 
+import math
 import socket
 import time
 from collections.abc import Sequence
@@ -66,6 +67,8 @@ from kafka_mirror.ledger.skips import Skipped
 
 _MARKER_SECONDS = 2.0
 _LEDGER_MARKER_SECONDS = 15.0
+_FOLLOWING_TRANSACTION_SECONDS = 2.0
+"""How old a transaction of a lane that follows may become: before the next one it asks what was decided."""
 
 
 class Attempt:
@@ -83,6 +86,7 @@ class Attempt:
         self._skipped: list[tuple[TopicPartition, Skipped]] = []
         self._stuck: dict[TopicPartition, ErrorReport] = {}
         self._portion: int | None = None
+        self._longest = min(task.transaction_timeout_ms / 4000, _FOLLOWING_TRANSACTION_SECONDS if task.follow_seconds else math.inf)
         self._ledger_end = LogEnd(TopicPartition(task.ledger_topic, task.lane), 0)
         self._remote_ends: dict[TopicPartition, LogEnd] = {}
 
@@ -137,7 +141,7 @@ class Attempt:
     def _copy(self, engine: Engine) -> bool:
         """Copies until nothing of the ranges is left, or the run is over; gives whether the ranges are done."""
         while True:
-            limits = TransactionLimits(self._state.transaction_bytes(), self._task.transaction_timeout_ms / 4000)
+            limits = TransactionLimits(self._state.transaction_bytes(), self._longest)
             # What earlier attempts found is committed by itself: what is copied next may be refused as well, and take the note with it.
             work = self._work(limits.bytes) if not (self._skipped or self._stuck) else []
             if not work and not self._unwritten:

@@ -4,9 +4,11 @@ A transaction is as short as ever, however low the rate, so none comes near its 
 copy is its share of the flow's rate (`shares`), so that the lanes together keep to it without knowing of each other.
 
 People may decide otherwise while a lane runs. It runs wherever Spark put it, so it looks for itself: now and then it asks for the end of
-the control topic, which is one small request, and reads what is new there.
+the control topic, which is one small request, and reads what is new there. A lane that follows looks before its first transaction too: the
+plan may be older than Spark's start.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -27,7 +29,7 @@ _EVERYBODYS_PART = 0.25
 """This part of the rate is the same for all lanes, however little work one has."""
 
 LOOK_EVERY_SECONDS = 1.0
-"""How soon a lane learns of a new decision at the earliest; a run that is done before costs no question."""
+"""How soon a lane learns of a new decision at the earliest; a run of one plan that is done before costs no question."""
 _READ_SECONDS = 15.0
 _NAP_SECONDS = 0.25
 
@@ -104,7 +106,7 @@ class Pace:
         self._read_to = task.control_end
         self.has_news = False
         """Whether anything was decided since the plan, as far as the lane has looked."""
-        self._looked = time.monotonic()
+        self._looked = -math.inf if task.follow_seconds else time.monotonic()
 
     @property
     def rate(self) -> int:
@@ -125,11 +127,12 @@ class Pace:
         self._throttle.copied(size, seconds)
 
     def await_turn(self, target: Cluster, deadline: float) -> bool:
-        """Waits until the next transaction may begin, whatever is decided meanwhile. False: not before the run's `deadline`."""
+        """Waits until the next transaction may begin, or a lane that follows is to end for what was decided. False: not before the run's
+        `deadline`."""
         while True:
             self._read_decision(target)
             seconds = self._throttle.wait_seconds()
-            if not seconds:
+            if not seconds or (self._task.follow_seconds and self.has_news):
                 return True
             if time.monotonic() + seconds > deadline:
                 return False

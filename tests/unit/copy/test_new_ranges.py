@@ -229,6 +229,20 @@ def test_a_decision_ends_it_between_two_transactions_of_a_turn_too(follow, world
     assert (watermarks(result), result.errors) == ({("orders", 12), ("payments", 10)}, ())
 
 
+def test_what_was_decided_since_the_plan_holds_before_its_first_transaction(follow, world, decide):
+    decide(PAUSE)()
+    result = follow(nothing, control_topic=CONTROL.topic)
+    assert (result.records, result.errors, result.ended_for) == (0, (), NEWS)
+
+
+def test_no_transaction_of_a_lane_that_follows_keeps_it_from_what_is_decided(follow, world, copy):
+    follow(nothing)
+    assert {limits.seconds for limits in world.limits} == {2.0}
+    world.limits.clear(), world.ledger.clear()
+    copy()
+    assert {limits.seconds for limits in world.limits} == {15.0}
+
+
 @pytest.fixture
 def fenced(world):
     """The lane is fenced once, when it commits what came while it followed; with True, the target does not know its producer id."""

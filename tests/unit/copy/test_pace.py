@@ -8,6 +8,7 @@ import pytest
 from kafka_mirror.copy import lane_protocol, throttle
 from kafka_mirror.copy import throttle as pace
 from kafka_mirror.copy.lane import LaneCopy
+from kafka_mirror.copy.model import NEWS
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import PAUSE, THROTTLE, Decision, encode
 from tests.unit.copy.conftest import MemoryEngine
@@ -139,6 +140,14 @@ def test_a_lower_rate_that_comes_while_a_transaction_waits_counts_for_that_one(c
     world.happenings["commit"] = lambda engine: control(decided(100)) if len(world.limits) == 1 else None
     copy(max_bytes_per_second=400, control_topic=CONTROL)
     assert [each.bytes for each in world.limits][:2] == [800, 200]
+
+
+def test_a_lane_that_follows_ends_for_a_decision_that_comes_while_a_transaction_waits(copy, world, known, passing, control):
+    known("orders", 0), known("payments", 0)
+    world.happenings["commit"] = lambda engine: control(decided(0, PAUSE))
+    result = copy(max_bytes_per_second=50, control_topic=CONTROL, follow_seconds=1.0)
+    assert (result.records, result.ended_for) == (1, NEWS)
+    assert passing.slept == pytest.approx(pace.LOOK_EVERY_SECONDS), "of 2 s that the next transaction would have had to wait"
 
 
 def test_as_the_properties_say_takes_a_decision_back(copy, world, known, passing, control):
