@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(given)
     except KeyboardInterrupt:
-        print("Interrupted. What was committed stays, and the next run goes on behind it.", file=sys.stderr)
+        print("Interrupted. What was committed stays, and the next run goes on after it.", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output (`| head`) has gone; nothing that is still buffered can be said.

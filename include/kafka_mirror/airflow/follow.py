@@ -1,9 +1,12 @@
 """The task `copy` of a flow that follows: it waits for work, and leaves that to a job that follows on Spark.
 
-A Spark job takes seconds to start and holds its cores. So it is started only once there is something to copy.
+A Spark job takes seconds to start and holds its cores. So it is started only once there is something to copy, and more of it than
+`mirror.copy.spark.threshold`: what is less the task copies itself.
 """
 
+import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,7 +19,9 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.deadlines import hand_over_seconds
 from kafka_mirror.copy.follow import Following, due_time
 from kafka_mirror.copy.job import follow_with_spark
+from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.spark.run import SparkRunner
 
@@ -29,7 +34,15 @@ def follow_in_task(flow: Flow, plan: Plan, context: Any, runner: SparkRunner) ->
     begun = time.time()
     result = _earlier_try(context) or RunResult(plan)
     following = Following(flow, result, run_name(), due_time(flow, begun), runner.wait, hand_over=hand_over_seconds(flow))
-    if following.await_work():
+    most = flow.value("mirror.copy.spark.threshold")
+    stop = threading.Event()
+
+    def copy_here(now: Flow, newest: Plan, max_bytes: int) -> Sequence[LaneResult]:
+        """Copies in the task's process; the runner's end ends it after its open transactions."""
+        runner.ends_by(stop.set)
+        return copy_in_process(now, newest, run_name(), max_bytes, stop) if runner.wait(0) else []
+
+    if following.copy_little(copy_here, most) if most else following.await_work():
         return following.followed_by(partial(follow_with_spark, runner, run=run_name(), due=following.due))
     return following.result
 

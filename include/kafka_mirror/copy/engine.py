@@ -89,7 +89,7 @@ class PoisonRecord:
 class PartitionProgress:
     """What one transaction did to one partition.
 
-    `next_offset` is where the source goes on (past aborted records and markers), `target_next` the end right behind the last record
+    `next_offset` is where the source goes on (past aborted records and markers), `target_next` the end right after the last record
     written, None if none was. `poison` is a record at `next_offset` that must not be sent, with the reason; `skipped` are such records
     that were passed over.
     """

@@ -1,10 +1,12 @@
 """A run that follows: lanes copy by a plan and go on, and where something was decided or is new, the run plans anew.
 
 It runs where Spark is already there: in the driver of the job, or in the process with a session of a Spark Connect server, or that copies
-itself. Before anything is to be copied it only waits, and holds no Spark. Seconds and bytes are those of the whole run.
+itself. Before anything is to be copied it only waits, and holds no Spark; a little can be copied without Spark, a minute at a time. Seconds
+and bytes are those of the whole run.
 """
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -18,6 +20,7 @@ from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import PlanContext, plan_context
 from kafka_mirror.copy.publish import synced_meanwhile
 from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.copy.throttle import estimate_bytes
 from kafka_mirror.errors import ErrorReport, MirrorError, unexpected
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
@@ -30,6 +33,7 @@ Wait = Callable[[float], bool]
 Ends = dict[TopicPartition, int]
 
 _SECONDS_WORTH_A_PLAN = 2.0
+_MINUTE = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -117,6 +121,20 @@ class Following:
                 break
         return self.result
 
+    def copy_little(self, copy: Copy, most: int) -> bool:
+        """Copies and follows a minute at a time, as long as none brings more than `most` bytes. True: there is work left, which the caller
+        has to do. False: the run ended."""
+        while self.await_work():
+            assert self.plan is not None
+            if sum(estimate_bytes(planned) for planned in self.plan.ranges) > most:
+                return True
+            began, before = self._now(), self.result.bytes
+            if not self._copied(copy, _MINUTE if self.due - began >= 2 * _MINUTE else math.inf) or not self._plans():
+                return False
+            if self.result.bytes - before > most * max(self._now() - began, _MINUTE) / _MINUTE:
+                return self.await_work()
+        return False
+
     def followed_by(self, job: Callable[[Flow, Plan], RunResult]) -> RunResult:
         """Leaves the work that there is to a job that runs to the end itself."""
         if self.plan is not None:
@@ -170,11 +188,13 @@ class Following:
         self.result = self.result.at_rest(plan, lanes).planned(plan).copied(replace(plan, ranges=()), elsewhere)
         self.plan = plan
 
-    def _copied(self, copy: Copy) -> bool:
-        """Copies by the newest plan until its lanes end. False: nothing more is to be planned."""
+    def _copied(self, copy: Copy, seconds: float = math.inf) -> bool:
+        """Copies by the newest plan until its lanes end, or for this many seconds. False: nothing more is to be planned."""
         assert self.plan is not None
         began = self._now()
-        plan = replace(self.plan, follow_for=max(self.due - began, _SECONDS_WORTH_A_PLAN), hand_over_for=self._hand_over)
+        is_last = seconds >= self.due - began
+        follow_for = max(self.due - began, _SECONDS_WORTH_A_PLAN) if is_last else seconds
+        plan = replace(self.plan, follow_for=follow_for, hand_over_for=self._hand_over if is_last else 0.0)
         self._keep(self.result.copied(plan, ()))
         try:
             with self._sync(self.flow, plan):
@@ -187,7 +207,8 @@ class Following:
         reasons = {answer.ended_for for answer in answers}
         if HANDED_OVER in reasons:
             return self._ends("the next run has its lanes")
-        return NEWS in reasons or self._ends("its lanes ended, for their time or budget is over or an error stopped them")
+        is_cut = not is_last and self._now() - began >= seconds and not any(answer.errors for answer in answers)
+        return NEWS in reasons or is_cut or self._ends("its lanes ended, for their time or budget is over or an error stopped them")
 
     def _failed(self, plan: Plan, failure: Exception) -> bool:
         """Notes why nobody knows what became of a plan's ranges, with the first one's lane: it counts unless the ledger has all of them."""

@@ -21,7 +21,7 @@ from kafka_mirror.spark.run import SparkRunner
 STEP = "copy"
 DRIVER_DIED = JobFailed(
     "The Spark job ended while its lanes copied or followed.",
-    next="Look at the job's output above; what was committed is in the ledger, and the next run goes on behind it.",
+    next="Look at the job's output above; what was committed is in the ledger, and the next run goes on after it.",
 ).report()
 _WATERMARK = ("topic", "partition", "source_offset", "target_offset", "records", "bytes")
 _SKIPPED = ("topic", "partition", "offset", "records", "reason")

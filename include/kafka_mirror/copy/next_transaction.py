@@ -96,8 +96,8 @@ class BatchBisection:
                 del self.records[tp]
 
     def end(self, tp: TopicPartition, end: int, watermark: int = -1) -> int:
-        """The end up to which the partition may be copied for now. What lies behind the watermark ends nothing: a commit that ended in
-        doubt may have passed it."""
+        """The end up to which the partition may be copied for now. A stop that the watermark has passed ends nothing: a commit that
+        ended in doubt may have passed it."""
         return min([end, *(stop for stop in (self.stops.get(tp, end), self._pauses.get(tp, end)) if stop > watermark)])
 
     def _note_named(self, refusal: BatchRefused) -> bool:

@@ -1,4 +1,4 @@
-"""How fast a lane may copy: small transactions, and a pause behind each, outside of any transaction.
+"""How fast a lane may copy: small transactions, and a pause after each, outside of any transaction.
 
 A transaction is as short as ever, however low the rate, so none comes near its timeout: only the time between them grows. What a lane may
 copy is its share of the flow's rate (`shares`), so that the lanes together keep to it without knowing of each other.
@@ -83,14 +83,14 @@ def portion(rate: int) -> int | None:
 def shares(lanes: Sequence[Sequence[Range]], at_once: int) -> list[float]:
     """What part of the flow's rate each lane may have, of which `at_once` are copied at the same time: any so many of them have no more
     than all of it together. By how much each has to do, so that they are done at about the same time; and none gets next to nothing."""
-    sizes = [sum(_bytes(planned) for planned in ranges) for ranges in lanes]
+    sizes = [sum(estimate_bytes(planned) for planned in ranges) for ranges in lanes]
     whole = sum(sizes) or 1
     parts = [_EVERYBODYS_PART / len(sizes) + (1 - _EVERYBODYS_PART) * size / whole for size in sizes]
     at_most = sum(sorted(parts, reverse=True)[:at_once])
     return [part / at_most for part in parts]
 
 
-def _bytes(planned: Range) -> int:
+def estimate_bytes(planned: Range) -> int:
     """About how many bytes a range holds, by the mean size of what was copied of its partition before."""
     size = planned.bytes // planned.records if planned.records else _UNKNOWN_RECORD_BYTES
     return planned.offsets * (size + 1)

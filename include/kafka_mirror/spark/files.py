@@ -128,7 +128,7 @@ def read_answer(path: Path, detail: str = "") -> Any:
     if not path.exists():
         raise JobFailed(
             f"The Spark job ended without a result{': ' + detail if detail else '.'}",
-            next="Look at the job's output above; what was committed is in the ledger, and the next run goes on behind it.",
+            next="Look at the job's output above; what was committed is in the ledger, and the next run goes on after it.",
         )
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if "error" in document:

@@ -51,7 +51,7 @@ def test_an_interruption_ends_with_one_sentence(run, answer):
     answer(interrupt)
     code, output, words = run("plan")
     assert (code, output) == (130, "")
-    assert words == "Interrupted. What was committed stays, and the next run goes on behind it.\n"
+    assert words == "Interrupted. What was committed stays, and the next run goes on after it.\n"
 
 
 def test_what_others_say_while_a_flow_is_worked_on_is_no_part_of_the_answer(run, answer):

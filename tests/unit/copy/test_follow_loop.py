@@ -20,7 +20,7 @@ from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport, RecordRefused
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.model import End
-from tests.unit.copy.made_up_mirror import CONFIGURATION, RUN, Mirror
+from tests.unit.copy.made_up_mirror import CONFIGURATION, RECORD_BYTES, RUN, START, Mirror
 
 UNREACHABLE = ClusterUnreachable("east", "127.0.0.1:1", 30)
 LANE_ERROR = ErrorReport("ClusterUnreachable", "the lane's own")
@@ -388,3 +388,46 @@ def test_a_run_is_due_where_airflow_counts_its_intervals_and_is_no_longer_than_i
     assert seconds(configured(), minute + 20) == 40
     assert seconds(configured(), minute + 55) == 5
     assert seconds(configured("mirror.run.max.seconds = 7"), minute) == 7
+
+
+# ---------------------------------------------------------------- without Spark
+
+LITTLE = 5 * RECORD_BYTES + 5
+
+
+@pytest.fixture
+def known(mirror: Mirror) -> Mirror:
+    """The size of records is known from those that were copied before."""
+    mirror.ends, mirror.copied = {"clicks": 1, "orders": 1}, {"clicks": 1, "orders": 1}
+    return mirror
+
+
+def test_a_flow_with_little_work_is_copied_a_minute_at_a_time_until_its_run_is_due(known: Mirror) -> None:
+    known.arrivals = {at: {"orders": 3} for at in (0, 30, 70, 130, 190, 250)}
+    run = known.following(due=300, hand_over=60.0)
+    assert not run.copy_little(known.copy, LITTLE + RECORD_BYTES)
+    assert [(at, follow_for) for at, follow_for, _ in known.copies] == [(0, 60), (70, 60), (130, 60), (190, 110)]
+    assert (known.clock - START, known.judged(run.result).records) == (300 + 60, 18)
+
+
+def test_an_idle_minute_waits_and_copies_nothing(known: Mirror) -> None:
+    known.arrivals = {0: {"orders": 1}, 150: {"orders": 1}}
+    known.following(due=300).copy_little(known.copy, LITTLE)
+    assert [at for at, *_ in known.copies] == [0, 150]
+
+
+@pytest.mark.parametrize(("arrives", "begun"), [({0: 6}, []), ({0: 1, 10: 5, 80: 1}, [0]), ({0: 1, 70: 9}, [0])])
+def test_a_minute_that_brings_more_leaves_the_rest_to_spark(known: Mirror, arrives: dict[float, int], begun: list[float]) -> None:
+    known.arrivals = {at: {"orders": records} for at, records in arrives.items()}
+    run = known.following(due=300)
+    assert run.copy_little(known.copy, LITTLE)
+    assert [at for at, *_ in known.copies] == begun
+    result = run.followed_by(lambda _flow, plan: known.run(plan=plan, due=300))
+    assert (known.judged(result).records, known.judged(result).state) == (sum(arrives.values()), "done")
+
+
+def test_an_error_of_a_little_copy_ends_the_run(known: Mirror) -> None:
+    known.arrivals, known.broken = {0: {"orders": 1}}, {0: UNREACHABLE}
+    run = known.following(due=300)
+    assert not run.copy_little(known.copy, LITTLE)
+    assert (len(known.copies), known.judged(run.result).errors[0].code) == (1, "ClusterUnreachable")

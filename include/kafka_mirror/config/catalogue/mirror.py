@@ -89,6 +89,15 @@ MIRROR = (
         GROUP,
         between(0),
     ),
+    Property(
+        "mirror.copy.spark.threshold",
+        "LONG",
+        0,
+        "Up to how many bytes a minute the task of a flow that follows copies itself, in Airflow's worker; more is copied on Spark. "
+        "0: always on Spark.",
+        GROUP,
+        between(0),
+    ),
     Property("mirror.run.max.bytes", "LONG", -1, "How many bytes one run copies; -1: no limit.", GROUP, between(-1)),
     Property(
         "mirror.transaction.max.bytes",
