@@ -102,6 +102,8 @@ def test_a_copy_writes_pairs_of_what_it_copied_and_the_next_one_goes_on(mirrorin
         assert written[-1] == (source[-1], target[-1])
         assert set(written) < set(zip(source, target, strict=True))
     assert_never_late_and_exact_at_the_end(mirroring, topic, 2)
+    stamps = [record.timestamp for record in mirroring.oracle.dump(mirroring.source, syncs_topic(mirroring))]
+    assert min(stamps) > 1_700_000_000_000, "MirrorMaker 2's records have a time"
     assert shown(mirroring, len(first[0]) + len(first[1])) == [
         f"OffsetSync{{topicPartition={topic}-{partition}, upstreamOffset={upstream}, downstreamOffset={downstream}}}"
         for partition in (0, 1)

@@ -1,13 +1,11 @@
 """Which timestamps a remote topic takes is for its broker to say: the clock of the worker that copies decides nothing."""
 
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from kafka_mirror.copy.next_transaction import BatchBisection
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka import produce_request
 from services.oracle import Record
 
 HOUR, DAY = 3_600_000, 86_400_000
@@ -44,10 +42,8 @@ def now():
 
 
 def put_clock_wrong(monkeypatch, wrong):
-    """All that judges the time of a record goes by a wrong clock. What the mirror writes of its own is stamped by the true one: a broker
-    refuses records of its internal topics whose time is an hour ahead, and then nothing is copied at all."""
+    """Everything in this process goes by a wrong clock."""
     clock = time.time
-    monkeypatch.setattr(produce_request, "time", SimpleNamespace(time=clock))
     monkeypatch.setattr(time, "time", lambda: clock() + wrong / 1000)
 
 

@@ -3,6 +3,7 @@
 They are written after a copy. Our own translation goes by the ledger and does not need them.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -85,7 +86,8 @@ def _emit(
         if newest_syncs is None:
             ensure_internal_topic(cluster, topic, flow.value("offset-syncs.topic.replication.factor"), BY_THE_HOUR)
         writer = RecordWriter(cluster.alias, flow.client(side, "producer"), cluster.timeout)
-        writer.write((Outgoing(topic, sync.key, sync.value) for sync in syncs), "the offset syncs")
+        now = int(time.time() * 1000)
+        writer.write((Outgoing(topic, sync.key, sync.value, now) for sync in syncs), "the offset syncs")
     notices = [str(error) for error in newest_syncs.damaged] if newest_syncs else []
     if newest_syncs and newest_syncs.read >= MANY_READ:
         notices.append(

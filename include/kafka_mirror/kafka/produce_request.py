@@ -6,7 +6,6 @@ is read by those schemas.
 """
 
 import struct
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from kafka_mirror.formats.batches.batch_rewrite import content_of, sealed_batches
-from kafka_mirror.formats.batches.record_batch import CODECS, RecordBatch
+from kafka_mirror.formats.batches.record_batch import CODECS, NO_TIMESTAMP, RecordBatch
 from kafka_mirror.formats.batches.varint import read_length, varint
 
 KEY: int = ProduceRequest.API_KEY
@@ -34,25 +33,27 @@ _ACKNOWLEDGED = struct.Struct(">ihqqqBBB")
 
 
 class Outgoing(NamedTuple):
-    """A record to write. `timestamp` in Unix milliseconds; 0: now."""
+    """A record to write, with a `timestamp` in Unix milliseconds for whoever reads it.
+
+    What only the mirror reads has none: a broker refuses a time that is far from its own clock's, and takes a record without one.
+    """
 
     topic: str
     key: bytes
     value: bytes
-    timestamp: int = 0
+    timestamp: int = NO_TIMESTAMP
     partition: int = 0
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
 def batches_of(records: Iterable[Outgoing], max_bytes: int, codec: str = CODECS[0]) -> list[RecordBatch]:
     """Records of one partition, in their order, in batches of at most `max_bytes`; a larger record has one to itself."""
-    now = int(time.time() * 1000)
-    contents = [(record.timestamp or now, b"\0", content_of(record.key, record.value, record.headers)) for record in records]
+    contents = [(record.timestamp, b"\0", content_of(record.key, record.value, record.headers)) for record in records]
     return sealed_batches([(place, *content) for place, content in enumerate(contents)], max_bytes, codec)
 
 
 def keyed_batches(entries: Iterable[tuple[bytes, bytes]], max_bytes: int) -> list[RecordBatch]:
-    """Keys and values as batches of records of now, likewise."""
+    """Keys and values of one partition in batches of at most `max_bytes`, without timestamps."""
     return batches_of((Outgoing("", key, value) for key, value in entries), max_bytes)
 
 

@@ -8,9 +8,11 @@ Every batch has the writer's producer id and a sequence number, and is sent as i
 So what is sent again after a broken connection, or to the next leader, stands in the log once.
 """
 
+import socket
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import kafka.errors as errors
@@ -31,6 +33,11 @@ _OLDEST_PRODUCE = 3
 """That of Kafka 0.11: the first with batches as they are today."""
 _NOBODY = {"transactional_id": None, "transaction_timeout_ms": 1000, "producer_id": -1, "producer_epoch": -1}
 _THERE_ALREADY = errors.DuplicateSequenceNumberError.errno
+_INVALID_TIMESTAMP = errors.InvalidTimestampError.errno
+_CLOCK_NEXT = (
+    "Compare the clock of the host that writes with the broker's and set it (NTP). A broker takes a record whose time is at most "
+    "log.message.timestamp.after.max.ms (an hour) ahead of its own clock; the next run goes on by itself."
+)
 _LOST_TRACK = {errors.OutOfOrderSequenceNumberError.errno, errors.UnknownProducerIdError.errno}
 
 
@@ -140,6 +147,13 @@ def _write(pool: BrokerPool, step: str, producer: _Producer, tp: TopicPartition,
         name = name_of(answer.error_code)
         said = f"Cluster '{pool.alias}': {step} failed: {name}. The leader of {tp} no longer knows what was written before."
         raise KafkaFailure(said, reason=name, topic=tp.topic, partition=tp.partition)
+    if answer.error_code == _INVALID_TIMESTAMP:
+        time = datetime.fromtimestamp(batch.max_timestamp / 1000, UTC)
+        said = (
+            f"Cluster '{pool.alias}': {step} failed: INVALID_TIMESTAMP. The record is stamped {time:%Y-%m-%d %H:%M:%S} UTC by the clock of "
+            f"this host, {socket.gethostname()}; the broker's clock is another. {answer.message or ''}"
+        )
+        raise KafkaFailure(said.rstrip(), reason=name_of(answer.error_code), topic=tp.topic, partition=tp.partition, next=_CLOCK_NEXT)
     if answer.error_code not in (0, _THERE_ALREADY):
         raise pool.refused(answer.error_code, step, topic=tp.topic, operation="WRITE", what=f"topic {tp.topic}")
     producer.sequences[tp] = following(sequence, batch.record_count)

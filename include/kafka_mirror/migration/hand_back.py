@@ -4,6 +4,7 @@ Where MirrorMaker 2 goes on with a flow that is handed back: after the watermark
 """
 
 import operator
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -280,7 +281,8 @@ class _HandBack:
 
     def _build_offset(self, tp: TopicPartition, offset: int, partitions: int) -> Outgoing:
         key = SourcePartition(self._maker.connector, self._flow.source, *tp).key
-        return Outgoing(self._maker.offsets_topic, key, encode_offset(offset), partition=partition_of(key, partitions))
+        now = int(time.time() * 1000)
+        return Outgoing(self._maker.offsets_topic, key, encode_offset(offset), now, partition_of(key, partitions))
 
     def _find_offsets_topic(self) -> int:
         """How many partitions the offsets topic has. Creates it as Connect does where it is missing."""

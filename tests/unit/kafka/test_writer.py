@@ -15,7 +15,7 @@ from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8, KAFKA_4_
 
 LOG, OTHER = TopicPartition("heartbeats", 0), TopicPartition("heartbeats", 1)
 NOT_LEADER, TIMED_OUT, TOO_FEW_REPLICAS, TOO_FEW_TOOK_IT, DUPLICATE, UNKNOWN_PRODUCER = 6, 7, 19, 20, 46, 59
-TOPIC_DENIED, CLUSTER_DENIED, NO_COORDINATOR, TOO_LARGE = 29, 31, 15, 10
+TOPIC_DENIED, CLUSTER_DENIED, NO_COORDINATOR, TOO_LARGE, INVALID_TIMESTAMP = 29, 31, 15, 10, 32
 
 
 @pytest.fixture
@@ -177,6 +177,20 @@ def test_what_is_refused_is_named_and_not_asked_again(west):
     with pytest.raises(KafkaFailure, match="writing the heartbeat to heartbeats failed: MESSAGE_SIZE_TOO_LARGE"):
         writer(west).write(beats(b"0"), "the heartbeat")
     assert (stored(west), len(west.of(ProduceRequest))) == ([], 2)
+
+
+def test_a_time_that_the_broker_refuses_leads_to_the_clock_of_the_host(west):
+    west.refusals[ProduceRequest, LOG].append(INVALID_TIMESTAMP)
+    with pytest.raises(KafkaFailure, match="writing the heartbeat to heartbeats failed: INVALID_TIMESTAMP") as raised:
+        writer(west).write(beats(b"0", timestamp=1_700_000_000_000), "the heartbeat")
+    assert "stamped 2023-11-14 22:13:20 UTC by the clock of this host" in raised.value.message
+    assert "clock" in raised.value.next and "log.message.timestamp.after.max.ms" in raised.value.next
+
+
+def test_records_without_a_time_are_stamped_by_no_clock(west):
+    """A broker compares no clock of ours with its own where a record has no time."""
+    writer(west).write(beats(b"0"), "the decision")
+    assert [record.timestamp() for record in read(west)] == [(0, -1)]
 
 
 def test_a_topic_that_is_not_there_is_waited_for_and_then_named(west):
