@@ -47,6 +47,14 @@ def put_clock_wrong(monkeypatch, wrong):
     monkeypatch.setattr(time, "time", lambda: clock() + wrong / 1000)
 
 
+def without_clock(errors, wrong):
+    """The errors but for that of MirrorMaker 2's offset syncs, which have a time: where our clock is ahead, it leads to that clock."""
+    of_clock = [error for error in errors if "by the clock of this host" in error.message]
+    assert len(of_clock) == (wrong > 0)
+    assert all("INVALID_TIMESTAMP" in error.message and "clock" in error.next for error in of_clock)
+    return [error for error in errors if error not in of_clock]
+
+
 def keys(mirroring, topic):
     return [each.key for each in mirroring.oracle.dump(mirroring.target, mirroring.pair.remote(topic))]
 
@@ -58,7 +66,7 @@ def test_a_wrong_clock_of_the_worker_loses_no_record_that_the_broker_takes(toler
     tolerant.oracle.produce_records(tolerant.source, topic, records)
     put_clock_wrong(monkeypatch, wrong)
     judged = tolerant.copy()
-    assert (judged.state, judged.errors, judged.records, judged.skipped) == ("done", (), 5, 4)
+    assert (without_clock(judged.errors, wrong), judged.records, judged.skipped) == ([], 5, 4)
     assert keys(tolerant, topic) == [b"0", b"2", b"4", b"6", b"8"]
     assert [(each.start, each.end) for each in tolerant.ledger()[TopicPartition(topic, 0)].skipped] == [(1, 2), (3, 4), (5, 6), (7, 8)]
 
@@ -69,7 +77,7 @@ def test_without_tolerance_the_first_record_that_the_broker_refuses_is_named(pai
     records = [Record(b"%d" % number, b"v", timestamp=now() + stamp) for number, stamp in enumerate((0, 0, 2 * HOUR, 0, -2 * HOUR))]
     mirroring.oracle.produce_records(mirroring.source, topic, records)
     put_clock_wrong(monkeypatch, wrong)
-    (error,) = mirroring.copy().errors
+    (error,) = without_clock(mirroring.copy().errors, wrong)
     assert (error.code, error.topic, error.partition, error.offset) == ("RecordRefused", topic, 0, 2)
     assert "message.timestamp.after.max.ms" in error.message
     assert keys(mirroring, topic) == [b"0", b"1"]
