@@ -1,7 +1,8 @@
 """A Spark that stays: the tasks of a job as tasks of `mapInArrow` in a named session of a Spark Connect server.
 
-Beside connect_workers.py and worker_daemon.py no module of the library imports pyspark. Each Spark task gets its share of the pickled tasks
-in the function itself, as bytes: no plan, log or event log of Spark shows more than the first few of them, which are pickle's own.
+Each Spark task gets its share of the pickled tasks in the function itself, as bytes: no plan, log or event log of Spark shows more than the
+first few of them, which are pickle's own. gRPC takes 128 MiB in a message, but a server has no room left long before: it holds a message
+several times. With a heap of 512 MB, one died of messages of 30 MB, and took 250 MB in messages of 8.
 """
 
 import logging
@@ -9,21 +10,19 @@ import pickle
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ConfigurationError, JobFailed, Problem, SparkServerRefused, SparkServerUnavailable
 from kafka_mirror.spark import worker
-from kafka_mirror.spark.connect_errors import as_our_errors, first_line, is_handshake_failure, our_error
-from kafka_mirror.spark.connect_shares import count_for_message, shares_of
-from kafka_mirror.spark.connect_url import ConnectUrl, connect_url, session_id
-from kafka_mirror.spark.connect_workers import worker_error
+from kafka_mirror.spark.connect_errors import as_our_errors, first_line, is_handshake_failure, our_error, worker_error
+from kafka_mirror.spark.connect_url import ConnectUrl, connect_url, session_id, stranger_on
 from kafka_mirror.spark.driver import of_prepared_workers
-from kafka_mirror.spark.listener import stranger_on
 from kafka_mirror.spark.log import LEVEL, SayLines, level_for_job, write_lines
 from kafka_mirror.spark.package import code_digest, package
 
@@ -35,6 +34,11 @@ _KEEPALIVE = {"grpc.keepalive_time_ms": 310_000, "grpc.keepalive_timeout_ms": 30
 """A host that hangs closes no connection: without pings a job would wait for its answer for ever. A server allows one in five minutes."""
 _ROWS = 4_096
 """More than any cluster has cores: so each partition that Spark makes by itself has a row."""
+Share = list[bytes]
+"""The pickled tasks of one task of Spark, in their order."""
+MESSAGE_BYTES = 8 * 1024 * 1024
+"""The tasks in one message together, unless a single one is larger."""
+LARGEST_TASK_BYTES = 96 * 1024 * 1024
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +63,7 @@ class ConnectSession:
         return len(rows.column(0).unique())
 
     def run(self, function: str, tasks: Sequence[Any], slices: int) -> list[Any]:
-        """The answers of a function ('module:name') to the tasks, in their order, from so many tasks of Spark. The workers' lines go where
+        """The answers of a function ('module:name') to the tasks, in their order, from `slices` tasks of Spark. The workers' lines go where
         the caller wants them. What still runs when it fails is interrupted. Raises WorkerUnprepared when a worker lacks a module, and what
         `as_our_errors` raises."""
         try:
@@ -161,7 +165,7 @@ def flow_session(flow: Flow, step: str, by: str, master: str, say: SayLines = wr
     """The session in which a step of a flow runs.
 
     What an earlier run of the step `by` the same (a DAG, a command by hand) still does is interrupted: its task is gone. Others go on, also
-    those of an installation that has no name either and mirrors into another cluster. A copy by one plan is by nobody: this one would
+    those of an installation that has no name either and mirrors into another cluster. A copy by one plan is by no one: this one would
     fence the lanes of an earlier one anyway. Raises as `connected`.
     """
     servers = flow.client("target", "admin")["bootstrap.servers"]
@@ -197,7 +201,7 @@ def _session(url: str) -> Any:
     from pyspark.sql.connect.session import SparkSession
 
     class Session(SparkSession):
-        """Without what pyspark does when nobody holds it any more."""
+        """Without what pyspark does when the last reference is gone."""
 
         def __del__(self) -> None:
             pass
@@ -279,3 +283,38 @@ def _check_client() -> None:
         raise ConfigurationError([problem]) from None
     logger.setLevel(logging.CRITICAL)
     cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
+
+
+def shares_of(tasks: Sequence[bytes], slices: int, address: str) -> list[Share]:
+    """The tasks in `slices` shares that keep their order, none of them empty; in more, where one would be too large for a message.
+
+    Raises SparkServerRefused where a single task is.
+    """
+    largest = max(map(len, tasks), default=0)
+    if largest > LARGEST_TASK_BYTES:
+        raise SparkServerRefused.for_a_task_too_large(address, largest, LARGEST_TASK_BYTES)
+    count = min(slices, len(tasks))
+    bounds = [len(tasks) * number // count for number in range(count + 1)] if count else [0]
+    return [share for start, end in pairwise(bounds) for share in _divide(list(tasks[start:end]))]
+
+
+def count_for_message(shares: Iterable[Share]) -> int:
+    """How many of the shares, from the first on, one message takes: at least one."""
+    count = size = 0
+    for share in shares:
+        size += _size(share)
+        if count and size > MESSAGE_BYTES:
+            break
+        count += 1
+    return count
+
+
+def _divide(share: Share) -> list[Share]:
+    if len(share) == 1 or _size(share) <= MESSAGE_BYTES:
+        return [share]
+    middle = len(share) // 2
+    return [*_divide(share[:middle]), *_divide(share[middle:])]
+
+
+def _size(share: Share) -> int:
+    return sum(map(len, share))

@@ -38,7 +38,7 @@ class Spark:
     run: Run
     """`run(function, tasks, slices)`: the answers of a function ('module:name') to the tasks, in their order, from as many Spark tasks."""
     wait: Wait
-    """Waits for this many seconds. False, at once: nobody waits for the job any more."""
+    """Waits for this many seconds. False, at once: the job's submitter is gone."""
     keep: Callable[[Any], None]
     """Takes what counts as the job's answer if it ends now, without one."""
     is_shared: bool = False
@@ -54,7 +54,7 @@ class Function(Protocol[W, A]):
 
 @dataclass(frozen=True)
 class Job:
-    """What a driver is told by its submitter. No secret is in it: the driver loads the configuration itself."""
+    """What a submitter tells its driver. No secret is in it: the driver loads the configuration itself."""
 
     function: str
     """'module:name'."""
@@ -68,7 +68,7 @@ class Job:
 
 OpenSpark = Callable[[str, Sequence[str], Wait], AbstractContextManager[tuple[Callable[[], int], Run]]]
 """Starts Spark for a flow, with workers that import these modules, and gives how many cores it has and what runs tasks there. It is
-cancelled as soon as the wait says that nobody waits for the job any more."""
+cancelled as soon as the wait says that the job's submitter is gone."""
 
 
 def name_of(function: Function[Any, Any]) -> str:

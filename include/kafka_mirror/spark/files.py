@@ -1,11 +1,11 @@
-"""The two files between whoever submits the Spark job and the job: its work goes in, the answer comes out.
+"""The two files between the submitter of a Spark job and the job: its work goes in, the answer comes out.
 
 Both are readable by their owner alone (mode 0600 in a directory of 0700). They hold no secret: the job loads the configuration itself and
 resolves secrets where they are needed; its work only carries the hash that says which configuration it was made with.
 
 Which of the jobs' temporary directories are in use. A submitter that is killed cannot delete its own; the next one does.
 
-A directory is in use while anybody holds the lock on the file in it: whoever made it, and the job that it started, which inherits the
+A directory is in use while anybody holds the lock on the file in it: its maker, and the job that the maker started, which inherits the
 lock and may live on for a while. The kernel lets go of it however they end, so no process id is compared and none can be mistaken.
 """
 
@@ -39,7 +39,7 @@ def in_use(directory: Path) -> Iterator[int]:
     descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        # It gets its name when it is locked: a lock that can be found and taken is one that nobody holds any more.
+        # It gets its name when it is locked: a lock that can be found and taken is one without a holder.
         unfinished.rename(directory / _LOCK)
         yield descriptor
     finally:
@@ -57,12 +57,12 @@ def remove_abandoned(parent: Path, prefix: str) -> list[Path]:
         except FileNotFoundError:
             continue  # its user, or another one who cleans up, was faster
         except OSError as failure:
-            log.warning("A copy that was killed left %s behind, and it cannot be deleted: %s", directory, failure)
+            log.warning("A copy that was killed left %s, and it cannot be deleted: %s", directory, failure)
     return removed
 
 
 def _is_ours(directory: Path) -> bool:
-    """Whether it is a directory of this user that nobody else can write to."""
+    """Whether it is a directory of this user that no other user can write to."""
     status = directory.lstat()
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
 
@@ -82,14 +82,14 @@ def _is_abandoned(directory: Path) -> bool:
 @dataclass(frozen=True)
 class JobFiles:
     """Where the work and the result of one job are; `directory` is theirs alone. `lock` is a file descriptor that the job has to inherit:
-    while anybody has it, nobody else deletes the directory."""
+    while anybody has it, no other job deletes the directory."""
 
     directory: Path
     lock: int = -1
 
     @property
     def work(self) -> Path:
-        """What the job shall do, written before it starts."""
+        """What the job is to do, written before it starts."""
         return self.directory / "work.json"
 
     @property
@@ -100,7 +100,7 @@ class JobFiles:
 
 @contextmanager
 def job_directory(work: Any) -> Iterator[JobFiles]:
-    """A private temporary directory with what the job shall do, as JSON; deleted with all that is in it at the end. Those of jobs that were
+    """A private temporary directory with what the job is to do, as JSON; deleted with all that is in it at the end. Those of jobs that were
     killed go before."""
     remove_abandoned(Path(tempfile.gettempdir()), _PREFIX)
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory, in_use(Path(directory)) as lock:

@@ -1,9 +1,9 @@
-"""The log of a Spark job: from the driver and its workers to whoever submitted it, line by line, each with its level.
+"""The log of a Spark job: from the driver and its workers to its submitter, line by line, each with its level.
 
     21:40:24.651 WARNING kafka_mirror.copy.lane: lane 3: attempt 1 of 4 failed, trying again in 0.5 s: ClusterUnreachable: …
 
 The driver and, on a local master, the workers write such lines to their standard error, which is the submitter's. A cluster's workers
-write to their executor's; so they hand their lines to the driver too, with their answers. The submitter logs each line anew, at its level.
+write to their executor's; so they hand their lines to the driver too, with their answers. The submitter logs each line again, at its level.
 Imports no Spark, Airflow or Kafka client.
 """
 
@@ -27,7 +27,7 @@ _LATE_SECONDS = 10.0
 _LEVELS = "|".join(("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 _LINE = re.compile(rf"^(?P<time>\d\d:\d\d:\d\d)\.\d{{3}} (?P<level>{_LEVELS}) (?P<name>{_LOGGER}[\w.]*): (?P<text>.*)$")
 _CONTINUED = "    | "
-# What JVM and Spark say at every start, before any setting of theirs is read, and at what nobody ever has to do anything.
+# What JVM and Spark say at every start, before any setting of theirs is read, and what needs no action.
 _NOISE = re.compile(
     r"^WARNING: Using incubator modules: |^Using Spark's default log4j profile: |^Setting Spark log level to |"
     r"^Setting default log level to |^To adjust logging level use |WARN NativeCodeLoader: Unable to load native-hadoop library|"
@@ -64,12 +64,12 @@ class _Collector(logging.Handler):
 
 
 def level_for_job() -> dict[str, str]:
-    """The environment of a job that shall log what this process does: more than INFO only where somebody wants to debug."""
+    """The environment of a job that is to log what this process logs: more than INFO only where somebody wants to debug."""
     return {LEVEL: "DEBUG" if logging.getLogger(_LOGGER).isEnabledFor(logging.DEBUG) else "INFO"}
 
 
 def wanted_level() -> str:
-    """From which level on this process shall log."""
+    """From which level on this process logs."""
     level = os.environ.get(LEVEL, "INFO")
     return level if level in _LEVELS.split("|") else "INFO"
 
@@ -101,17 +101,17 @@ def worker_log(level: str, hand_over: bool) -> Iterator[list[str]]:
 
 def write_lines(workers: Iterable[Sequence[str]]) -> None:
     """Runs on the driver: writes what several workers handed over, in the order of time."""
-    for text in _in_order(workers):
+    for text in _sort_by_time(workers):
         print(text, file=sys.stderr)  # noqa: T201 — the job's log
 
 
 def log_lines(workers: Iterable[Sequence[str]]) -> None:
-    """The same into this process's log, each line at its level."""
-    for line in relayed(line for text in _in_order(workers) for line in text.split("\n")):
+    """Logs what several workers handed over, in the order of time, each line at its level."""
+    for line in relayed(line for text in _sort_by_time(workers) for line in text.split("\n")):
         log.info("%s", line)
 
 
-def _in_order(workers: Iterable[Sequence[str]]) -> list[str]:
+def _sort_by_time(workers: Iterable[Sequence[str]]) -> list[str]:
     records: list[list[str]] = []
     for lines in workers:
         for line in lines:
@@ -130,7 +130,7 @@ def without_noise(lines: Iterable[str]) -> Iterator[str]:
 def relayed(lines: Iterable[str]) -> Iterator[str]:
     """Logs the lines of a job that are the mirror's own, each at its level, and gives the others, but for what Spark says at every start.
 
-    The time of a line is left to whoever logs it now; one that comes late, as a cluster's workers' do, keeps it.
+    The time of a line is that of the log it goes to; one that comes late, as a cluster's workers' do, keeps it.
     """
     logger, level = log, logging.INFO
     for line in lines:

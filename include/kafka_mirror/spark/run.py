@@ -22,8 +22,7 @@ from kafka_mirror.spark.connect_url import is_connect
 from kafka_mirror.spark.driver import Function, Job, Spark, answer_type, name_of
 from kafka_mirror.spark.files import JobFiles, job_directory, read_answer
 from kafka_mirror.spark.log import SayLines, write_lines
-from kafka_mirror.spark.start import master_by_hand
-from kafka_mirror.spark.submit import submit
+from kafka_mirror.spark.start import master_by_hand, submit
 
 W = TypeVar("W")
 A = TypeVar("A")

@@ -44,7 +44,7 @@ spark.connect.authenticate.token {token}
 
 @dataclass(frozen=True)
 class ConnectServer:
-    """What the server shall be. `cores` 0: all of this host."""
+    """What the server is to be. `cores` 0: all of this host."""
 
     port: int
     cores: int
@@ -112,10 +112,10 @@ def serve(server: ConnectServer, token_source: str, show_token: bool) -> int:
             stdout=sys.stderr,
             stderr=sys.stderr,
         )
-        return _until_its_end(child, server, token_source, show_token)
+        return _run_to_its_end(child, server, token_source, show_token)
 
 
-def _until_its_end(child: "subprocess.Popen[bytes]", server: ConnectServer, token_source: str, show_token: bool) -> int:
+def _run_to_its_end(child: "subprocess.Popen[bytes]", server: ConnectServer, token_source: str, show_token: bool) -> int:
     def end(_signal: int, _frame: FrameType | None) -> None:
         child.terminate()
 
@@ -169,5 +169,5 @@ def _read_token(path: Path) -> str:
         raise UsageError(f"Others may read the token in {path}.", next=f"Run chmod 600 {path}, and have a new token made if somebody did.")
     token = path.read_text(encoding="utf-8").strip()
     if not token or any(character.isspace() for character in token):
-        raise UsageError(f"{path} holds no token: it has to be one word.", next="Delete the file; a new token is made.")
+        raise UsageError(f"{path} holds no token: it must be one word.", next="Delete the file; a new token is made.")
     return token

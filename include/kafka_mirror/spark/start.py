@@ -1,23 +1,29 @@
-"""How Spark is started for a job: master, program, properties file, environment. Imports no Spark.
+"""How Spark is started for a job: master, program, properties file, environment; and by hand, through spark-submit on this host.
 
 On a local master the job starts from the tuned Spark home (`make install` builds it with tools/tune_spark.py), if there is one. It is for
 local masters alone: its properties file binds to the loopback address, and `--properties-file` would hide a cluster's spark-defaults.conf.
+Imports no Spark.
 """
 
 import importlib.util
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from kafka_mirror.config import Flow
+from kafka_mirror.config.flow import handed_over
 from kafka_mirror.config.references import Connections
 from kafka_mirror.errors import ConfigurationError, JobFailed, Problem
 from kafka_mirror.spark.connect_url import SCHEME
-from kafka_mirror.spark.package import INCLUDE
+from kafka_mirror.spark.files import JobFiles
+from kafka_mirror.spark.log import level_for_job, without_noise
+from kafka_mirror.spark.package import INCLUDE, package
 
 SPARK_CONNECT = "spark_connect"
 """The type of the Airflow connection of a Spark Connect server."""
@@ -116,7 +122,7 @@ def checked_master(master: str, name: str, value: str) -> str:
         [
             Problem(
                 name,
-                f"'{master}' is no Spark master: it has to be local[…], yarn, spark://host:port, k8s://https://host:port or "
+                f"'{master}' is no Spark master: it must be local[…], yarn, spark://host:port, k8s://https://host:port or "
                 f"sc://host:port; {where}",
                 value,
             )
@@ -199,3 +205,41 @@ def _log4j(environ: Mapping[str, str]) -> dict[str, str]:
     if "log4j" in options or (configured and any(Path(configured).glob("log4j2.*"))):
         return {}
     return {"SPARK_SUBMIT_OPTS": f"{options} -Dlog4j2.configurationFile={LOG4J.as_uri()}".strip()}
+
+
+def submit(name: str, files: JobFiles, flow: Flow, master: str = LOCAL_MASTER) -> str:
+    """Runs the job of these files to its end on the Spark cluster `master`, its driver on this host, and says how spark-submit ended.
+    `name` is the job's on Spark's page.
+
+    The job finds the flow's files in MIRROR_CONFIG, and what it needs of Airflow's connections in its environment. Its output goes to our
+    standard error. Raises ConfigurationError with every reference that cannot be read.
+    """
+    properties = flow.value("mirror.spark.properties.file")
+    tuned = None if properties else tuned_spark()
+    file = properties_file(master, properties, tuned)
+    command: Sequence[str] = [
+        program(master, "spark-submit", tuned),
+        *("--master", master),
+        *("--deploy-mode", "client"),
+        *("--name", name),
+        *(("--properties-file", file) if file else ()),
+        *(() if is_local(master) else ("--py-files", str(package(files.directory)))),
+        *map(str, (JOB, files.work, files.result)),
+    ]
+    variables = {**os.environ, **level_for_job(), **environment(master, flow.files, tuned, files.directory), **handed_over(flow)}
+    code = _run(command, files.lock, variables)
+    return f"spark-submit ended with exit code {code}."
+
+
+def _run(command: Sequence[str], lock: int, variables: Mapping[str, str]) -> int:
+    with subprocess.Popen(
+        command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, pass_fds=(lock,)
+    ) as job:
+        try:
+            for line in without_noise(job.stdout or ()):
+                sys.stderr.write(line)
+            return job.wait()
+        except BaseException:
+            # Interrupted: the workers end with the JVM, and what they had not committed is aborted by the next run.
+            job.kill()
+            raise

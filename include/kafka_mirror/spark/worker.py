@@ -13,7 +13,7 @@ OTHER_CODE = "other code"
 
 
 def on_worker(function: str, level: str, hand_over: bool, tasks: Iterable[bytes]) -> Iterator[Any]:
-    """The answers of a function ('module:name') to its tasks; with `hand_over` what it logged comes behind them. The tasks come pickled, so
+    """The answers of a function ('module:name') to its tasks; with `hand_over` what it logged comes after them. The tasks come pickled, so
     that a worker that lacks a module can say so."""
     module, _, name = function.partition(":")
     try:

@@ -23,7 +23,7 @@ def share(modules: Iterable[str]) -> None:
     for module in modules:
         with suppress(ImportError):
             importlib.import_module(module)
-    # Whoever looks at an object writes to it: the workers' garbage collectors would copy every page of what they share.
+    # To look at an object is to write to it: the workers' garbage collectors would copy every page of what they share.
     gc.freeze()
 
 

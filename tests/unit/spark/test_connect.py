@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_mirror.config import Flow, load
-from kafka_mirror.spark import connect, connect_shares, worker
+from kafka_mirror.spark import connect, worker
 from kafka_mirror.spark.connect import ConnectSession, flow_session
 from kafka_mirror.spark.connect_url import ConnectUrl
 
@@ -68,7 +68,7 @@ def test_tasks_that_are_too_large_for_one_message_go_in_several_and_are_answered
         answers = {number: [pickle.loads(task) for task in share] for number, share in enumerate(shares)}
         return answers if packages else {number: [worker.OTHER_CODE] for number in answers}
 
-    monkeypatch.setattr(connect_shares, "MESSAGE_BYTES", 300)
+    monkeypatch.setattr(connect, "MESSAGE_BYTES", 300)
     monkeypatch.setattr(ConnectSession, "_run_shares", run_shares)
     monkeypatch.setattr(ConnectSession, "_send_package", lambda _session: packages.append(len(messages)))
     tasks = [f"{number}".rjust(100) for number in range(10)]

@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.errors import SparkServerRefused
-from kafka_mirror.spark import connect_shares
-from kafka_mirror.spark.connect_shares import count_for_message, shares_of
+from kafka_mirror.spark import connect
+from kafka_mirror.spark.connect import count_for_message, shares_of
 
 
 @pytest.fixture(autouse=True, scope="module")
 def small_messages() -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connect_shares, "MESSAGE_BYTES", 10)
-        patch.setattr(connect_shares, "LARGEST_TASK_BYTES", 15)
+        patch.setattr(connect, "MESSAGE_BYTES", 10)
+        patch.setattr(connect, "LARGEST_TASK_BYTES", 15)
         yield
 
 

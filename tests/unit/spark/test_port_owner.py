@@ -12,9 +12,9 @@ import grpc
 import pytest
 
 from kafka_mirror.errors import SparkServerRefused, SparkServerUnavailable
-from kafka_mirror.spark import connect, listener
+from kafka_mirror.spark import connect, connect_url
 from kafka_mirror.spark.connect import connected
-from kafka_mirror.spark.listener import stranger_on
+from kafka_mirror.spark.connect_url import stranger_on
 from tests.unit.spark.test_connect_answers import Answers, service
 
 TOKEN = "a-token-of-this-test"
@@ -55,7 +55,7 @@ def soon_tired(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_port_of_another_user_gets_no_call_at_all(there: tuple[Listening, str], monkeypatch: pytest.MonkeyPatch) -> None:
     answers, master = there
-    monkeypatch.setattr(listener, "_trusted", lambda: {ANOTHER})
+    monkeypatch.setattr(connect_url, "_list_trusted", lambda: {ANOTHER})
     with pytest.raises(SparkServerRefused, match="holds its port") as refused, connected(master, "", "a tag"):
         pass
     assert f"uid {os.getuid()}" in str(refused.value)
@@ -69,7 +69,7 @@ def test_a_port_that_another_user_took_in_the_middle_gets_no_token_any_more(
     with pytest.raises(SparkServerUnavailable, match="its port is held by"), connected(master, "", "a tag") as session:
         assert set(answers.tokens) == {f"Bearer {TOKEN}"}
         answers.tokens.clear()
-        monkeypatch.setattr(listener, "_trusted", lambda: {ANOTHER})
+        monkeypatch.setattr(connect_url, "_list_trusted", lambda: {ANOTHER})
         assert session.cores
     assert answers.tokens == []
 
@@ -82,7 +82,7 @@ def test_a_socket_is_found_on_whatever_address_it_listens(address: str, monkeypa
         listening.listen()
         port = listening.getsockname()[1]
         assert stranger_on(host, port) is None
-        monkeypatch.setattr(listener, "_trusted", lambda: {ANOTHER})
+        monkeypatch.setattr(connect_url, "_list_trusted", lambda: {ANOTHER})
         assert f"uid {os.getuid()}" in str(stranger_on(host, port))
         assert f"uid {os.getuid()}" in str(stranger_on("localhost", port))
         assert stranger_on("127.9.9.9", port) is None or address in ("0.0.0.0", "::"), "that is another address"
@@ -94,6 +94,6 @@ def test_a_user_without_a_name_is_said_by_number_and_a_socket_that_took_a_connec
     table = tmp_path / "tcp"
     columns = "0100007F:3A9A 0100007F:8000 01 00000000:00000000 00:00000000 00000000"
     table.write_text(f"{HEAD}   0: {columns} {ANOTHER}        0 58685 1 0 100 0 0 10 0\n")
-    monkeypatch.setattr(listener, "_TABLES", (table, tmp_path / "none"))
+    monkeypatch.setattr(connect_url, "_TABLES", (table, tmp_path / "none"))
     assert stranger_on("127.0.0.1", 15002) == f"uid {ANOTHER}"
     assert stranger_on("127.0.0.1", 15003) is None
