@@ -29,7 +29,7 @@ from kafka_mirror.decide.request import (
 from kafka_mirror.decide.request import request as complete
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.next_step import own
-from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.formats.documents import moment_text
 from kafka_mirror.ledger.control_records import THROTTLE, UNLIMITED, Decision, as_document
 
 LIST = "list"

@@ -10,8 +10,7 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.words import count_text, duration
-from kafka_mirror.formats.documents import to_document
-from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.formats.documents import moment_text, to_document
 from kafka_mirror.ledger.record import Writer
 from kafka_mirror.status.judge import STUCK, level, problems
 from kafka_mirror.status.limits import AT_ONE_LOOK

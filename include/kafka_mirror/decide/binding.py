@@ -11,7 +11,7 @@ from datetime import datetime
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.errors import NothingToDecide, TargetLostRecords, UsageError
-from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.formats.documents import moment_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.apply_decisions import PartitionFacts
 from kafka_mirror.ledger.checks import foreign

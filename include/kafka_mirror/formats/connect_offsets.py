@@ -6,7 +6,7 @@ way to escape a character, would be another key, which is never asked for.
 
 from typing import Any, NamedTuple
 
-from kafka_mirror.formats.fields import parse_json
+from kafka_mirror.formats.documents import parse_json
 
 PARTITIONS = 25
 """`offset.storage.partitions`, unless it is set."""

@@ -1,7 +1,8 @@
-"""Values as JSON documents and back, by the fields and annotations of their classes.
+"""JSON of our own: values as documents and back, by the fields and annotations of their classes; and the fields of records, read strictly.
 
-For what travels through XCom, `--json` and a job's files. What stands in records on the clusters is a contract, and is written by hand.
-Rows of one class are columns: one list a field, all of one length, a fifth of the size of a list of objects.
+Documents travel through XCom, `--json` and a job's files. Rows of one class are columns: one list a field, all of one length, a fifth of
+the size of a list of objects. What stands in records on the clusters is a contract, written by hand and read field by field: what is not
+exactly of its type is damage.
 """
 
 import base64
@@ -9,13 +10,11 @@ import json
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
-
-from kafka_mirror.formats.fields import moment_text
 
 T = TypeVar("T")
 _Reader = Callable[[Any], Any]
@@ -152,3 +151,46 @@ def _check(kind: Any, document: Any) -> Any:
     if kind is float and type(document) is int:
         return float(document)
     raise ValueError(f"{document!r:.80} is no {kind.__name__}")
+
+
+def parse_json(data: bytes) -> Any:
+    """The JSON value of a record's bytes. Raises ValueError."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def whole(number: Any, name: str) -> int:
+    """A whole number from 0 up; `name` is for the message. Raises ValueError."""
+    if type(number) is not int or number < 0:
+        raise ValueError(f"{name} is {number!r}, not a whole number from 0 up")
+    return number
+
+
+def count(fields: Mapping[str, Any], name: str) -> int:
+    """A field that is a whole number from 0 up. Raises ValueError or KeyError."""
+    return whole(fields[name], name)
+
+
+def string(fields: Mapping[str, Any], name: str) -> str:
+    """A field that is a string, and can be written again. Raises ValueError or KeyError."""
+    text = fields[name]
+    if type(text) is not str:
+        raise ValueError(f"{name} is {text!r}, not a string")
+    text.encode()
+    return text
+
+
+def moment(fields: Mapping[str, Any], name: str) -> datetime:
+    """A moment with its zone. Raises ValueError or KeyError."""
+    text = string(fields, name)
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None:
+        raise ValueError(f"the time {text!r} has no zone")
+    return time
+
+
+def moment_text(time: datetime) -> str:
+    """A moment in UTC to the millisecond, such as 2026-11-21T08:00:00.000Z."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,9 +1,10 @@
-"""A record as both sides are compared by: what it carries, and bytes that no other record has.
+"""A record as both sides are compared by: what it carries, bytes that no other record has, and the schema that it tells.
 
-Takes messages into `Records`: what each carries, as few bytes that two records share only if they are equal.
+A schema registry's serializers (Confluent's wire format) put a zero byte and the schema's id as four bytes, the highest first, in front of
+the value. Or, since 2025, into a header `__value_schema_id`: a byte 1 and a GUID. The ids are those of the producers' registry.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from struct import Struct
 from typing import Any, NamedTuple, Protocol
@@ -18,6 +19,13 @@ _SIZES = Struct(">qiii").pack
 _HEADER = Struct(">ii").pack
 
 Headers = tuple[tuple[str, bytes | None], ...]
+VALUE_HEADER = "__value_schema_id"
+_MAGIC, _MAGIC_OF_HEADER = 0, 1
+_FRAME_BYTES = 5
+_GUID_BYTES = 16
+_LONG_BYTES = 8
+_LARGEST_ID = 10_000_000
+"""Registries count from 1; what is larger is hardly an id."""
 
 
 class Message(Protocol):
@@ -114,3 +122,22 @@ def take(records: Records, messages: Sequence[Message]) -> int:
         records.add(message.offset(), timestamp if kind else NO_TIMESTAMP, blake2b(data, digest_size=CONTENT_BYTES).digest())
         size += len(data)
     return size
+
+
+def schema_id(value: bytes | None) -> int | None:
+    """The id in front of a value; None if it does not look as if there was one.
+
+    A number that Kafka's LongSerializer wrote may look the same, so a value of exactly its eight bytes is not taken for one.
+    """
+    if value is None or len(value) <= _FRAME_BYTES or len(value) == _LONG_BYTES or value[0] != _MAGIC:
+        return None
+    number = int.from_bytes(value[1:_FRAME_BYTES], "big")
+    return number if 0 < number <= _LARGEST_ID else None
+
+
+def has_id_in_header(headers: Iterable[tuple[str, bytes | None]]) -> bool:
+    """Whether a header carries the GUID of the value's schema."""
+    return any(
+        name == VALUE_HEADER and content is not None and len(content) == 1 + _GUID_BYTES and content[0] == _MAGIC_OF_HEADER
+        for name, content in headers
+    )

@@ -13,8 +13,8 @@ forgets the runs beside them, which makes a hole, and has a hole around the thir
 
 from collections.abc import Iterator
 
+from kafka_mirror.formats.offsets.intervals import Run
 from kafka_mirror.formats.offsets.map import OffsetMap
-from kafka_mirror.formats.offsets.run import Run
 from kafka_mirror.groups.translation import first_unread
 from kafka_mirror.ledger.record import LedgerRecord
 

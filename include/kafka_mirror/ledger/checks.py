@@ -14,7 +14,7 @@ from kafka_mirror.errors import (
     Remedy,
     TopicMoved,
 )
-from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.formats.documents import moment_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import CLOSED
 from kafka_mirror.ledger.decisions import NO_DECISIONS, Decisions

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from kafka_mirror.errors import LedgerDamaged, LedgerTooNew
-from kafka_mirror.formats.fields import count, moment, moment_text, parse_json, string, whole
+from kafka_mirror.formats.documents import count, moment, moment_text, parse_json, string, whole
 from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.map import OffsetMap, decoded
 from kafka_mirror.formats.offsets.older_copies import OlderCopies

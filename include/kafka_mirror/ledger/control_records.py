@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_mirror.errors import ControlUnreadable
-from kafka_mirror.formats.fields import count, moment, moment_text, parse_json, string
+from kafka_mirror.formats.documents import count, moment, moment_text, parse_json, string
 
 VERSION = 1
 

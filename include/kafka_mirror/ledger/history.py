@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_mirror.formats.fields import count, string, whole
+from kafka_mirror.formats.documents import count, string, whole
 from kafka_mirror.formats.offsets.intervals import Interval, before, merged, without
 
 MAX_PLACES = 64

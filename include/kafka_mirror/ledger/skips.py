@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_mirror.formats.fields import string, whole
+from kafka_mirror.formats.documents import string, whole
 
 MAX_INTERVALS = 64
 """How many skipped intervals a record keeps. Of more the oldest are not dropped but drawn together (`merge_skips`)."""

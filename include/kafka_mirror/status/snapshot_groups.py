@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.errors import MirrorError, NoGroupOffsets
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.formats.record import headers_or_none
-from kafka_mirror.formats.schema_registry import has_id_in_header, schema_id
+from kafka_mirror.formats.record import has_id_in_header, headers_or_none, schema_id
 from kafka_mirror.groups.context import group_clusters, group_context
 from kafka_mirror.groups.exact_offsets import KnownPlaces
 from kafka_mirror.groups.find import find_groups

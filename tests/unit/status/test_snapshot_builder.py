@@ -8,7 +8,7 @@ import pytest
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.errors import LedgerDamaged, SourceGap
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.formats.schema_registry import VALUE_HEADER
+from kafka_mirror.formats.record import VALUE_HEADER
 from kafka_mirror.groups.group_translation import GroupOffset
 from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, TranslatedOffset, no_answer
 from kafka_mirror.kafka.groups import Committed

@@ -20,7 +20,7 @@ from typing import Any
 
 from kafka_mirror.cutover.wave.findings import Finding, information, warning
 from kafka_mirror.errors import RecordsMayBeMissing
-from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.formats.documents import moment_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.record import LedgerRecord
 

@@ -43,7 +43,7 @@ from kafka_mirror.errors import (
     WaveBehind,
 )
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.formats.documents import moment_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupContext, group_context
 from kafka_mirror.kafka.model import Topic

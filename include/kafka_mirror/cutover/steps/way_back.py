@@ -25,7 +25,7 @@ from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
 from kafka_mirror.cutover.wave.control_notes import write_next
 from kafka_mirror.cutover.wave.step import StepOptions, WaveNotes
 from kafka_mirror.errors import HandedBack
-from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.formats.documents import moment_text
 from kafka_mirror.formats.offsets.intervals import merged
 from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.formats.offsets.partition import TopicPartition

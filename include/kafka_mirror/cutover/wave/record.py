@@ -14,8 +14,7 @@ from typing import Any
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, FENCE, MODES, PLANNED, STEPS, STOPPED, WAITING, steps_of
 from kafka_mirror.errors import WaveTooLarge
-from kafka_mirror.formats.documents import columns, from_columns
-from kafka_mirror.formats.fields import count, string
+from kafka_mirror.formats.documents import columns, count, from_columns, string
 from kafka_mirror.kafka.model import Acl
 
 

@@ -29,8 +29,7 @@ from kafka_mirror.cutover.wave.step import (
 )
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import own
-from kafka_mirror.formats.documents import to_document
-from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.formats.documents import moment_text, to_document
 from kafka_mirror.groups.group_move import AFTER, BEFORE
 
 MAX_ROWS = 200

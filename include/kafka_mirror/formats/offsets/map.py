@@ -19,8 +19,8 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kafka_mirror.formats.offsets.intervals import Run, runs_of
 from kafka_mirror.formats.offsets.map_bytes import NO_PAIRS, Pairs, Runs, read_texts, texts
-from kafka_mirror.formats.offsets.run import Run, runs_of
 from kafka_mirror.formats.offsets.thinning import split, thin
 
 __all__ = ["MAX_ENCODED_BYTES", "OffsetMap", "Run", "Translation", "decoded", "runs_of"]

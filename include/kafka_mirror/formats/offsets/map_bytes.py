@@ -3,9 +3,23 @@
     offset_map         first run │       run       │       run       │ newest runs          all that older mirrors know: sound, and coarse
     offset_map_pairs             └ pair pair pair ─┴ pair pair pair ─┘                      a second text, for mirrors that know it
 
-A run is three unsigned LEB128 numbers: its distance in the source and in the target from the end of the run before, and twice its length,
-plus one if thinned. The first one counts from 0. How pairs are written, `pair_bytes` tells; in front of them stands a
-CRC-32 of both, so they are read with the very runs whose holes they are in, or refused. Both texts are base64.
+All numbers are unsigned LEB128: seven bits a byte, the lowest first, and the eighth bit where more follow. A run is three of them: its
+distance in the source and in the target from the end of the run before, and twice its length, plus one if thinned. The first one counts
+from 0. In front of the pairs stands a CRC-32 of both, so they are read with the very runs whose holes they are in, or refused. Both texts
+are base64.
+
+A pair is one byte where the flow is even. Thinning keeps the first record of each cell of 2^level source offsets, so the next pair is
+expected where the next cell begins. And the target falls behind (or runs ahead) by as many offsets from cell to cell as before, for the
+copy's markers are that many:
+
+    source               5632   6144   6656   7168   7681      level 9: cells of 512
+    target − source       563    614    665    717    768
+    written                        0      0     +1     -1, 1   how far this is from what was expected; in which offset of the cell, if not 0
+
+Every pair is one number, whose bit 0 says that a second one follows. The rest of it is the surprise n: how much target − source differs
+from the one before plus the change before that (halved as often as the level has fallen), as 2n if n ≥ 0, else as −2n − 1. The second
+number is the offset's distance from its cell's beginning, and its bit 0 says that two more follow: the level, and how many records the run
+has. The level stays until another is written, the length is 1 without; all begins with zeros.
 
 Bytes become runs when somebody asks for them: a ledger holds thousands of maps, of which a plan or a status looks at none, and as runs each
 would take thirty times the space. Pure.
@@ -14,12 +28,11 @@ would take thirty times the space. Pure.
 import base64
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from kafka_mirror.formats.offsets.numbers import append_number, numbers
-from kafka_mirror.formats.offsets.pair_bytes import decode_pairs, encode_pairs
-from kafka_mirror.formats.offsets.run import Run
+from kafka_mirror.formats.offsets.intervals import Run
 
+_HIGHEST = 63
 PAIRS_BESIDE = 6
 """How many bytes more than their own the pairs take: the CRC, and what base64 of two texts may fill up."""
 _CRC_BYTES = 4
@@ -27,6 +40,100 @@ _CRC_BYTES = 4
 _SHORT_OR_LONG = rb"(?:[\x00-\x7f]|[\x80-\xff]++[\x01-\x7f])"
 _ENCODED = re.compile(rb"(?:" + _SHORT_OR_LONG + rb"{2}(?:[\x02-\x7f]|[\x80-\xff]++[\x01-\x7f]))*+")
 """Whole runs: three numbers each, none longer than it must be, the third one (twice the length) at least 2."""
+
+
+def encode_pairs(runs: Sequence[Run]) -> bytes:
+    """The bytes of runs, which are all taken for thinned ones. The first one begins after offset 0 of the source."""
+    out = bytearray()
+    last = level = distance = change = 0
+    for source, target, length, _ in runs:
+        now = level if source >> level == (last >> level) + 1 else _find_level(last, source)
+        ahead = source - (((last >> now) + 1) << now)
+        expected = distance + (change >> level - now if now < level else change)
+        surprise = target - source - expected
+        number = (surprise << 2) if surprise >= 0 else (-surprise << 2) - 2
+        if not ahead and now == level and length == 1:
+            append_number(out, number)
+        else:
+            append_number(out, number | 1)
+            _append_more(out, ahead, () if now == level and length == 1 else (now, length))
+        change, distance, level, last = target - source - distance, target - source, now, source + length - 1
+    return bytes(out)
+
+
+def decode_pairs(data: bytes) -> tuple[Run, ...]:
+    """The runs of bytes, all marked as thinned. Raises ValueError for bytes that are none."""
+    decoded = iter(numbers(data))
+    runs: list[Run] = []
+    last = level = distance = change = target_end = 0
+    for number in decoded:
+        ahead, now, length = _read_more(decoded, level) if number & 1 else (0, level, 1)
+        source = (((last >> now) + 1) << now) + ahead
+        surprise = -((number + 2) >> 2) if number & 2 else number >> 2
+        before = distance
+        distance += (change >> level - now if now < level else change) + surprise
+        if source + distance < target_end:
+            raise ValueError("the offset map has a pair that goes back on the target")
+        runs.append(Run(source, source + distance, length, True))
+        change, level, last, target_end = distance - before, now, source + length - 1, source + distance + length
+    return tuple(runs)
+
+
+def _find_level(last: int, source: int) -> int:
+    """The lowest level at which an offset is in the cell after that of the one before it."""
+    level = (source - last).bit_length() - 1
+    return level if (source >> level) - (last >> level) == 1 else level + 1
+
+
+def _append_more(out: bytearray, ahead: int, level_and_length: tuple[int, ...]) -> None:
+    append_number(out, ahead << 1 | bool(level_and_length))
+    for number in level_and_length:
+        append_number(out, number)
+
+
+def _read_more(decoded: Iterator[int], level: int) -> tuple[int, int, int]:
+    ahead = _compute_next(decoded)
+    if not ahead & 1:
+        return ahead >> 1, level, 1
+    level, length = _compute_next(decoded), _compute_next(decoded)
+    if level > _HIGHEST or length < 1:
+        raise ValueError("the offset map has a pair that is none")
+    return ahead >> 1, level, length
+
+
+def _compute_next(decoded: Iterator[int]) -> int:
+    number = next(decoded, None)
+    if number is None:
+        raise ValueError("the offset map ends inside a pair")
+    return number
+
+
+def append_number(out: bytearray, number: int) -> None:
+    """Writes a number after what is there."""
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+
+
+def numbers(data: bytes) -> list[int]:
+    """All numbers of the bytes. Raises ValueError where one is cut off, or longer than it must be: a number has one way to be written."""
+    decoded: list[int] = []
+    number = shift = 0
+    for byte in data:
+        if byte < 0x80 and not shift:
+            decoded.append(byte)
+            continue
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            if not byte:
+                raise ValueError("the offset map has a number that is longer than it must be")
+            decoded.append(number)
+            number = shift = 0
+    if shift:
+        raise ValueError("the offset map ends inside a number")
+    return decoded
 
 
 class Runs:

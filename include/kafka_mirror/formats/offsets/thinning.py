@@ -19,8 +19,8 @@ Pure.
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from kafka_mirror.formats.offsets.intervals import Run
 from kafka_mirror.formats.offsets.map_bytes import PAIRS_BESIDE, Pairs, Runs, encode_runs, encoded_length
-from kafka_mirror.formats.offsets.run import Run
 
 NEWEST = 64
 """How many of the newest runs are never dropped, unless they need more than a quarter of the bytes."""

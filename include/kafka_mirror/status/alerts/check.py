@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.errors.next_step import own
-from kafka_mirror.formats.documents import to_document
-from kafka_mirror.formats.fields import moment_text
+from kafka_mirror.formats.documents import moment_text, to_document
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.status.alerts.audits import MISMATCH, Audits
 from kafka_mirror.status.alerts.channels import Channel, channel, connections_of

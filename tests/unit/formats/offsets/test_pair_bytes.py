@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_mirror.formats.offsets.intervals import Run
 from kafka_mirror.formats.offsets.map import OffsetMap, decoded
-from kafka_mirror.formats.offsets.numbers import append_number, numbers
-from kafka_mirror.formats.offsets.pair_bytes import decode_pairs, encode_pairs
-from kafka_mirror.formats.offsets.run import Run
+from kafka_mirror.formats.offsets.map_bytes import append_number, decode_pairs, encode_pairs, numbers
 from tests.unit.formats.offsets.flows import Flow
 from tests.unit.formats.offsets.map_texts import PAIRED, reread
 

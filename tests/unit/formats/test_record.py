@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.formats.schema_registry import VALUE_HEADER, has_id_in_header, schema_id
+from kafka_mirror.formats.record import VALUE_HEADER, has_id_in_header, schema_id
 
 
 @given(st.integers(1, 10_000_000), st.binary(min_size=1).filter(lambda data: len(data) != 3))
