@@ -8,7 +8,7 @@ from kafka_mirror.audit.compare_ranges import compare_audit_ranges
 from kafka_mirror.audit.run import audit
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.history import History, HistoryTopic
+from kafka_mirror.ledger.record import History, HistoryTopic
 from tests.integration.planter import COARSE, SOURCE, Planter, by_topic, numbered
 
 

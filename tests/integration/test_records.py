@@ -7,7 +7,7 @@ import pytest
 
 from kafka_mirror.copy.plan import ranges
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import Skipped
 from services.oracle import Record
 
 NOW = 1_790_000_000_000

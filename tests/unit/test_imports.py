@@ -26,7 +26,7 @@ REGISTRY = "kafka.protocol.api_header"
 """Where it finds the classes of answers, and loses them."""
 PURE = ("formats", "policy", "logins", "config")
 PURE_FILES = {
-    *(f"ledger.{name}" for name in ("record", "codec", "skips", "history", "lane_note", "control_records", "decisions", "apply_decisions")),
+    *(f"ledger.{name}" for name in ("record", "codec", "control_records", "decisions", "apply_decisions")),
     *(f"groups.{name}" for name in ("translation", "group_rules", "offset_sync_pairs", "offset_sync_store", "opposite_map")),
 }
 """Of rooms that otherwise ask clusters."""

@@ -7,8 +7,7 @@ from kafka_mirror.audit.model import LeftOut
 from kafka_mirror.audit.range import AuditRange, LogBounds
 from kafka_mirror.formats.offsets.intervals import Interval, merged, within, without
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.history import History, HistoryTopic
-from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.record import History, HistoryTopic, LedgerRecord
 
 SOURCE_GONE = "the source no longer has these records: its log starts at {}"
 TARGET_GONE = "the target no longer has their copies: the log of {} starts at {}"

@@ -25,12 +25,10 @@ from kafka_mirror.formats.offsets.intervals import Interval, within
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.checks import check_clusters
-from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger
 from kafka_mirror.ledger.control_records import ACCEPT_RECORDS, RESTART
 from kafka_mirror.ledger.decisions import Decisions
-from kafka_mirror.ledger.history import HistoryTopic
-from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
-from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.record import HistoryTopic, LedgerRecord
 from kafka_mirror.ledger.topic import LedgerView
 
 

@@ -19,8 +19,7 @@ from kafka_mirror.formats.offsets.intervals import Interval, missing, within
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.clusters import clusters
-from kafka_mirror.ledger.history import HistoryTopic
-from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.record import HistoryTopic, LedgerRecord
 
 Parts = Mapping[TopicPartition, Interval]
 

@@ -12,8 +12,7 @@ from kafka_mirror.copy.model import BatchShare, LaneTask
 from kafka_mirror.errors import BatchNotUnpacked, RecordRefused
 from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.record import LastRecord
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import LastRecord, Skipped
 
 
 @dataclass(frozen=True)

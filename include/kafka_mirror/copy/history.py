@@ -26,9 +26,7 @@ from kafka_mirror.errors import (
 from kafka_mirror.formats.offsets.intervals import merged, missing
 from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.ledger.history import MAX_INTERVALS, History, HistoryTopic
-from kafka_mirror.ledger.record import LedgerRecord
-from kafka_mirror.ledger.skips import merge_skips
+from kafka_mirror.ledger.record import MAX_HISTORY_INTERVALS, History, HistoryTopic, LedgerRecord, merge_skips
 
 
 def view(record: LedgerRecord, planned: Range, topic: Topic) -> tuple[LedgerRecord, Range]:
@@ -69,7 +67,7 @@ def not_writable(record: LedgerRecord, part: Range, topic: Topic, in_time_order:
     newer = next((start for start, _ in intervals if start >= part.end), None)
     if in_time_order and newer is not None:
         return HistoryOutOfOrder(*tp, *after, topic.name, newer, another_topic(record, topic.name, part.end))
-    if len(merged((*intervals, after))) > MAX_INTERVALS:
+    if len(merged((*intervals, after))) > MAX_HISTORY_INTERVALS:
         return HistoryTooScattered(*tp, topic.name, len(intervals))
     return None
 

@@ -62,8 +62,7 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.checks import check_ledger
 from kafka_mirror.ledger.codec import encode, encode_key
 from kafka_mirror.ledger.compare_and_set import LogEnd, not_readable
-from kafka_mirror.ledger.record import LedgerRecord, Writer
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import LedgerRecord, Skipped, Writer
 
 _MARKER_SECONDS = 2.0
 _LEDGER_MARKER_SECONDS = 15.0

@@ -27,8 +27,7 @@ from kafka_mirror.copy.throttle import Pace
 from kafka_mirror.errors import ErrorReport, RecordRefused, TargetLostRecords
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.ledger.record import LedgerRecord
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import LedgerRecord, Skipped
 
 LEFT_OUT_SECONDS = 60.0
 """How long a lane that follows leaves out a partition whose error may pass. To try again may cost the lane the patience of a fetch."""

@@ -16,8 +16,7 @@ from kafka_mirror.ledger.checks import check_ledger
 from kafka_mirror.ledger.codec import encode, encode_key
 from kafka_mirror.ledger.compare_and_set import LogEnd, not_readable
 from kafka_mirror.ledger.decisions import Decisions
-from kafka_mirror.ledger.lane_note import note, note_key
-from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
+from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer, note, note_key
 from kafka_mirror.ledger.topic import Ledger
 
 _BATCH_BYTES = 1_000_000
@@ -31,7 +30,7 @@ Change = Callable[[Records, Writer], Records]
 
 def write_lane(task: LaneTask, change: Change, decided: Decided | None = None) -> Records:
     """Fences a lane, lets `change` say what its ledger has to say, writes that, and gives it. With `decided` the lane is marked with it
-    too, for partitions that its ledger does not have yet (`kafka_mirror.ledger.lane_note`).
+    too, for partitions that its ledger does not have yet (`kafka_mirror.ledger.record`).
 
     After the fencing nobody else can write to the lane, so what `change` looks at stays. A deposed leader may have answered for it, or may
     answer nothing: then the lane is looked at once more, by another broker. Raises what concerns the whole lane, and what leaves in doubt

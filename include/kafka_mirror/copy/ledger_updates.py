@@ -11,8 +11,7 @@ from kafka_mirror.formats.offsets.intervals import merged
 from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID
 from kafka_mirror.ledger.apply_decisions import caught_up, passed_over
-from kafka_mirror.ledger.record import Blocked, LedgerRecord, SourceEnd, Writer
-from kafka_mirror.ledger.skips import merge_skips
+from kafka_mirror.ledger.record import Blocked, LedgerRecord, SourceEnd, Writer, merge_skips
 
 
 def first_record(task: LaneTask, planned: Range, target_topic_id: str, target_end: int, writer: Writer) -> LedgerRecord:

@@ -17,7 +17,15 @@ from kafka_mirror.errors import DecidedMeanwhile, NothingToDecide, named_with
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.checks import check_clusters
-from kafka_mirror.ledger.clusters import check_answering_clusters, clusters, control_of, ledger_of
+from kafka_mirror.ledger.clusters import (
+    check_answering_clusters,
+    clusters,
+    control_of,
+    ledger_of,
+    read_decisions,
+    read_ledger,
+    renamed_ledger,
+)
 from kafka_mirror.ledger.control_records import (
     ADOPT_CLUSTER,
     BEGIN_CONTROL,
@@ -28,9 +36,7 @@ from kafka_mirror.ledger.control_records import (
     THROTTLE,
     Decision,
 )
-from kafka_mirror.ledger.current_topics import renamed_ledger
 from kafka_mirror.ledger.decisions import Decisions, Present, list_decisions, moment_after
-from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
 from kafka_mirror.ledger.record import LedgerRecord
 
 _PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0)

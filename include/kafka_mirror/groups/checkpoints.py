@@ -23,8 +23,7 @@ from kafka_mirror.groups.translation import BY_MAP, EXACT, NONE
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import BY_THE_HOUR, ensure_internal_topic
 from kafka_mirror.kafka.model import End
-from kafka_mirror.ledger.clusters import check_two_clusters
-from kafka_mirror.ledger.current_topics import check_ledger_name
+from kafka_mirror.ledger.clusters import check_ledger_name, check_two_clusters
 from kafka_mirror.ledger.step import StepResult
 
 _SHOWN = 20

@@ -23,8 +23,7 @@ from kafka_mirror.kafka.connection_errors import without_leader
 from kafka_mirror.kafka.group_coordinators import AT_ONCE
 from kafka_mirror.kafka.groups import Group, Groups
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.ledger.clusters import check_two_clusters
-from kafka_mirror.ledger.current_topics import check_ledger_name
+from kafka_mirror.ledger.clusters import check_ledger_name, check_two_clusters
 from kafka_mirror.ledger.step import StepResult
 
 SYNCED, UP_TO_DATE, SKIPPED, FAILED = "synced", "up to date", "skipped", "failed"

@@ -15,9 +15,7 @@ from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.formats.offsets.older_copies import OlderCopies, Restart, older_copies, settle
 from kafka_mirror.ledger.control_records import ACCEPT_GAP, ACCEPT_RECORDS, RESTART, SKIP_RECORD, Decision
 from kafka_mirror.ledger.decisions import Decisions
-from kafka_mirror.ledger.history import HistoryTopic
-from kafka_mirror.ledger.record import Decided, LedgerRecord, loss_note
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import Decided, HistoryTopic, LedgerRecord, Skipped, loss_note
 
 
 @dataclass(frozen=True)

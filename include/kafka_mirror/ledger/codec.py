@@ -14,11 +14,20 @@ from kafka_mirror.formats.offsets.map import OffsetMap, decoded
 from kafka_mirror.formats.offsets.older_copies import OlderCopies
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import HANDED_BACK, MOVED, TAKEN_OVER
-from kafka_mirror.ledger.history import from_documents, to_document
-from kafka_mirror.ledger.record import MAX_INTERVALS, Blocked, Decided, LastRecord, LedgerRecord, SourceEnd, Writer
-from kafka_mirror.ledger.skips import from_document as skipped_from_document
-from kafka_mirror.ledger.skips import merge_skips
-from kafka_mirror.ledger.skips import to_document as skipped_document
+from kafka_mirror.ledger.record import (
+    MAX_INTERVALS,
+    MAX_PLACES,
+    Blocked,
+    Decided,
+    History,
+    HistoryTopic,
+    LastRecord,
+    LedgerRecord,
+    Skipped,
+    SourceEnd,
+    Writer,
+    merge_skips,
+)
 
 VERSION = 1
 _ERROR_SEPARATOR = ": "
@@ -57,7 +66,7 @@ def encode(record: LedgerRecord) -> bytes:
         "target_cluster_id": record.target_cluster_id,
         "lanes": record.lanes,
         "covered": record.covered[-MAX_INTERVALS:],
-        "skipped": [skipped_document(skip) for skip in merge_skips(record.skipped)],
+        "skipped": [_write_skip(skip) for skip in merge_skips(record.skipped)],
         "history": record.history[-MAX_INTERVALS:],
         "records": record.records,
         "bytes": record.bytes,
@@ -84,7 +93,7 @@ def _write_optional(record: LedgerRecord, pairs: str | None) -> dict[str, Any]:
     if record.start is not None:
         value["start"] = record.start
     if record.history_topics:
-        value["history_topics"] = [to_document(history_topic) for history_topic in record.history_topics]
+        value["history_topics"] = [_write_history(history_topic) for history_topic in record.history_topics]
     if record.offset_map.thinned_behind:
         value["thinned_behind"] = True
     if pairs:
@@ -137,7 +146,7 @@ def _read_record(fields: dict[str, Any]) -> LedgerRecord:
         offset_map=_read_offset_map(fields, decided),
         writer=Writer(string(writer, "installation"), string(writer, "host"), string(writer, "run"), moment(writer, "time")),
         covered=_read_intervals(fields["covered"]),
-        skipped=tuple(skipped_from_document(*field) for field in _read_list(fields["skipped"])),
+        skipped=tuple(_read_skip(*field) for field in _read_list(fields["skipped"])),
         history=_read_intervals(fields["history"]),
         records=count(fields, "records"),
         bytes=count(fields, "bytes"),
@@ -145,7 +154,7 @@ def _read_record(fields: dict[str, Any]) -> LedgerRecord:
         decided=decided,
         last=None if last is None else LastRecord(*(whole(last[name], name) for name in ("timestamp", "read", "acknowledged"))),
         start=count(fields, "start") if "start" in fields else None,
-        history_topics=from_documents(_read_list(fields.get("history_topics", []))),
+        history_topics=tuple(_read_history(field) for field in _read_list(fields.get("history_topics", []))),
         older=_read_older(fields["older"]) if "older" in fields else None,
         handed_back=_read_handed_back(fields, decided),
         earlier=(count(fields["earlier"], "records"), count(fields["earlier"], "bytes")) if "earlier" in fields else (0, 0),
@@ -261,3 +270,44 @@ def _read_list(value: Any) -> list[Any]:
     if type(value) is not list:
         raise ValueError(f"{value!r} is not a list")
     return value
+
+
+def _write_skip(skip: Skipped) -> list[Any]:
+    """As JSON has it: `[start, end, reason]`, with the count after them where not all offsets between were passed over."""
+    return [skip.start, skip.end, skip.reason, *([] if skip.count is None else [skip.count])]
+
+
+def _read_skip(start: Any, end: Any, reason: Any, *number: Any) -> Skipped:
+    (counted,) = number or (None,)
+    fields = {"reason": reason}
+    return Skipped(whole(start, "start"), whole(end, "end"), string(fields, "reason"), whole(counted, "count") if number else None)
+
+
+def _write_history(history_topic: HistoryTopic) -> dict[str, Any]:
+    return {
+        "topic": history_topic.topic,
+        "topic_id": history_topic.topic_id,
+        "target_next": history_topic.target_next,
+        "intervals": history_topic.intervals,
+        "places": [[place.start, place.end, place.target_start, place.target_end] for place in history_topic.places[-MAX_PLACES:]],
+        "records": history_topic.records,
+        "bytes": history_topic.bytes,
+    }
+
+
+def _read_history(fields: dict[str, Any]) -> HistoryTopic:
+    topic = string(fields, "topic")
+    return HistoryTopic(
+        topic=topic,
+        topic_id=string(fields, "topic_id"),
+        target_next=count(fields, "target_next"),
+        intervals=tuple((whole(start, "start"), whole(end, "end")) for start, end in fields["intervals"]),
+        places=tuple(_read_place(topic, *field) for field in fields["places"]),
+        records=count(fields, "records"),
+        bytes=count(fields, "bytes"),
+    )
+
+
+def _read_place(topic: str, start: Any, end: Any, target_start: Any, target_end: Any) -> History:
+    numbers = (whole(start, "start"), whole(end, "end"), whole(target_start, "target_start"), whole(target_end, "target_end"))
+    return History(*numbers[:2], topic, *numbers[2:])

@@ -1,21 +1,138 @@
-"""What the ledger says of one source partition: what has been written of it, where it stands, and who wrote it."""
+"""What the ledger says of one source partition: what was written of it, where it stands, and who wrote it; and the note of a whole lane.
 
-from dataclasses import dataclass
+- Skipped offsets were passed over without being copied. None of them is ever forgotten.
+- History are offsets below a partition's start that a backfill wrote, into which topic, and where they stand in it.
+- The note of a lane says that the flow was handed back to MirrorMaker 2, or taken over since; that it is closed since a failover, or open
+  again. It stands in the lane's ledger partition, under the key of the ledger topic itself and the lane's number, which no source partition
+  has. It has the form of every ledger record, so a mirror that does not know it reads a partition that was handed back and that the source
+  does not have, and copies nothing of it. A lane reads it after its fence, with all that the fence guarantees.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from kafka_mirror.errors import TargetLostRecords
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.offsets.intervals import Interval, within
+from kafka_mirror.formats.offsets.intervals import Interval, before, merged, within, without
 from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.formats.offsets.older_copies import OlderCopies
-from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID
-from kafka_mirror.ledger.control_records import Decision
-from kafka_mirror.ledger.history import History, HistoryTopic
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID, TopicPartition
+from kafka_mirror.ledger.control_records import HANDED_BACK, Decision
 
+MAX_PLACES = 64
+"""How many places a topic's entry keeps; the newest stay. What is written is known without them, only not where."""
+MAX_HISTORY_INTERVALS = 256
+"""How many separate intervals of written offsets a topic's entry may have. None is ever dropped: it would be written twice."""
 MAX_INTERVALS = 64
-"""How many covered and history intervals a record keeps; the newest stay."""
+"""How many covered and history intervals a record keeps; the newest stay. Of more skipped ones the oldest are joined (`merge_skips`)."""
 _SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Source offsets `[start, end)` that were passed over without being copied, and why. `count`: how many of them, where not all were."""
+
+    start: int
+    end: int
+    reason: str
+    count: int | None = None
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets were passed over."""
+        return self.end - self.start if self.count is None else self.count
+
+    def joined_with(self, later: "Skipped") -> "Skipped":
+        """One interval over this and a later one, and over what was copied between them."""
+        count = self.offsets + later.offsets
+        reason = self.reason if self.reason == later.reason else "several reasons"
+        return Skipped(self.start, later.end, reason, None if count == later.end - self.start else count)
+
+    def before(self, offset: int) -> "Skipped":
+        """What of it lies in front of an offset after its start."""
+        if self.end <= offset:
+            return self
+        return replace(self, end=offset, count=None if self.count is None else min(self.count, offset - self.start))
+
+
+def merge_skips(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
+    """Joins the intervals to as few as possible. Intervals that touch and have one reason become one. If more are left than the ledger
+    keeps, the oldest are joined over what was copied between them, those of one reason first, with how many offsets were passed over."""
+    result: list[Skipped] = []
+    for skip in skipped:
+        if result and result[-1].end == skip.start and result[-1].reason == skip.reason:
+            result[-1] = result[-1].joined_with(skip)
+        else:
+            result.append(skip)
+    return tuple(_drop_oldest(_drop_oldest(result, same_reason=True), same_reason=False))
+
+
+def _drop_oldest(skipped: list[Skipped], same_reason: bool) -> list[Skipped]:
+    excess, result = len(skipped) - MAX_INTERVALS, skipped[:1]
+    for skip in skipped[1:]:
+        if excess > 0 and (result[-1].reason == skip.reason or not same_reason):
+            result[-1] = result[-1].joined_with(skip)
+            excess -= 1
+        else:
+            result.append(skip)
+    return result
+
+
+@dataclass(frozen=True)
+class History:
+    """Source offsets `[start, end)` and the offsets `[target_start, target_end)` of a topic of the target that hold their copies: all
+    records that can be seen there, in the source's order, and nothing else."""
+
+    start: int
+    end: int
+    topic: str
+    target_start: int
+    target_end: int
+
+
+@dataclass(frozen=True)
+class HistoryTopic:
+    """What was written into one topic of the target. `target_next` is the end right after our last record there, `intervals` the source
+    offsets that are written, sorted and apart, `places` where they are, in the order of the target."""
+
+    topic: str
+    topic_id: str
+    target_next: int
+    intervals: tuple[Interval, ...] = ()
+    places: tuple[History, ...] = ()
+    records: int = 0
+    bytes: int = 0
+
+    def extended(self, place: History, records: int, size: int) -> "HistoryTopic":
+        """The note of this topic after more history was written to `place`. A place that begins at `target_next`, and whose source offsets
+        follow those of the last place, continues that one."""
+        last = self.places[-1] if self.places else None
+        places = (*self.places, place)
+        if last is not None and last.end == place.start and last.target_end == self.target_next and place.target_start >= self.target_next:
+            places = (*self.places[:-1], replace(last, end=place.end, target_end=place.target_end))
+        return replace(
+            self,
+            target_next=max(self.target_next, place.target_end),
+            intervals=merged((*self.intervals, (place.start, place.end))),
+            places=places[-MAX_PLACES:],
+            records=self.records + records,
+            bytes=self.bytes + size,
+        )
+
+    def before(self, offset: int) -> "HistoryTopic":
+        """What of it lies in front of a source offset; where a place that goes on after it ends is unknown, so it is left out."""
+        places = tuple(place for place in self.places if place.end <= offset)
+        return replace(self, intervals=before(self.intervals, offset), places=places)
+
+    def before_target(self, offset: int) -> "HistoryTopic":
+        """What of it is left when the topic lost all from one of its offsets on."""
+        lost = [place for place in self.places if place.target_end > offset]
+        intervals = self.intervals
+        for place in lost:
+            intervals = without(intervals, (place.start, place.end))
+        places = tuple(place for place in self.places if place.target_end <= offset)
+        return replace(self, target_next=min(self.target_next, offset), intervals=intervals, places=places)
 
 
 @dataclass(frozen=True)
@@ -183,3 +300,28 @@ def history_text(record: LedgerRecord, start: int = 0, end: int | None = None) -
 
 def _list(intervals: tuple[Interval, ...]) -> str:
     return first_few((f"[{start}, {end})" for start, end in intervals), most=_SHOWN, separator=" ")
+
+
+def note_key(ledger: str, lane: int) -> TopicPartition:
+    """Under which key the note of a lane stands."""
+    return TopicPartition(ledger, lane)
+
+
+def note(ledger: str, ledger_id: str, clusters: tuple[str, str], lanes: int, decided: Decided, writer: Writer) -> LedgerRecord:
+    """The note of a decision; `clusters` are the ids of source and target."""
+    return LedgerRecord(
+        watermark=0,
+        leader_epoch=None,
+        source_topic_id="",
+        target_topic=ledger,
+        target_topic_id=ledger_id,
+        target_next=0,
+        source_cluster_id=clusters[0],
+        target_cluster_id=clusters[1],
+        lanes=lanes,
+        offset_map=OffsetMap(),
+        writer=writer,
+        decided=decided,
+        start=0,
+        handed_back=decided if decided.decision == HANDED_BACK else None,
+    )

@@ -16,8 +16,7 @@ from kafka_mirror.kafka.log_reader import newest_records
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.codec import decode, decode_key
 from kafka_mirror.ledger.compare_and_set import not_readable
-from kafka_mirror.ledger.lane_note import note_key
-from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.record import LedgerRecord, note_key
 
 _STABLE_SECONDS = 2.0
 _LOOK_EVERY_SECONDS = 0.05
@@ -35,7 +34,7 @@ class LedgerView:
     ends: Mapping[int, int] = field(default_factory=dict)
     """In front of which offset each lane was read."""
     notes: Mapping[int, LedgerRecord] = field(default_factory=dict)
-    """What is noted of whole lanes (`kafka_mirror.ledger.lane_note`)."""
+    """What is noted of whole lanes (`kafka_mirror.ledger.record`)."""
 
 
 @dataclass(frozen=True)

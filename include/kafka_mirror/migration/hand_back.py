@@ -40,10 +40,9 @@ from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.ledger.apply_decisions import is_applied
 from kafka_mirror.ledger.checks import check_clusters
-from kafka_mirror.ledger.clusters import control_of, ledger_of, two_clusters
+from kafka_mirror.ledger.clusters import control_of, ledger_of, read_decisions, read_ledger, two_clusters
 from kafka_mirror.ledger.control_records import HANDED_BACK, RESTART, Decision
 from kafka_mirror.ledger.decisions import Decisions, moment_after
-from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
 from kafka_mirror.ledger.record import Decided, Writer
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.migration.connect import MirrorMaker, read_stored_offsets, require_stopped

@@ -16,7 +16,7 @@ from kafka_mirror.groups.offset_syncs import place
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic, is_compacted
 from kafka_mirror.kafka.polling import until
-from kafka_mirror.ledger.current_topics import current_selection
+from kafka_mirror.ledger.clusters import current_selection
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.ledger.topic import LedgerView
 from kafka_mirror.migration.evidence import Mm2Partition, mm2_reads_committed

@@ -22,10 +22,9 @@ from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.apply_decisions import caught_up
 from kafka_mirror.ledger.checks import check_clusters
-from kafka_mirror.ledger.clusters import control_of, two_clusters
+from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger, two_clusters
 from kafka_mirror.ledger.control_records import TAKEN_OVER, Decision
 from kafka_mirror.ledger.decisions import moment_after
-from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.migration.connect import MirrorMaker, fence_tasks, read_stored_offsets, require_offsets, require_stopped

@@ -17,8 +17,7 @@ from kafka_mirror.formats.documents import columns
 from kafka_mirror.kafka.acls import create_acls, pattern_acls, topic_acls
 from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, PatternAcl
 from kafka_mirror.kafka.polling import until
-from kafka_mirror.ledger.clusters import two_clusters
-from kafka_mirror.ledger.current_topics import current_selection, renamed_topics
+from kafka_mirror.ledger.clusters import current_selection, renamed_topics, two_clusters
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy import TopicSelection
 from kafka_mirror.policy.topic_names import unusable

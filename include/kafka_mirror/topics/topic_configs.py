@@ -9,8 +9,7 @@ from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteCo
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.documents import columns
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.ledger.clusters import two_clusters
-from kafka_mirror.ledger.current_topics import current_selection, renamed_topics
+from kafka_mirror.ledger.clusters import current_selection, renamed_topics, two_clusters
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.topics.config_diff import (
     MIN_INSYNC,

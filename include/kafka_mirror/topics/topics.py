@@ -13,8 +13,7 @@ from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import NewTopic, Topic
 from kafka_mirror.kafka.polling import until
-from kafka_mirror.ledger.clusters import two_clusters
-from kafka_mirror.ledger.current_topics import current_selection, renamed_topics
+from kafka_mirror.ledger.clusters import current_selection, renamed_topics, two_clusters
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy import IdleMembers, TopicSelection
 from kafka_mirror.topics.config_diff import advise_exclusion, select_configs_to_create

@@ -13,9 +13,7 @@ from kafka_mirror.audit.range import AuditRange, LogBounds
 from kafka_mirror.formats.offsets.intervals import merged
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.history import History, HistoryTopic
-from kafka_mirror.ledger.record import LedgerRecord
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import History, HistoryTopic, LedgerRecord, Skipped
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)

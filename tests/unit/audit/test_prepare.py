@@ -20,8 +20,7 @@ from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.older_copies import OlderCopies
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.decisions import NO_DECISIONS
-from kafka_mirror.ledger.history import History, HistoryTopic
-from kafka_mirror.ledger.record import Blocked, Decided, LedgerRecord
+from kafka_mirror.ledger.record import Blocked, Decided, History, HistoryTopic, LedgerRecord
 from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 

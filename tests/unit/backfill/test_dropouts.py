@@ -8,8 +8,7 @@ import pytest
 from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, TargetMissing
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.control_records import PAUSE, Decision
-from kafka_mirror.ledger.history import HistoryTopic
-from kafka_mirror.ledger.record import LedgerRecord
+from kafka_mirror.ledger.record import HistoryTopic, LedgerRecord
 from tests.unit.backfill.surveys import HISTORY, OTHER, RECORD, TP, Slices, asked, found, slices, topic
 
 __all__ = ["slices"]

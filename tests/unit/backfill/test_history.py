@@ -10,7 +10,7 @@ from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.ledger.history import HistoryTopic
+from kafka_mirror.ledger.record import HistoryTopic
 from tests.unit.ledger_records import ledger_record
 
 TP = TopicPartition("orders", 0)

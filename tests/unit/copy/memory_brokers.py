@@ -24,8 +24,7 @@ from kafka_mirror.formats.offsets.map import runs_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.codec import decode, decode_key
-from kafka_mirror.ledger.record import LedgerRecord
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import LedgerRecord, Skipped
 from kafka_mirror.ledger.topic import FencedLane
 from tests.unit.copy.memory_cluster import QuietCluster
 

@@ -11,8 +11,7 @@ from kafka_mirror.copy.plan.model import BEHIND, FIRST_SIGHT, HISTORY, Range
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ConfigEntry, Topic
-from kafka_mirror.ledger.history import History, HistoryTopic
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import History, HistoryTopic, Skipped
 from tests.unit.copy.conftest import MemoryCluster
 from tests.unit.copy.happenings import raising
 

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_mirror.copy.plan.model import GAP, Range
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import Skipped
 
 ORDERS = TopicPartition("orders", 0)
 PLANNED = (Range("orders", 0, "id-orders", 7, 10, GAP, skip_to=7),)

@@ -7,8 +7,7 @@ import pytest
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.codec import decode, decode_key, encode, encode_key
 from kafka_mirror.ledger.control_records import HANDED_BACK, TAKEN_OVER
-from kafka_mirror.ledger.lane_note import note, note_key
-from kafka_mirror.ledger.record import Decided, Writer
+from kafka_mirror.ledger.record import Decided, Writer, note, note_key
 from tests.unit.copy.conftest import LEDGER
 from tests.unit.copy.happenings import watermarks
 

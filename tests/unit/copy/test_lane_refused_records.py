@@ -5,7 +5,7 @@ from kafka_mirror.copy.model import SkippedRecords
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
 from kafka_mirror.errors import ClusterUnreachable
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import Skipped
 from tests.unit.copy.happenings import raising
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)

@@ -12,8 +12,7 @@ from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.errors import ClusterUnreachable, LedgerMissing, UnexpectedOffset
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import HANDED_BACK
-from kafka_mirror.ledger.lane_note import note_key
-from kafka_mirror.ledger.record import Decided
+from kafka_mirror.ledger.record import Decided, note_key
 from tests.unit.copy.memory_brokers import BOTH_SERVERS, DEPOSED, LEDGER, Brokers, MemoryCluster, MemoryEngine, MemoryLedger
 from tests.unit.ledger_records import ledger_record
 

@@ -9,8 +9,7 @@ from kafka_mirror.copy import ledger_progress as module
 from kafka_mirror.copy.ledger_progress import committed, positions
 from kafka_mirror.copy.plan.model import BEHIND, HISTORY, Plan, Range
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.history import HistoryTopic
-from kafka_mirror.ledger.record import Writer
+from kafka_mirror.ledger.record import HistoryTopic, Writer
 from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 

@@ -14,8 +14,7 @@ from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
-from kafka_mirror.ledger.record import Blocked, LastRecord, SourceEnd
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import Blocked, LastRecord, Skipped, SourceEnd
 from tests.unit.decision_records import decision
 from tests.unit.ledger_records import ledger_record
 

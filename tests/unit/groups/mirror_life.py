@@ -31,8 +31,7 @@ from kafka_mirror.groups.translation import EXACT, SourceState, generation, tran
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
 from kafka_mirror.ledger.codec import decode, encode
-from kafka_mirror.ledger.record import LedgerRecord
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import LedgerRecord, Skipped
 from tests.unit.decision_records import DECIDED_AT, decision
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 

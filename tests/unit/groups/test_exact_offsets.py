@@ -17,9 +17,7 @@ from kafka_mirror.groups.exact_offsets import EarlyOffset, KnownPlaces, count_ea
 from kafka_mirror.groups.group_rules import StoredCheckpoint
 from kafka_mirror.groups.hole_reader import CountFailure, HoleCounter, PartitionHole
 from kafka_mirror.groups.translation import BY_CHECKPOINT, BY_COUNT, BY_MAP, EARLY, EXACT, SourceState, translate, translate_back
-from kafka_mirror.ledger.history import History, HistoryTopic
-from kafka_mirror.ledger.record import Decided
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import Decided, History, HistoryTopic, Skipped
 from tests.unit.audit.memory import MemoryMessage, record
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 

@@ -20,8 +20,7 @@ from kafka_mirror.groups.translation import (
     translate,
     translate_back,
 )
-from kafka_mirror.ledger.record import Decided
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import Decided, Skipped
 from tests.unit.formats.offsets.test_map import pairs_of, true_position
 from tests.unit.ledger_records import ledger_record
 

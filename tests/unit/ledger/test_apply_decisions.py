@@ -8,8 +8,7 @@ import pytest
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.apply_decisions import acted_on, passed_over, records_accepted_until, with_adopted_clusters
 from kafka_mirror.ledger.decisions import Decisions
-from kafka_mirror.ledger.record import Blocked, Decided, Writer
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import Blocked, Decided, Skipped, Writer
 from tests.unit.copy.plan.partition_facts import NOW, RECORD, acted
 from tests.unit.decision_records import DECIDED_AT, decision
 

@@ -10,8 +10,7 @@ from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger import control_records
 from kafka_mirror.ledger.codec import decode, decode_key, encode, encode_key
-from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import Decided, LedgerRecord, Skipped, Writer
 from tests.unit.decision_records import decision
 
 KEPT = json.loads((Path(__file__).parent / "bytes_on_clusters.json").read_text(encoding="utf-8"))

@@ -8,8 +8,7 @@ from kafka_mirror.errors import FlowClosed
 from kafka_mirror.ledger.checks import check_closed, check_lane_open
 from kafka_mirror.ledger.control_records import CLOSED, REOPENED, Decision, decode, encode, encode_key
 from kafka_mirror.ledger.decisions import Decisions
-from kafka_mirror.ledger.lane_note import note
-from kafka_mirror.ledger.record import Decided, Writer
+from kafka_mirror.ledger.record import Decided, Writer, note
 
 AT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 DECIDED = Decision(CLOSED, "ana", AT, "the site is gone")

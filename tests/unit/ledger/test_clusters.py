@@ -1,6 +1,7 @@
 """When two aliases lead to one cluster."""
 
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from types import SimpleNamespace as Answer
 
 import pytest
@@ -11,9 +12,13 @@ from kafka_mirror.config import load
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.errors import ClusterTooOld, ClusterUnreachable, SameCluster
 from kafka_mirror.ledger import clusters
-from kafka_mirror.ledger.clusters import check_answering_clusters, check_two_clusters
+from kafka_mirror.ledger.clusters import check_answering_clusters, check_two_clusters, selection_by
+from kafka_mirror.ledger.control_records import MOVED, RETURNED, Decision
+from kafka_mirror.ledger.decisions import Decisions
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
+
+WHEN = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def side(alias, *ids):
@@ -102,3 +107,30 @@ def test_a_plan_refuses_a_cluster_that_is_too_old_before_anything_is_written(tmp
     error = refused.value
     assert (error.cluster, error.oldest, error.request, error.newest, error.needed) == (side, *facts)
     assert not error.retriable
+
+
+@pytest.fixture
+def flow(tmp_path):
+    def make(way_back):
+        file = tmp_path / "mm2.properties"
+        clusters = "clusters=east,west\neast.bootstrap.servers=localhost:1\nwest.bootstrap.servers=localhost:2\neast->west.enabled=true\n"
+        file.write_text(f"{clusters}replication.factor=1\nmirror.way.back={way_back}")
+        return load([file], {}).flow("east->west")
+
+    return make
+
+
+def decided(word, topic):
+    return Decision(word, "somebody", WHEN, "because", topic=topic, wave="wave-1")
+
+
+@pytest.mark.parametrize(("way_back", "mirrored"), [("false", {"orders", "clicks", "heartbeats"}), ("true", {"orders", "heartbeats"})])
+def test_topics_that_moved_are_left_out_and_a_way_back_has_no_others_than_those_that_returned(flow, way_back, mirrored):
+    selection = selection_by(flow(way_back), Decisions([decided(MOVED, "payments"), decided(RETURNED, "orders")]))
+    assert {name for name in ("orders", "payments", "clicks", "heartbeats") if selection.should_replicate(name)} == mirrored
+
+
+def test_of_one_topic_the_newest_decision_counts(flow):
+    decisions = Decisions([decided(MOVED, "orders"), decided(RETURNED, "orders")])
+    assert decisions.moved("orders") is None
+    assert selection_by(flow("true"), decisions).should_replicate("orders")

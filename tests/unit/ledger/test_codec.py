@@ -18,10 +18,11 @@ from kafka_mirror.ledger.record import (
     Decided,
     LastRecord,
     LedgerRecord,
+    Skipped,
     SourceEnd,
     Writer,
+    merge_skips,
 )
-from kafka_mirror.ledger.skips import Skipped, merge_skips
 from tests.unit.formats.offsets.map_texts import PAIRED
 
 AT = datetime(2026, 11, 21, 8, 0, 0, 123000, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""History in the ledger's value: kept through reading and writing, ignored by who does not know it, bounded, and cut by a restart."""
+"""History in the ledger: kept through reading and writing, ignored by who does not know it, bounded, cut by a restart, told to people."""
 
 import json
 from dataclasses import replace
@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.errors import LedgerDamaged
+from kafka_mirror.groups.translation import INCOMPLETE, SourceState, translate
 from kafka_mirror.ledger.codec import decode, encode
-from kafka_mirror.ledger.history import MAX_PLACES, History, HistoryTopic
+from kafka_mirror.ledger.record import MAX_PLACES, History, HistoryTopic, history_text
 from tests.unit.ledger_records import ledger_record
 
 offsets = st.integers(0, 2**62)
@@ -25,6 +26,9 @@ entries = st.builds(
     offsets,
 )
 WRITTEN = HistoryTopic("history.orders", "id", 11, ((0, 10),), (History(0, 10, "history.orders", 1, 11),), 10, 1000)
+NEWER = HistoryTopic("history.east.orders", "new-id", 24, ((48, 72),))
+OLDER = HistoryTopic("history.east.orders-older", "old-id", 48, ((0, 48),))
+RECORD = ledger_record(watermark=100, start=72, covered=((72, 100),), history_topics=(NEWER, OLDER))
 
 
 @given(st.lists(entries, max_size=3).map(tuple), st.none() | offsets)
@@ -88,3 +92,23 @@ def test_start_of_a_partition_from_before_it_was_noted_is_the_first_offset_that_
     assert ledger_record(watermark=50).live_start == 50
     assert ledger_record(watermark=50, covered=((20, 30), (40, 50))).live_start == 20
     assert ledger_record(watermark=50, covered=((20, 50),), start=7).live_start == 7
+
+
+def test_every_topic_is_named_with_its_offsets_in_the_order_of_the_source() -> None:
+    assert history_text(RECORD) == "[0, 48) in history.east.orders-older, [48, 72) in history.east.orders"
+    assert history_text(RECORD, 50) == "[50, 72) in history.east.orders"
+    assert history_text(ledger_record()) == ""
+
+
+def test_many_pieces_are_counted() -> None:
+    scattered = HistoryTopic("history.east.orders", "new-id", 24, tuple((start, start + 1) for start in range(0, 10, 2)))
+    assert history_text(ledger_record(start=72, history_topics=(scattered,))) == "[0, 1) [2, 3) [4, 5) and 2 more in history.east.orders"
+
+
+def test_group_in_front_of_the_copy_is_told_where_backfills_wrote_what_it_has_not_read() -> None:
+    source = SourceState(RECORD.source_topic_id, 100)
+    answer = translate(10, RECORD, source, RECORD.target_topic_id)
+    assert answer.kind == INCOMPLETE
+    assert answer.reason.endswith("backfills wrote the offsets [10, 48) in history.east.orders-older, [48, 72) in history.east.orders")
+    without = translate(10, ledger_record(watermark=100, start=72, covered=((72, 100),)), source, RECORD.target_topic_id)
+    assert (without.kind, "backfill" in without.reason) == (INCOMPLETE, False)

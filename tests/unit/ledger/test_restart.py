@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID
-from kafka_mirror.ledger.history import History, HistoryTopic
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import History, HistoryTopic, Skipped
 from tests.unit.copy.plan.partition_facts import NOW, RECORD, acted
 from tests.unit.decision_records import decision
 

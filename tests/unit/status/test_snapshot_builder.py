@@ -13,8 +13,7 @@ from kafka_mirror.groups.group_translation import GroupOffset
 from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, TranslatedOffset, no_answer
 from kafka_mirror.kafka.groups import Committed
 from kafka_mirror.kafka.model import Partition, Topic
-from kafka_mirror.ledger.record import LastRecord, Writer
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import LastRecord, Skipped, Writer
 from kafka_mirror.status.snapshot import FlowSnapshot, SchemaIds, SkippedOffsets
 from kafka_mirror.status.snapshot_builder import (
     MAX_SKIPPED,

@@ -13,8 +13,7 @@ from kafka_mirror.formats.batches.compression import UnpacksTooLarge
 from kafka_mirror.formats.batches.record_batch import AbortedTransactions, RecordBatch
 from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.record import LastRecord
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import LastRecord, Skipped
 
 _LARGE_BYTES = 1024 * 1024
 """How large batches become where the target refused records: the fewer there are, the more of those one refusal names."""

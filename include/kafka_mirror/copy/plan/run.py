@@ -19,10 +19,17 @@ from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.checks import check_closed, check_clusters, check_handed_back
-from kafka_mirror.ledger.clusters import check_two_clusters, clusters, control_of, ledger_of
-from kafka_mirror.ledger.current_topics import check_ledger_name, selection_by
+from kafka_mirror.ledger.clusters import (
+    check_ledger_name,
+    check_two_clusters,
+    clusters,
+    control_of,
+    ledger_of,
+    read_decisions,
+    read_ledger,
+    selection_by,
+)
 from kafka_mirror.ledger.decisions import NO_DECISIONS, Decisions
-from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.ledger.topic import LedgerView
 from kafka_mirror.policy import IdleMembers

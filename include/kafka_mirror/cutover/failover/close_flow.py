@@ -16,11 +16,10 @@ from kafka_mirror.copy.run import LANES_AT_ONCE, lane_task
 from kafka_mirror.errors import NotClosed, named_with
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.checks import check_handed_back
-from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger
 from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.control_records import ADOPT_CLUSTER, CLOSED, REOPENED, Decision
 from kafka_mirror.ledger.decisions import Decisions, moment_after
-from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
 from kafka_mirror.ledger.topic import LedgerView
 

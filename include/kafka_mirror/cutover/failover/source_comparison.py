@@ -30,8 +30,7 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.producers import active_producers
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.ledger.checks import check_clusters
-from kafka_mirror.ledger.clusters import clusters, control_of
-from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
+from kafka_mirror.ledger.clusters import clusters, control_of, read_decisions, read_ledger
 from kafka_mirror.ledger.record import LedgerRecord
 
 if TYPE_CHECKING:

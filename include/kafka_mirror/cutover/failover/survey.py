@@ -43,8 +43,7 @@ from kafka_mirror.kafka.group_members import describe_groups
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Acl, Committed, LogPosition
 from kafka_mirror.ledger.checks import check_handed_back
-from kafka_mirror.ledger.clusters import control_of
-from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
+from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.status.heartbeat_paths import heartbeat_paths
 

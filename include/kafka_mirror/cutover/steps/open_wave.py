@@ -52,10 +52,9 @@ from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorErr
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger
 from kafka_mirror.ledger.control_records import MOVED, Decision
 from kafka_mirror.ledger.decisions import Decisions, Present, moment_after
-from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
 from kafka_mirror.ledger.record import Decided
 
 

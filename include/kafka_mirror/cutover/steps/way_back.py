@@ -33,10 +33,9 @@ from kafka_mirror.groups.opposite_map import find_history_end, opposite_map
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogOffsets, Topic
 from kafka_mirror.ledger.apply_decisions import caught_up
-from kafka_mirror.ledger.clusters import control_of
+from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger
 from kafka_mirror.ledger.control_records import RETURNED, Decision
 from kafka_mirror.ledger.decisions import Decisions, moment_after
-from kafka_mirror.ledger.internal_topics import read_decisions, read_ledger
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
 from kafka_mirror.topics.topics import refresh_topics
 

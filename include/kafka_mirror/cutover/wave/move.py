@@ -10,8 +10,7 @@ from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, select_topics
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupContext, group_clusters, group_context
 from kafka_mirror.kafka.groups import Groups
-from kafka_mirror.ledger.clusters import control_of, ledger_of
-from kafka_mirror.ledger.internal_topics import read_decisions
+from kafka_mirror.ledger.clusters import control_of, ledger_of, read_decisions
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

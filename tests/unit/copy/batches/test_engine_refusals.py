@@ -21,7 +21,7 @@ from kafka_mirror.errors import (
     TransactionTimeoutRefused,
 )
 from kafka_mirror.formats.offsets.map import Run
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import Skipped
 from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused, fill, values
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8

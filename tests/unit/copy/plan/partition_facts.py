@@ -2,7 +2,7 @@
 
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import Skipped
 from tests.unit.ledger_records import ledger_record
 
 NOW = PartitionFacts("source-topic-id", 0, "east.orders", "target-topic-id", leader_epoch=5)

@@ -8,8 +8,7 @@ import pytest
 from kafka_mirror.cutover.steps.way_back import opposite_record
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.ledger.control_records import RETURNED
-from kafka_mirror.ledger.record import Decided, LedgerRecord
-from kafka_mirror.ledger.skips import Skipped
+from kafka_mirror.ledger.record import Decided, LedgerRecord, Skipped
 from tests.unit.decision_records import DECIDED_AT
 from tests.unit.ledger_records import ledger_record
 
