@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka_mirror.kafka import open_transactions
+from kafka_mirror.kafka import producers
 from services.oracle import Record
 from tests.integration.access import (
     LONG_BEFORE,
@@ -91,9 +91,9 @@ def test_without_rights_on_its_transactional_id_the_age_of_an_open_transaction_i
     assert f"(transactional id '{topic}', producer id " in error["message"]
     assert "has been open for 864" not in error["message"]
 
-    monkeypatch.setattr(open_transactions, "time", SimpleNamespace(time=lambda: time.time() - 7_200))
+    monkeypatch.setattr(producers, "time", SimpleNamespace(time=lambda: time.time() - 7_200))
     assert "has been open for 2 s" in only_error(run(file, "copy", "--without-spark")[1])["message"], "our clock is two hours behind"
-    monkeypatch.setattr(open_transactions, "time", SimpleNamespace(time=lambda: time.time() + 7_200))
+    monkeypatch.setattr(producers, "time", SimpleNamespace(time=lambda: time.time() + 7_200))
     file = with_user(pair, "source", secure, extra={"source->target.mirror.open.transaction.max.seconds": "3600"})
     assert run(file, "copy", "--without-spark")[1]["errors"] == [], "it is two hours ahead, and the transaction is young"
     oracle.end_transaction(topic, "commit")

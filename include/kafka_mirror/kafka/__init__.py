@@ -5,7 +5,7 @@
 - What goes as batches: `batch_fetch` and `produce_request` over connections of a pool, `transactions` around them; `writer` outside of any.
 - What is read record by record: `reader`, and `log_reader` for topics of our own. Both read ranges by `range_reader`.
 
-What a client raises or a broker answers becomes an error of ours: `connection_errors`, `client_errors`.
+What a client raises or a broker answers becomes an error of ours: `connection_errors`, `admin`. `client_login` logs both clients in.
 
 `ledger`, `spark` and every room above them may import it.
 """

@@ -1,19 +1,163 @@
-"""librdkafka's admin client of one cluster, for what changes it: its requests, waited for within a deadline, and what goes wrong with
-them as errors of ours."""
+"""librdkafka's admin client of one cluster, for what changes it: its requests, waited for within a deadline, and what it says as errors of
+ours: who refused, whether it may be tried again, and where.
 
+What brokers answer means the same as in `connection_errors`; here is what librdkafka adds, with numbers and words of its own.
+"""
+
+import re
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent import futures
 from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from kafka_mirror.errors import MirrorError
-from kafka_mirror.kafka.client_errors import ClientErrors, settings_with, to_mirror_error
+from kafka_mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, MirrorError
+from kafka_mirror.kafka.client_log import client_log, keep_secret
+from kafka_mirror.kafka.client_login import with_ticket, with_tokens
+from kafka_mirror.kafka.connection_errors import DENIED, HUNG_UP, LOAD_NEXT, SILENCE
+from kafka_mirror.kafka.tls_diagnosis import KEPT, explained, refuses_us
 
+_AUTHENTICATION = {
+    KafkaError._AUTHENTICATION,
+    KafkaError._SSL,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM,
+}
+_TOO_EARLY = ("OAUTHBEARER", "Request not valid in current SASL state")
+"""In librdkafka's words: it logged in again less than a second after it had done so before, which a broker does not take. That happens
+where a token has little time left and the next is not there yet; the next connection logs in as ever."""
+_CUT_SHORT = ("mechanism handshake failed: Local: ",)
+"""In librdkafka's words: the connection broke before the broker answered, so the broker refused nothing. A broker closes the connection of
+a token that ended (KIP-368), also in the middle of the client's next login."""
+_UNREACHABLE = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE}
+_REFUSALS = 2
+"""So many refusals of our credentials are believed while no broker answers; one alone might be a broker that is just starting."""
+
+# What librdkafka puts around the reason: `sasl_ssl://host:9092/bootstrap: …  (after 316ms in state AUTH_REQ, 3 identical error(s) …)`.
+_FRAME = re.compile(r"^(?:\w+://)?\S+/(?:bootstrap|\d+): |\s*\(after \d+ms in state [^)]*(?:\(s\)[^)]*)?\)$")
 _LOOK_EVERY_SECONDS = 0.25
+
+
+class ClientErrors:
+    """The last errors that a client's background threads reported, of one cluster.
+
+    librdkafka tells the reason of a failed connection (refused, wrong password, untrusted certificate) only there; the call that waits
+    merely times out.
+    """
+
+    def __init__(self, cluster: str, settings: Mapping[str, Any]) -> None:
+        """`settings`: the client's. What they say of certificates is kept for explanations."""
+        self.cluster = cluster
+        self.bootstrap = str(settings.get("bootstrap.servers", ""))
+        self._tls = {name: settings[name] for name in KEPT if name in settings}
+        self._errors: deque[KafkaError] = deque(maxlen=20)
+
+    def __call__(self, error: KafkaError) -> None:
+        """Takes an error from the client's background threads."""
+        self._errors.append(error)
+
+    def authentication(self) -> KafkaError | None:
+        """The newest refusal of our credentials or of a certificate, if there was one."""
+        refusals = self._refusals()
+        return refusals[-1] if refusals else None
+
+    def raise_refusal(self) -> None:
+        """Raises AuthenticationFailed if we were refused again and again: waiting longer for an answer is of no use."""
+        refusals = self._refusals()
+        if len(refusals) >= _REFUSALS:
+            raise self.refused(refusals[-1])
+
+    def refused(self, refusal: KafkaError) -> AuthenticationFailed:
+        """The error of ours for a refusal: of certificates what is wrong with them, otherwise what the client says."""
+        return AuthenticationFailed(self.cluster, self.bootstrap, explained(refusal.str(), self._tls, self.cluster) or _reason(refusal))
+
+    def detail(self) -> str:
+        """The newest complaint in words, or nothing. That all brokers are down is no reason, so it is told only for want of another."""
+        reasons = [error for error in self._errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
+        if reasons:
+            return _reason(reasons[-1])
+        return HUNG_UP if self._errors else ""
+
+    @property
+    def may_log_in_again(self) -> bool:
+        """Whether logins failed that no broker refused. What was under way there may be tried again."""
+        return any(map(_is_unjudged, self._errors)) and not self._refusals()
+
+    def _refusals(self) -> list[KafkaError]:
+        return [error for error in self._errors if _is_refusal(error)]
+
+
+def _is_unjudged(error: KafkaError) -> bool:
+    """Whether a login failed and the broker did not judge what we logged in with."""
+    return any(all(words in error.str() for words in said) for said in (_TOO_EARLY, _CUT_SHORT))
+
+
+def _is_refusal(error: KafkaError) -> bool:
+    return not _is_unjudged(error) and (error.code() in _AUTHENTICATION or refuses_us(error.str()))
+
+
+def settings_with(settings: Mapping[str, Any], complaints: ClientErrors) -> dict[str, Any]:
+    """Client settings with our error callback and a logger, so that a client never writes to the terminal by itself. Raises
+    TokenUnavailable."""
+    keep_secret(settings)
+    own = with_ticket({"error_cb": complaints, "logger": client_log, **settings}, complaints.cluster)
+    return with_tokens(own, complaints, complaints.cluster)
+
+
+def kafka_error(failure: BaseException | None) -> KafkaError | None:
+    """The KafkaError inside what a client call raised."""
+    if isinstance(failure, KafkaException) and failure.args and isinstance(failure.args[0], KafkaError):
+        return failure.args[0]
+    return None
+
+
+def to_mirror_error(
+    failure: BaseException,
+    complaints: ClientErrors,
+    *,
+    step: str,
+    seconds: float,
+    topic: str | None = None,
+    operation: str | None = None,
+) -> MirrorError:
+    """The error of ours for a failed client call. `step` says what was being done, `seconds` the deadline it had."""
+    cluster, refused = complaints.cluster, complaints.authentication()
+    if refused is not None:
+        return complaints.refused(refused)
+    error = kafka_error(failure)
+    if error is None:
+        if isinstance(failure, TimeoutError):
+            return _timed_out(complaints, step, seconds)
+        return KafkaFailure(f"Cluster '{cluster}': {step} failed: {failure}.", topic=topic)
+    code = error.code()
+    if code in DENIED:
+        return AuthorizationRefused(cluster, operation or "the operation", f"topic {topic}" if topic else DENIED[code], topic=topic)
+    if _is_refusal(error) and not complaints.may_log_in_again:
+        return complaints.refused(error)
+    if code in _UNREACHABLE | _AUTHENTICATION:
+        return ClusterUnreachable(cluster, complaints.bootstrap, seconds, complaints.detail() or SILENCE)
+    if code == KafkaError._TIMED_OUT:
+        return _timed_out(complaints, step, seconds)
+    said = f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str().rstrip('.')}."
+    return KafkaFailure(said, reason=error.name(), topic=topic)
+
+
+def _timed_out(complaints: ClientErrors, step: str, seconds: float) -> MirrorError:
+    if detail := complaints.detail():
+        return ClusterUnreachable(complaints.cluster, complaints.bootstrap, seconds, detail)
+    return DeadlineExceeded(
+        f"Cluster '{complaints.cluster}' at {complaints.bootstrap}: {step} did not end within {seconds:g} s.",
+        next=LOAD_NEXT,
+    )
+
+
+def _reason(error: KafkaError) -> str:
+    """What the client says, without the address and the time that it puts around every reason."""
+    return _FRAME.sub("", error.str()).strip().rstrip(".:?")
 
 
 class Admin:

@@ -21,6 +21,7 @@ from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.bootstrap_servers import servers
 from kafka_mirror.kafka.broker_connection import BrokerConnection, Needs
+from kafka_mirror.kafka.client_login import python_settings
 from kafka_mirror.kafka.cluster_answers import (
     METADATA,
     METADATA_NEWEST,
@@ -32,7 +33,6 @@ from kafka_mirror.kafka.cluster_answers import (
 )
 from kafka_mirror.kafka.connection_errors import ConnectionErrors, is_without_login, raise_for, refuses_us
 from kafka_mirror.kafka.idle_connections import IDLE, login_of
-from kafka_mirror.kafka.kafka_python import python_settings
 from kafka_mirror.kafka.schema_answers import read_by
 
 _SEVERAL_COORDINATORS = 4

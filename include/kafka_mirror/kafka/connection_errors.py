@@ -20,9 +20,8 @@ from kafka_mirror.errors import (
 )
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.client_log import masked
-from kafka_mirror.kafka.kerberos import NoTicket
+from kafka_mirror.kafka.client_login import NoTicket, TokenMissing
 from kafka_mirror.kafka.tls_diagnosis import explained_failure
-from kafka_mirror.kafka.tokens import TokenMissing
 
 Errors = MutableMapping[str, MirrorError] | None
 """Takes what fails for one topic alone, by its name."""

@@ -1,13 +1,22 @@
 """Reading topics of our own up to given ends, over the connections of a cluster: all committed records, or the newest one of each key.
 
-What is asked for may be deleted in front, and a leader may have another log than the one that was read before (`log_memory`): then all of
-it is read again, from where the log begins.
+What this process has read of compacted topics it remembers, so that it reads only what follows the next time. Lanes write a ledger record
+of each busy partition every second, and Kafka compacts after minutes at the earliest: without this, each plan and each lane would read tens
+of thousands of records for a hundred that count.
+
+    log      a b a c b a │ c a c
+    memory         c b a ┘ position, with the leader epoch of the batch in front of it
+
+The position is of use only in the same log. So it is named by topic id and partition, and the leader is asked with the epoch (KIP-320): a
+log that was cut off and has grown again answers that it went another way. What is asked for may be deleted in front, too. Then all of it is
+read again, from where the log begins.
 """
 
 import logging
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_mirror.formats.batches.batch_records import ReadRecord, StoredRecord
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -15,13 +24,70 @@ from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.batch_fetch import FetchLimits
 from kafka_mirror.kafka.broker_pool import Leader
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.log_memory import MEMORY, LogKey, LogState
 from kafka_mirror.kafka.range_reader import FETCH_BYTES, Batches, RangeReader, Ranges, records_within
 
+_MOST_BYTES = 32 * 1024 * 1024
+"""Of all logs together; a ledger that is larger is read as a whole each time."""
+_RECORD_BYTES = 200
+"""What Python adds to a record, about."""
+_NO_ID = {"", "AAAAAAAAAAAAAAAAAAAAAA"}
+"""What a broker says of a topic that has no id."""
+
+LogKey = tuple[str, int]
+"""Topic id and partition."""
 _LIMITS = FetchLimits(FETCH_BYTES, FETCH_BYTES, wait_ms=10, committed=True)
 _OF_A_LOGIN = ("bootstrap.servers", "security.", "sasl.", "ssl.")
 
 log = logging.getLogger(__name__)
+
+
+class LogState(NamedTuple):
+    """The newest record of each key in front of a position, the one that was written least recently first."""
+
+    position: int
+    epoch: int
+    newest: Mapping[bytes | None, StoredRecord]
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        return sum(len(record.key or b"") + len(record.value or b"") + _RECORD_BYTES for record in self.newest.values())
+
+
+class LogMemory:
+    """The states of the logs that were read last. Safe for several threads; a state is never changed."""
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._states: dict[LogKey, LogState] = {}
+
+    def state(self, key: LogKey, end: int) -> LogState | None:
+        """What is remembered of a log that is read up to `end`; None: nothing, or more than that."""
+        with self._lock:
+            state = self._states.get(key)
+        return state if state is not None and state.position <= end else None
+
+    def keep(self, key: LogKey, state: LogState) -> None:
+        """Remembers a state in place of an earlier one, unless a key is deleted in it: compaction takes out what deletes it, and then
+        nothing of the log tells any more. What was read least recently makes room."""
+        with self._lock:
+            self._states.pop(key, None)
+            if key[0] in _NO_ID or any(record.value is None for record in state.newest.values()):
+                return
+            self._states[key] = state
+            size = sum(other.bytes for other in self._states.values())
+            while size > self._most_bytes:
+                size -= self._states.pop(next(iter(self._states))).bytes
+
+    def forget(self, key: LogKey) -> None:
+        """Remembers nothing of a log."""
+        with self._lock:
+            self._states.pop(key, None)
+
+
+MEMORY = LogMemory()
+"""Of this process."""
 
 
 def stored_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kafka_mirror.kafka.kafka_python import tls_context
+from kafka_mirror.kafka.client_login import tls_context
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -26,6 +26,10 @@ from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.topic import Ledger, LedgerView
 from kafka_mirror.policy import TopicSelection, is_ledger_of
 
+_SOON_SECONDS = 5.0
+_NO_IDS = frozenset(("", "None"))
+"""What brokers without an id of their cluster come to."""
+
 
 @contextmanager
 def clusters(flow: Flow) -> Iterator[tuple[Cluster, Cluster]]:
@@ -71,11 +75,6 @@ def check_answering_clusters(flow: Flow) -> None:
         except MirrorError:
             return
         check_two_clusters(source, target, may_be_one=False)
-
-
-_SOON_SECONDS = 5.0
-_NO_IDS = frozenset(("", "None"))
-"""What brokers without an id of their cluster come to."""
 
 
 def _describe_address(cluster: Cluster) -> str:

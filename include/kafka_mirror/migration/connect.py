@@ -11,7 +11,7 @@ from kafka_mirror.errors import ConnectOffsetsMissing, ConnectOffsetsUnreadable,
 from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, OtherConnector, decode_offset, decode_source
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_members import describe_groups
+from kafka_mirror.kafka.groups import describe_groups
 from kafka_mirror.kafka.polling import until
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.kafka.transactions import fence

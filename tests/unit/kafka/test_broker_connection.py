@@ -10,7 +10,7 @@ from kafka.protocol.producer import ProduceRequest
 
 from kafka_mirror.kafka import produce_request
 from kafka_mirror.kafka.broker_connection import BrokerConnection
-from kafka_mirror.kafka.kafka_python import python_settings
+from kafka_mirror.kafka.client_login import python_settings
 from kafka_mirror.kafka.produce_request import ProduceRequests, produced
 from tests.unit.copy.batches.conftest import batch_of
 from tests.unit.copy.batches.wire_broker import WireBroker

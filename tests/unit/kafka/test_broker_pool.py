@@ -21,7 +21,7 @@ from kafka_mirror.errors import (
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import broker_pool
 from kafka_mirror.kafka.broker_pool import OF_GROUPS, BrokerPool, Coordinator, ask_metadata, receive
-from kafka_mirror.kafka.tokens import TokenMissing
+from kafka_mirror.kafka.client_login import TokenMissing
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1
 

@@ -25,7 +25,7 @@ from kafka.protocol.consumer import ListOffsetsResponse, OffsetCommitResponse, O
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 from kafka.protocol.producer import TxnOffsetCommitResponse
 
-from kafka_mirror.kafka import acls, broker_pool, group_members, group_offsets, groups, open_transactions, producers, schema_answers
+from kafka_mirror.kafka import acls, broker_pool, group_offsets, groups, producers, schema_answers
 from kafka_mirror.kafka.cluster_answers import listed_offsets, metadata, older_metadata, older_offsets
 from kafka_mirror.kafka.fetch_response import fetch_response
 from kafka_mirror.kafka.produce_request import produced
@@ -152,9 +152,9 @@ def test_an_acknowledgement_of_any_counts_is_read_or_refused(rest):
 BY_SCHEMA = {
     "ACLs": (DescribeAclsResponse[3], acls._bindings),
     "ACLs of 2.1": (DescribeAclsResponse[1], acls._bindings),
-    "producers": (DescribeProducersResponse[0], producers._read),
-    "transactions": (ListTransactionsResponse[1], open_transactions._names),
-    "a transaction": (DescribeTransactionsResponse[0], open_transactions._read),
+    "producers": (DescribeProducersResponse[0], producers._read_producers),
+    "transactions": (ListTransactionsResponse[1], producers._names),
+    "a transaction": (DescribeTransactionsResponse[0], producers._read_transactions),
     "coordinators": (FindCoordinatorResponse[4], broker_pool._coordinators),
     "a coordinator of 2.1": (FindCoordinatorResponse[2], broker_pool._coordinator),
     "metadata of 2.1": (MetadataResponse[7], older_metadata),
@@ -162,9 +162,9 @@ BY_SCHEMA = {
     "offsets of 2.1": (ListOffsetsResponse[4], older_offsets),
     "groups": (ListGroupsResponse[5], groups._listed),
     "groups of 2.1": (ListGroupsResponse[2], groups._listed),
-    "members": (DescribeGroupsResponse[5], group_members._read),
-    "members of 2.1": (DescribeGroupsResponse[2], partial(group_members._read, tells=False)),
-    "members by KIP-848": (ConsumerGroupDescribeResponse[0], group_members._read),
+    "members": (DescribeGroupsResponse[5], groups._read),
+    "members of 2.1": (DescribeGroupsResponse[2], partial(groups._read, tells=False)),
+    "members by KIP-848": (ConsumerGroupDescribeResponse[0], groups._read),
     "what groups committed": (OffsetFetchResponse[9], group_offsets.fetched),
     "what a group of 2.1 committed": (OffsetFetchResponse[5], group_offsets._fetched),
     "a commit": (OffsetCommitResponse[9], group_offsets.changed),

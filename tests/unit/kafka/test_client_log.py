@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_mirror.kafka import client_log
-from kafka_mirror.kafka.client_errors import ClientErrors, settings_with
+from kafka_mirror.kafka.admin import ClientErrors, settings_with
 from kafka_mirror.kafka.client_log import RepeatFilter, keep_secret, masked
 
 

@@ -6,9 +6,9 @@ from kafka_mirror.errors import StaleAnswer
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.bootstrap_servers import asking_on, beginning_at
 from kafka_mirror.kafka.broker_connection import BrokerConnection
+from kafka_mirror.kafka.client_login import python_settings
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.idle_connections import IDLE, login_of
-from kafka_mirror.kafka.kafka_python import python_settings
 from tests.unit.copy.batches.conftest import batch_of
 from tests.unit.copy.batches.wire_broker import WireBroker
 

@@ -5,7 +5,7 @@ from kafka.protocol.admin import DescribeGroupsRequest
 
 from kafka_mirror.errors import AuthorizationRefused, DeadlineExceeded, KafkaFailure
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_members import GroupDescription, describe_groups
+from kafka_mirror.kafka.groups import GroupDescription, describe_groups
 from kafka_mirror.kafka.model import GroupMember
 from kafka_mirror.kafka.schemas import ConsumerGroupDescribeRequest
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8

@@ -14,7 +14,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kafka_mirror.kafka import broker_connection, polling
 from kafka_mirror.kafka.broker_connection import BrokerConnection
-from kafka_mirror.kafka.kafka_python import python_settings
+from kafka_mirror.kafka.client_login import python_settings
 from kafka_mirror.kafka.polling import LONGEST_THROTTLE_SECONDS, throttle_seconds
 
 PLAIN = {"bootstrap.servers": "127.0.0.1:1", "client.id": "mirror", "security.protocol": "plaintext"}

@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from kafka_mirror.kafka.kafka_python import python_settings
+from kafka_mirror.kafka.client_login import python_settings
 from services.certificates import Authority
 
 PLAIN = {"bootstrap.servers": "one:9092,two:9092", "client.id": "mine", "fetch.wait.max.ms": 5}

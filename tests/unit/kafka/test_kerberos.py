@@ -10,9 +10,8 @@ import pytest
 from kafka.errors import SaslAuthenticationFailedError
 
 from kafka_mirror.errors import TokenUnavailable
-from kafka_mirror.kafka import kerberos
-from kafka_mirror.kafka.kafka_python import python_settings
-from kafka_mirror.kafka.kerberos import with_ticket
+from kafka_mirror.kafka import client_login
+from kafka_mirror.kafka.client_login import python_settings, with_ticket
 from kafka_mirror.logins.kerberos import KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
 
 BY_KEYTAB = {"sasl.mechanism": "GSSAPI", SERVICE: "kafka", KEYTAB: "/etc/mirror.keytab", PRINCIPAL: "mirror@EXAMPLE.ORG"}
@@ -54,7 +53,7 @@ def realm(monkeypatch: pytest.MonkeyPatch) -> Realm:
     Words.GSSError = GSSError  # type: ignore[attr-defined]
     gssapi.__dict__.update(Credentials=Credentials, NameType=Words, exceptions=Words, Name=lambda name, kind: (name, kind))
     monkeypatch.setitem(sys.modules, "gssapi", gssapi)
-    monkeypatch.setattr(kerberos, "_logins", [])
+    monkeypatch.setattr(client_login, "_logins", [])
     for name in ("KRB5_CLIENT_KTNAME", "KRB5CCNAME"):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)

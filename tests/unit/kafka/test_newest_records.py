@@ -8,8 +8,7 @@ from kafka.protocol.consumer import FetchRequest
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.log_memory import LogMemory, LogState
-from kafka_mirror.kafka.log_reader import newest_records, read_newest
+from kafka_mirror.kafka.log_reader import LogMemory, LogState, newest_records, read_newest
 from kafka_mirror.kafka.produce_request import keyed_batches
 from tests.unit.copy.batches.wire_broker import WireBroker
 

@@ -16,7 +16,7 @@ from kafka_mirror.errors import BlockedByOpenTransaction
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.idle_connections import IDLE
-from kafka_mirror.kafka.open_transactions import OpenTransaction, holders
+from kafka_mirror.kafka.producers import OpenTransaction, holders
 from tests.unit.copy.batches.wire_broker import WireBroker
 
 ORDERS = TopicPartition("orders", 0)

@@ -9,9 +9,9 @@ from confluent_kafka import KafkaError
 
 from kafka_mirror.errors import TokenUnavailable
 from kafka_mirror.kafka import client_log
-from kafka_mirror.kafka.client_errors import ClientErrors, settings_with
+from kafka_mirror.kafka.admin import ClientErrors, settings_with
 from kafka_mirror.kafka.client_log import masked
-from kafka_mirror.kafka.kafka_python import python_settings
+from kafka_mirror.kafka.client_login import python_settings
 from kafka_mirror.logins.source import CLASS, PROPERTIES
 from tests.unit.logins.token_providers import endpoint
 

@@ -1,7 +1,7 @@
 """Kerberos (GSSAPI): from Java's Krb5LoginModule and `sasl.kerberos.*` to librdkafka's settings.
 
 Who holds the ticket is not librdkafka's kinit, whose cache all processes of a host would share, but this process:
-`kafka_mirror.kafka.kerberos`.
+`kafka_mirror.kafka.client_login`.
 """
 
 import importlib.util

@@ -15,7 +15,7 @@ from kafka_mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorErr
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogOffsets, LogPosition, Topic
-from kafka_mirror.kafka.open_transactions import holders
+from kafka_mirror.kafka.producers import holders
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.policy import TopicSelection

@@ -39,8 +39,7 @@ from kafka_mirror.groups.group_rules import StoredCheckpoints
 from kafka_mirror.groups.mm2_topics import read_stored
 from kafka_mirror.kafka.acls import topic_acls
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_members import describe_groups
-from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.groups import Groups, describe_groups
 from kafka_mirror.kafka.model import Acl, Committed, LogPosition
 from kafka_mirror.ledger.checks import check_handed_back
 from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger

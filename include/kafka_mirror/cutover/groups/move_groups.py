@@ -17,8 +17,7 @@ from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_move import Positions
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_members import describe_groups
-from kafka_mirror.kafka.groups import Groups, read_positions
+from kafka_mirror.kafka.groups import Groups, describe_groups, read_positions
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.polling import until
 

@@ -33,9 +33,8 @@ from kafka_mirror.groups.group_move import (
     plan_undo,
 )
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_members import describe_groups
 from kafka_mirror.kafka.group_transaction import Wanted
-from kafka_mirror.kafka.groups import Groups, read_positions
+from kafka_mirror.kafka.groups import Groups, describe_groups, read_positions
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.transactions import Fenced
 

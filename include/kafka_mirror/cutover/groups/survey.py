@@ -14,8 +14,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupContext
 from kafka_mirror.groups.group_translation import GroupOffset, translate_groups
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_members import GroupDescription, describe_groups
-from kafka_mirror.kafka.groups import Group, Groups, may_be_unstable
+from kafka_mirror.kafka.groups import Group, GroupDescription, Groups, describe_groups, may_be_unstable
 from kafka_mirror.kafka.model import Committed, GroupMember
 
 if TYPE_CHECKING:

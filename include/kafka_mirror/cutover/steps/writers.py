@@ -15,8 +15,7 @@ from kafka_mirror.errors.words import count_text, first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import ActiveProducer
-from kafka_mirror.kafka.open_transactions import holders
-from kafka_mirror.kafka.producers import active_producers
+from kafka_mirror.kafka.producers import active_producers, holders
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 import kafka_mirror.logins.token
 from kafka_mirror.config.clients.mapping import Client, client_settings
 from kafka_mirror.config.setting import Setting
-from kafka_mirror.kafka.client_errors import ClientErrors, settings_with
+from kafka_mirror.kafka.admin import ClientErrors, settings_with
 from kafka_mirror.logins.source import CLASS, PROPERTIES
 
 KAFKA = "org.apache.kafka.common.security.oauthbearer."

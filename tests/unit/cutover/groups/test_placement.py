@@ -7,7 +7,7 @@ from kafka_mirror.cutover.groups.placement import GROUPS, GroupAim, GroupPlacer
 from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.group_members import GroupDescription
+from kafka_mirror.kafka.groups import GroupDescription
 from kafka_mirror.kafka.model import Committed, GroupMember
 from tests.wave_notes import Killed, NotesInMemory
 

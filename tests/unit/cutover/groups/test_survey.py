@@ -13,8 +13,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import group_context
 from kafka_mirror.groups.group_translation import GroupOffset, TranslatedGroups
 from kafka_mirror.groups.translation import EXACT, TranslatedOffset
-from kafka_mirror.kafka.group_members import GroupDescription
-from kafka_mirror.kafka.groups import Committed, Group
+from kafka_mirror.kafka.groups import Committed, Group, GroupDescription
 from kafka_mirror.kafka.model import GroupMember, Partition, Topic
 from tests.unit.cli.command_line import VALID
 

@@ -10,7 +10,7 @@ from kafka_mirror.cutover.steps.writers import EndWatch, TransactionOwner, surve
 from kafka_mirror.errors import KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer, LogOffsets
-from kafka_mirror.kafka.open_transactions import OpenTransaction
+from kafka_mirror.kafka.producers import OpenTransaction
 from tests.unit.cli.command_line import VALID
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)

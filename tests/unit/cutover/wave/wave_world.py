@@ -22,7 +22,7 @@ from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, matches
 from kafka_mirror.cutover.wave.step import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome, WaveStep, steps_of
 from kafka_mirror.errors import DecidedMeanwhile, KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.group_members import GroupDescription
+from kafka_mirror.kafka.groups import GroupDescription
 from kafka_mirror.kafka.model import Acl, Committed, LogOffsets, Partition, PatternAcl, Topic
 from kafka_mirror.ledger.control_records import CLOSED, MOVED, RETURNED
 from kafka_mirror.ledger.decisions import Decisions

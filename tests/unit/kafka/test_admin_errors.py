@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from kafka_mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
-from kafka_mirror.kafka.client_errors import ClientErrors, to_mirror_error
+from kafka_mirror.kafka.admin import ClientErrors, to_mirror_error
 from kafka_mirror.kafka.connection_errors import collect_refusal
 
 REFUSED = KafkaError(
