@@ -25,8 +25,8 @@ def splice_records(pieces: list[bytes], data: bytes, records: int, place: int, s
     try:
         if spliced := _splice(pieces, data, records, place, shift):
             return spliced
-    except IndexError:
-        pass  # it is cut off, which somebody else says
+    except (IndexError, ValueError):
+        pass  # it is cut off, or a number has no end, which somebody else says
     del pieces[begun:]
     return None
 

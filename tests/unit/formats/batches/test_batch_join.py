@@ -11,6 +11,7 @@ from kafka_mirror.formats.batches.batch_rewrite import BatchBuilder, read_record
 from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED
 from kafka_mirror.formats.batches.record_batch import CODECS, AbortedTransactions, Attribute, span_of
 from kafka_mirror.formats.batches.record_batch import sealed as sealed_batch
+from kafka_mirror.formats.batches.record_splice import splice_records
 from tests.unit.formats.batches.test_batch_rewrite import FIRST, LARGE, judged, packed, sealed, sent
 from tests.unit.formats.batches.test_record_batch import NONE, built, one, records
 
@@ -171,3 +172,9 @@ def test_what_was_aborted_behind_a_batch_alone_stays_so():
     taken = joined(builder, Stretch(built(NONE, FIRST, ONE) + aborted + marker, [], AbortedTransactions([(2, FIRST)])))
     assert taken.next_offset == FIRST + 3
     assert sent(taken.full + builder.finish()) == [(FIRST, *ONE[0])]
+
+
+def test_a_record_with_a_number_without_an_end_leaves_nothing_of_its_batch() -> None:
+    pieces, good = [b"theirs"], b"\x0c\0\0\0\1\1\0"
+    assert splice_records(pieces, good + b"\x30\0" + b"\x80" * 12 + b"\0" * 12, 2, 70, 0) is None
+    assert pieces == [b"theirs"]
