@@ -1,4 +1,7 @@
-"""Writes the mm2.properties of a pair of clusters of one broker each, as an operator would: for tests and demo."""
+"""Writes the mm2.properties of a pair of clusters of one broker each, as an operator would: for tests and demo.
+
+A run ends with its plan, so that it can be judged; who wants runs that follow says so for the flow.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +14,8 @@ _ONE_BROKER = {
     "checkpoints.topic.replication.factor": "1",
     "heartbeats.topic.replication.factor": "1",
 }
+RUNS_END = {"mirror.follow.seconds": "0"}
+"""With it a run ends with its plan."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,7 @@ class ClusterPair:
             f"{self.flow}.enabled": "true",
             f"{self.flow}.topics": topics or f".*-{self.mark}",
             **_ONE_BROKER,
+            **RUNS_END,
             **more,
         }
         if lines[f"{self.source}.bootstrap.servers"] == lines[f"{self.target}.bootstrap.servers"]:

@@ -95,7 +95,7 @@ class FollowingCore(Core):
 @pytest.fixture
 def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FollowingCore]:
     """The stand-in, for a run that is due again two seconds after its copy began; afterwards, no file of a job is left."""
-    configured(*FLOW, "mirror.follow.seconds = 1")
+    configured(*FLOW)
     core = FollowingCore()
 
     def due_time(_flow: Any, begun: float) -> float:

@@ -35,6 +35,8 @@ FLOW = (
     "west.bootstrap.servers = 127.0.0.1:1",
     "east->west.enabled = true",
 )
+ONE_RUN = (*FLOW, "mirror.follow.seconds = 0")
+"""A flow whose runs end with their plans."""
 
 
 class Core:
@@ -90,7 +92,7 @@ class Core:
 @pytest.fixture
 def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
     """The stand-in, in the place of what it stands for; afterwards, no file of a job is left."""
-    configured(*FLOW)
+    configured(*ONE_RUN)
     core = Core()
     monkeypatch.setattr("kafka_mirror.copy.plan.run.plan", core.plan)
     monkeypatch.setattr("kafka_mirror.copy.publish.publish", core.publish)
@@ -210,7 +212,7 @@ def test_offset_syncs_that_could_not_be_written_are_in_the_verdict_beside_what_w
 def test_an_unknown_spark_connection_is_one_clear_sentence(
     core: Core, configured: Callable[..., None], run_dag: Callable[..., Any], task_log: TaskLog
 ) -> None:
-    configured(*FLOW, "mirror.spark.connection = spark_prod")
+    configured(*ONE_RUN, "mirror.spark.connection = spark_prod")
     core.watermark = 5
     run = run_dag(COPY, retries=1)
     assert (run.state, run.tasks["copy"], core.jobs) == ("failed", "failed", [])
@@ -235,7 +237,7 @@ def test_a_cluster_gets_our_code_and_keeps_its_own_settings(
         "AIRFLOW_CONN_SPARK_PROD", '{"conn_type": "spark", "host": "spark://master", "port": 7077, "extra": {"deploy-mode": "cluster"}}'
     )
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    configured(*FLOW, "mirror.spark.connection = spark_prod")
+    configured(*ONE_RUN, "mirror.spark.connection = spark_prod")
     assert run_dag(COPY).state == "success"
     [hook] = core.jobs
     command = hook._build_spark_submit_command("job.py")
@@ -252,7 +254,7 @@ def test_a_properties_file_of_ones_own_takes_the_place_of_the_tuned_one(
 ) -> None:
     own = tmp_path / "spark.properties"
     own.write_text("spark.driver.memory 2g\n")
-    configured(*FLOW, f"mirror.spark.properties.file = {own}")
+    configured(*ONE_RUN, f"mirror.spark.properties.file = {own}")
     assert run_dag(COPY).state == "success"
     command = core.jobs[0]._build_spark_submit_command("job.py")
     assert command[command.index("--properties-file") + 1] == str(own)

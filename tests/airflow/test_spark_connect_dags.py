@@ -27,6 +27,7 @@ FLOW = (
     "west.bootstrap.servers = 127.0.0.1:1",
     "east->west.enabled = true",
     "mirror.spark.connection = mirror_spark",
+    "mirror.follow.seconds = 0",
 )
 TP = TopicPartition("orders", 0)
 RANGE = AuditRange(TP, TP, 0, 9, 0, 9, 9, 9)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
+from services.flows import RUNS_END
 from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
@@ -247,6 +248,7 @@ def flow_lines(ends: Mapping[str, str], policy: str, topics: str, more: Mapping[
         "mirror.lanes": "4",
         "admin.timeout.ms": "20000",
         **dict.fromkeys(_ONE_BROKER, "1"),
+        **RUNS_END,
         **more,
     }
     if policy == IDENTITY:

@@ -59,6 +59,11 @@ def hand_over_seconds(flow: Flow) -> float:
     return min(_HAND_OVER_SECONDS, interval / 2)
 
 
+def seconds_between_copies(flow: Flow) -> float:
+    """How often what came is copied while the flow is well. Lanes that follow without a gap ask every mirror.follow.seconds."""
+    return float(flow.value("mirror.follow.seconds")) if hand_over_seconds(flow) else _count_copy_seconds(flow)
+
+
 def lag_seconds(flow: Flow) -> int | None:
     """For how long a record may wait on the source before people get an alert; None: for ever."""
     allowed: int | None = flow.value("mirror.deadline.lag.seconds")

@@ -20,7 +20,7 @@ USED: tuple[tuple[Side, Role], ...] = tuple(client for client in CLIENTS if clie
 
 
 def seconds_between_beats(flow: Flow) -> int:
-    """The exact interval with the trigger; without it, a beat comes with a run, and runs come no oftener than copies."""
+    """The exact interval with the trigger; without it, a beat comes with a run, and runs come no more often than copies."""
     exact: int = flow.value("emit.heartbeats.interval.seconds")
     return exact if flow.value("mirror.heartbeats.trigger") else max(exact, flow.value("mirror.copy.interval.seconds"))
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from kafka_mirror.config import Flow
-from kafka_mirror.config.deadlines import lag_seconds
+from kafka_mirror.config.deadlines import BY_COPIES, hand_over_seconds, lag_seconds, seconds_between_copies
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
@@ -155,6 +155,14 @@ def catch_up_of(status: Status, samples: Sequence[Sample], interval: float, youn
     return catch_up(samples, tps, lag, interval, waiting, old=old, lasting=lasting)
 
 
+def rhythm_of(flow: Flow) -> float:
+    """How many seconds old what is missing may be while the flow is well. What a run that follows could not copy is the next run's."""
+    limit = lag_seconds(flow)
+    if limit is None and hand_over_seconds(flow):
+        limit = BY_COPIES.seconds(flow)
+    return rhythm(seconds_between_copies(flow), limit)
+
+
 def bytes_of(partitions: Iterable[PartitionSnapshot]) -> int | None:
     """About how many bytes the partitions are behind together; None if that is unknown of one that is: the rest would look like all."""
     listed = list(partitions)
@@ -179,8 +187,8 @@ class FlowSnapshotBuilder:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        self._interval = float(flow.value("mirror.copy.interval.seconds"))
-        self._rhythm = rhythm(self._interval, lag_seconds(flow))
+        self._interval = seconds_between_copies(flow)
+        self._rhythm = rhythm_of(flow)
         self._samples = Samples(max(WINDOW_SECONDS, _RUNS_IN_WINDOW * self._interval))
         self._schemas = SchemaIdSampler()
         self._oldest: OldestRecords = {}

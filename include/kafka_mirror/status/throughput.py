@@ -15,7 +15,7 @@ _INTERVALS = 2
 
 UNKNOWN_LAG = "unknown, as is how much is missing"
 NOT_YET_MEASURED = "not measured yet"
-NEXT_RUN = "the flow keeps up: the next run copies it"
+KEEPS_UP = "the flow keeps up"
 NOTHING_COPIED = "nothing was copied in the last {seconds:.0f} s"
 TOO_SLOW = "the source grows at least as fast as the flow copies"
 
@@ -85,8 +85,8 @@ class CatchUp:
 
     @property
     def keeps_up(self) -> bool:
-        """Whether nothing is missing but what the next run copies."""
-        return self.seconds == 0 or self.reason == NEXT_RUN
+        """Whether nothing is missing but what the flow copies next."""
+        return self.seconds == 0 or self.reason == KEEPS_UP
 
 
 def throughput(samples: Sequence[Sample], partitions: Iterable[TopicPartition] | None = None) -> Throughput:
@@ -120,24 +120,25 @@ def catch_up(
     old: Collection[TopicPartition] | None = None,
     lasting: float = 0.0,
 ) -> CatchUp:
-    """When the `moving` partitions, which are `lag` offsets behind, will have caught up; `interval`: seconds between two copies.
+    """When the `moving` partitions, which are `lag` offsets behind, will have caught up; `interval`: seconds between two copies, or
+    turns of lanes that follow.
 
     `old` are those of them whose missing records are older than the flow's rhythm allows (None: any may be). A flow is said never to
     catch up only after it was so for `lasting` seconds, and two intervals.
 
-    The mean rate tells how fast a flow can copy only while it copies all the time. One that keeps up is idle between its runs, and what is
-    missing is the next run's.
+    The mean rate tells how fast a flow can copy only while it copies all the time. One that keeps up is idle between its copies, and what
+    is missing is the next one's.
     """
     if not lag:
         return CatchUp(waiting=waiting, reason=UNKNOWN_LAG) if lag is None else CatchUp(0.0, "", waiting)
     is_young = old is not None and not old
     if len(samples) < 2:
-        return CatchUp(interval, NEXT_RUN, waiting) if is_young else CatchUp(waiting=waiting)
+        return CatchUp(interval, KEEPS_UP, waiting) if is_young else CatchUp(waiting=waiting)
     seconds = samples[-1].time - samples[0].time
     gained = _advance(samples, moving) - _growth(samples, moving)
     at_this_rate = lag * seconds / gained if gained > 0 else math.inf
     if is_young or _keeps_up(samples, moving if old is None else old, interval):
-        return CatchUp(min(at_this_rate, interval), NEXT_RUN, waiting)
+        return CatchUp(min(at_this_rate, interval), KEEPS_UP, waiting)
     if math.isfinite(at_this_rate):
         return CatchUp(at_this_rate, "", waiting)
     if seconds < max(_INTERVALS * interval, lasting):

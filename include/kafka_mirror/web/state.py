@@ -108,7 +108,7 @@ def _describe_copied_flow(snapshot: FlowSnapshot, view: AirflowView, now: dateti
     if not snapshot.status.lag:
         return _describe_up_to_date(snapshot.status)
     if snapshot.catch_up.keeps_up:
-        return FlowState(FINE, "Fine", f"keeps up with the source; {distance}, which the next run copies.")
+        return FlowState(FINE, "Fine", f"keeps up with the source; {distance}.")
     return _describe_catch_up(snapshot.catch_up, distance, now)
 
 

@@ -7,7 +7,8 @@ from kafka_mirror.errors import ConfigurationError, UsageError
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("mirror.copy.interval.seconds", 60),
+        ("mirror.copy.interval.seconds", 300),
+        ("mirror.follow.seconds", 1),
         ("mirror.lanes", 16),
         ("mirror.run.max.seconds", 300),
         ("mirror.run.max.bytes", -1),

@@ -92,13 +92,13 @@ def test_pairs_whose_dags_would_share_an_id_are_refused_and_enabled_flows_live_o
 @pytest.mark.parametrize(
     ("lines", "seconds", "told"),
     [
-        ("", 60, False),
-        ("emit.heartbeats.interval.seconds = 5", 60, True),
-        ("emit.heartbeats.interval.seconds = 90", 90, False),
+        ("", 300, False),
+        ("emit.heartbeats.interval.seconds = 5", 300, True),
+        ("emit.heartbeats.interval.seconds = 400", 400, False),
         ("mirror.copy.interval.seconds = 10", 10, False),
         ("mirror.heartbeats.trigger = true", 1, False),
         ("mirror.heartbeats.trigger = true\nemit.heartbeats.interval.seconds = 5", 5, False),
-        ("emit.heartbeats.interval.seconds = 5\nemit.heartbeats.enabled = false", 60, False),
+        ("emit.heartbeats.interval.seconds = 5\nemit.heartbeats.enabled = false", 300, False),
     ],
 )
 def test_beats_come_with_copies_or_at_the_exact_interval(flow, lines, seconds, told):

@@ -380,13 +380,13 @@ def test_what_would_be_known_if_the_driver_died_is_kept_before_and_after_each_co
 
 
 def test_a_run_is_due_where_airflow_counts_its_intervals_and_is_no_longer_than_it_may_be(configured: Callable[..., Flow]) -> None:
-    minute = 1_795_000_020.0
+    minute = 1_795_000_200.0
 
     def seconds(flow: Flow, begun: float) -> float:
         return round(due_time(flow, begun) - time.monotonic() + time.time() - begun)
 
-    assert seconds(configured(), minute + 20) == 40
-    assert seconds(configured(), minute + 55) == 5
+    assert seconds(configured(), minute + 20) == 280
+    assert seconds(configured("mirror.copy.interval.seconds = 60"), minute + 55) == 5
     assert seconds(configured("mirror.run.max.seconds = 7"), minute) == 7
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.status.throughput import (
-    NEXT_RUN,
+    KEEPS_UP,
     NOT_MEASURED,
     NOT_YET_MEASURED,
     NOTHING_COPIED,
@@ -131,7 +131,7 @@ def test_a_backlog_is_done_when_the_flow_has_gained_all_of_it_on_the_source():
 
 def test_a_flow_that_keeps_up_is_done_with_its_next_run_though_its_mean_rate_is_that_of_the_source():
     samples = [sample(time, watermark, end) for time, watermark, end in ((0, 900, 1000), (60, 1900, 2000), (120, 2900, 3000))]
-    assert catch_up(samples, {A}, 100, 60) == CatchUp(60, NEXT_RUN)
+    assert catch_up(samples, {A}, 100, 60) == CatchUp(60, KEEPS_UP)
 
 
 def test_a_flow_that_is_slower_than_its_source_never_catches_up():

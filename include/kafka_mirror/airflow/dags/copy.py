@@ -9,7 +9,8 @@ from kafka_mirror.airflow.time_limits import copy_limit
 from kafka_mirror.config import Flow
 
 DOC = """
-Mirrors the records of the flow's topics from source to target, **exactly once**, up to where the source was when the run planned.
+Mirrors the records of the flow's topics from source to target, **exactly once**: what is there, and then what comes, until the next run has
+taken over.
 
 | task | does |
 |---|---|
@@ -26,8 +27,8 @@ Partitions without an error were copied all the same. Airflow retries what is re
 over). The rest waits for a person: a gap, a topic that was created anew, a refused record, a target with records that the ledger does not
 explain.
 
-With `mirror.follow.seconds` a run copies what is there, and then follows its partitions until the next run has taken them over. So it is no
-sign of trouble that it takes the whole interval, that two runs go on at once for up to a minute, or that `copy` is skipped only at its end.
+It is no sign of trouble that a run takes the whole interval, that two runs go on at once for up to a minute, or that `copy` is skipped only
+at its end. With `mirror.follow.seconds=0` a run copies up to where the source was when it planned, and ends.
 
 `dry_run` in the trigger form plans, writes nothing, and says what a copy would do.
 """

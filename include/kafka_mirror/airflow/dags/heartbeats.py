@@ -14,7 +14,7 @@ effect one cluster further on, where a flow from there mirrors the topic like an
 configuration's clusters, enabled flow or not: if `east.heartbeats` on west moves, `east->west` works, and the pair `west->east` is the one
 that beats on east.
 
-Each run beats once, every max(`emit.heartbeats.interval.seconds`, `mirror.copy.interval.seconds`): a mirror in batches can show no more.
+Each run beats once, every max(`emit.heartbeats.interval.seconds`, `mirror.copy.interval.seconds`).
 With `mirror.heartbeats.trigger=true` a run defers to Airflow's triggerer, which beats at the exact interval until the next run takes over.
 
 **When not to use it.** Where nobody looks at heartbeats, or where the mirror may not write to a source: with

@@ -10,7 +10,7 @@ from kafka_mirror.config.catalogue.values import Valid, between, factor, one_of,
 GROUP = "mirror"
 
 MIRROR = (
-    Property("mirror.copy.interval.seconds", "LONG", 60, "The time between two copy runs.", GROUP, between(10)),
+    Property("mirror.copy.interval.seconds", "LONG", 300, "The time between two copy runs.", GROUP, between(10)),
     Property(
         "mirror.lanes",
         "INT",
@@ -75,8 +75,8 @@ MIRROR = (
     Property(
         "mirror.follow.seconds",
         "LONG",
-        0,
-        "How often a run that has copied what was there asks the source for more, and copies it, until the next run is due. "
+        1,
+        "How often a run that has copied what was there asks the source for more, and copies it, until the next run takes over. "
         "0: a run ends with its plan; `copy --follow` asks every second.",
         GROUP,
         between(0),

@@ -2,6 +2,7 @@
 
 from kafka_mirror.config.deadlines import hand_over_seconds
 from kafka_mirror.status.limits import Limits, limits_of, run_seconds
+from kafka_mirror.status.snapshot_builder import rhythm_of
 
 
 def test_by_default_a_quarter_of_an_hour_is_allowed_and_any_number_of_records(make_flow) -> None:
@@ -25,11 +26,19 @@ def test_minus_one_switches_an_alert_off_and_zero_allows_nothing(make_flow) -> N
 
 
 def test_a_copy_may_take_its_budget_in_addition(make_flow) -> None:
-    flow = make_flow("mirror.deadline.run.seconds = 100", "mirror.run.max.seconds = 77")
+    flow = make_flow("mirror.deadline.run.seconds = 100", "mirror.run.max.seconds = 77", "mirror.follow.seconds = 0")
     assert (run_seconds(flow, "copy"), run_seconds(flow, "freshness")) == (177, 100)
     assert run_seconds(make_flow("mirror.deadline.run.seconds = -1"), "copy") is None
-    flow = make_flow("mirror.deadline.run.seconds = 100", "mirror.run.max.seconds = 77", "mirror.follow.seconds = 2")
+    flow = make_flow("mirror.deadline.run.seconds = 100", "mirror.run.max.seconds = 77", "mirror.copy.interval.seconds = 60")
     assert run_seconds(flow, "copy") == 177 + 2 * 30, "it hands over, and one that a person starts may wait for others that do"
-    assert hand_over_seconds(make_flow("mirror.follow.seconds = 2", "mirror.copy.interval.seconds = 300")) == 60
-    assert hand_over_seconds(make_flow("mirror.follow.seconds = 2", "mirror.copy.interval.seconds = 301")) == 0, "it ends before that"
+    assert hand_over_seconds(make_flow()) == 60
+    assert hand_over_seconds(make_flow("mirror.copy.interval.seconds = 301")) == 0, "it ends before that"
     assert run_seconds(make_flow("mirror.heartbeats.trigger = true"), "heartbeats") is None
+
+
+def test_what_a_run_that_follows_could_not_copy_is_no_problem_until_the_next_run_has_failed_too(make_flow) -> None:
+    follows, ends = make_flow(), make_flow("mirror.follow.seconds = 0", "mirror.copy.interval.seconds = 3600")
+    assert (rhythm_of(follows), rhythm_of(ends)) == (450, 7200)
+    assert rhythm_of(make_flow("mirror.deadline.lag.seconds = -1")) == 450
+    assert rhythm_of(make_flow("mirror.deadline.lag.seconds = 60")) == 30
+    assert rhythm_of(make_flow("mirror.copy.interval.seconds = 3600")) == 7200, "it ends before the next one is due"
