@@ -116,9 +116,10 @@ def values_of_run(session: Session, dag_id: str, run_id: str) -> dict[str, Any]:
     return {entry.task_id: XComModel.deserialize_value(entry) for entry in session.scalars(select(XComModel).where(*of_run))}
 
 
-def existing_pools(session: Session, names: Collection[str]) -> set[str]:
-    """Those of the pools that Airflow has."""
-    return set(session.scalars(select(Pool.pool).where(Pool.pool.in_(names))))
+def pool_slots(session: Session, names: Collection[str]) -> dict[str, int]:
+    """The slots of those of the pools that Airflow has; -1: no limit."""
+    rows = session.execute(select(Pool.pool, Pool.slots).where(Pool.pool.in_(names)))
+    return {str(name): slots for name, slots in rows}
 
 
 def returned_values(session: Session, dag_ids: Collection[str], task_id: str, limit: int) -> Iterator[tuple[str, str, Any]]:

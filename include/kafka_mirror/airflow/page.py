@@ -141,9 +141,12 @@ def _read_view(flow: FlowName) -> AirflowView:
     with api_server.database_session() as session:
         audit, audit_run = _newest_audit(session, flow)
         copied, copied_by = _newest_copy(session, flow)
+        needed = pools([flow])
+        slots = api_server.pool_slots(session, list(needed))
         return AirflowView(
             dags=tuple(_dags(session, flow)),
-            missing_pools=tuple(_missing_pools(session, flow)),
+            missing_pools=tuple(name for name in needed if name not in slots),
+            copy_slots=slots.get(flow.pool),
             silent=tuple(_unhealthy_components()),
             freshness=tuple(reversed(_freshness_documents(session, flow))),
             audit=audit,
@@ -162,12 +165,6 @@ def _dags(session: "Session", flow: FlowName) -> Iterator[Dag]:
 def _newest_run(session: "Session", dag_id: str, state: str = "") -> DagRun | None:
     row = api_server.newest_run(session, dag_id, state)
     return None if row is None else DagRun(*row)
-
-
-def _missing_pools(session: "Session", flow: FlowName) -> list[str]:
-    needed = pools([flow])
-    existing = api_server.existing_pools(session, list(needed))
-    return [name for name in needed if name not in existing]
 
 
 def _unhealthy_components() -> list[str]:

@@ -25,12 +25,12 @@ def pools(flows: Iterable[FlowName], team: str = "") -> dict[str, dict[str, Any]
     of_team = {"team_name": team} if team else {}
     return {
         SPARK_POOL: _describe_pool(SPARK_DRIVERS, "Spark jobs of the mirror other than copies"),
-        **{flow.pool: {**_describe_pool(_slots(flow), f"Copies of {flow.name}"), **of_team} for flow in flows},
+        **{flow.pool: {**_describe_pool(slots_of(flow), f"Copies of {flow.name}"), **of_team} for flow in flows},
     }
 
 
-def _slots(flow: FlowName) -> int:
-    """An invalid flow copies nothing, and has one."""
+def slots_of(flow: FlowName) -> int:
+    """How many slots the pool of a flow needs. An invalid flow copies nothing, and has one."""
     return SLOTS_TO_FOLLOW if isinstance(flow, Flow) and flow.value("mirror.follow.seconds") else 1
 
 

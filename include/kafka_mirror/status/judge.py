@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from kafka_mirror.config.deadlines import LEAST_SECONDS
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport, NextStep
 from kafka_mirror.errors.next_step import own
-from kafka_mirror.errors.words import duration
+from kafka_mirror.errors.words import count_text, duration
 from kafka_mirror.status.limits import Limits
 from kafka_mirror.status.observation import SERVED, CheckObservation, LatePartition
 from kafka_mirror.status.problems import Alert, CheckResult, FlowProblem, Place, by_topic, first_lines
@@ -26,6 +26,7 @@ from kafka_mirror.status.status import NO_REMOTE
 FINE, BEHIND, STUCK = "fine", "behind", "stuck"
 
 LATE, STILL, NOT_COPYING, NOTHING_MIRRORED = "Behind", "NoProgress", "NotCopying", "NothingMirrored"
+TOO_FEW_SLOTS = "TooFewSlots"
 
 
 UNREACHABLE = ClusterUnreachable.__name__
@@ -76,6 +77,15 @@ def _look_at_the_copy() -> NextStep:
         own("pools"),
         ") or for a free slot, and at the log of its newest run.",
     )
+
+
+def too_few_slots(slots: int | None, needed: int) -> list[FlowProblem]:
+    """Returns the problem that the pool of a flow's copies, which Airflow has with these slots, is too small for runs that follow."""
+    if slots is None or slots < 0 or slots >= needed:
+        return []
+    advice = NextStep.of("Import the pools again: ", own("pools > pools.json && airflow pools import pools.json"))
+    summary = f"The pool of its copies has {count_text(slots, 'slot')} and needs {needed}: a run waits for the former one to end."
+    return [FlowProblem(TOO_FEW_SLOTS, summary, "", advice, for_seconds=0, severity="warning")]
 
 
 def has_copied(observation: CheckObservation, limits: Limits) -> bool:

@@ -211,6 +211,8 @@ class FlowSnapshot:
     catch_up: CatchUp = field(default_factory=CatchUp)
     rhythm: float = 0.0
     """How many seconds old what is missing may be while the flow is well."""
+    slots: int = 1
+    """How many slots the pool of its copies needs."""
     throttle: ThrottleStatus = field(default_factory=ThrottleStatus)
     groups: GroupsSnapshot = field(default_factory=GroupsSnapshot)
     heartbeats: tuple[HeartbeatPath, ...] = ()

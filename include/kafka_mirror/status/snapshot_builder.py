@@ -12,6 +12,7 @@ from itertools import groupby
 from kafka_mirror.config import Flow
 from kafka_mirror.config.deadlines import BY_COPIES, hand_over_seconds, lag_seconds, seconds_between_copies
 from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.config.pools import slots_of
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.groups.exact_offsets import KnownPlaces
@@ -244,6 +245,7 @@ class FlowSnapshotBuilder:
             throughput=throughput(samples),
             catch_up=catch_up_of(status, samples, self._interval, self._rhythm),
             rhythm=self._rhythm,
+            slots=slots_of(self.flow),
             throttle=self._throttle(observation),
             groups=self._groups,
             heartbeats=heartbeats,

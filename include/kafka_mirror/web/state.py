@@ -11,7 +11,7 @@ from kafka_mirror.errors.next_step import NOTHING
 from kafka_mirror.errors.runbook import entries
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.status.airflow_view import AirflowView
-from kafka_mirror.status.judge import BEHIND, FINE, NOTHING_MIRRORED, STUCK, level
+from kafka_mirror.status.judge import BEHIND, FINE, NOTHING_MIRRORED, STUCK, level, too_few_slots
 from kafka_mirror.status.problems import Alert
 from kafka_mirror.status.snapshot import FlowSnapshot
 from kafka_mirror.status.status import GONE, INTENDED, LEFT_ALONE, NO_REMOTE, OPEN_TRANSACTION, PROGRESSING, PartitionStatus, Status
@@ -114,7 +114,8 @@ def _describe_copied_flow(snapshot: FlowSnapshot, view: AirflowView, now: dateti
 
 def _worst(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> Alert | None:
     """The problem to mend first that is no error of the snapshot: of its own, and of those that only alerts know."""
-    alerts = {problem.key(snapshot.flow): problem.alert(snapshot.flow, snapshot.taken or now) for problem in snapshot.problems}
+    problems = (*snapshot.problems, *too_few_slots(view.copy_slots, snapshot.slots))
+    alerts = {problem.key(snapshot.flow): problem.alert(snapshot.flow, snapshot.taken or now) for problem in problems}
     alerts = {key: alert for key, alert in alerts.items() if alert.kind not in entries()}
     alerts |= {alert.key: alert for alert in alerts_of(view, now)}
     amiss = [alert for alert in alerts.values() if level([alert]) != FINE]

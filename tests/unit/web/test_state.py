@@ -131,6 +131,13 @@ def with_alert(**fields: Any) -> AirflowView:
         (snapshot(topic("a", 0)), AirflowView(), "stuck", "Not running", "no DAG that copies east->west"),
         (snapshot(topic("a", 0)), replace(HEALTHY, missing_pools=("mirror_copy_east-to-west",)), "stuck", "Not running", "never start"),
         (snapshot(topic("a", 0)), replace(HEALTHY, missing_pools=("mirror_spark",)), "fine", "Fine", "everything"),
+        (
+            replace(snapshot(topic("a", 0)), slots=4),
+            replace(HEALTHY, copy_slots=1),
+            *("behind", "Needs a look", "The pool of its copies has 1 slot and needs 4"),
+        ),
+        (replace(snapshot(topic("a", 0)), slots=4), replace(HEALTHY, copy_slots=4), "fine", "Fine", "everything"),
+        (replace(snapshot(topic("a", 0)), slots=4), replace(HEALTHY, copy_slots=-1), "fine", "Fine", "everything"),
         (snapshot(topic("a", 0)), replace(HEALTHY, silent=("scheduler",)), "stuck", "Not running", "scheduler gives no sign of life"),
         (snapshot(topic("a", 0)), replace(HEALTHY, silent=("dag-processor",)), "fine", "Fine", "everything"),
         (snapshot(topic("a", 0)), with_alert(), "behind", "Needs a look", "No heartbeat came for 5 min. Since"),
@@ -164,6 +171,7 @@ def test_what_is_wrong_always_says_what_to_do() -> None:
         (with_gap(), HEALTHY),
         (BUSY, paused()),
         (BUSY, with_alert()),
+        (replace(BUSY, slots=4), replace(HEALTHY, copy_slots=1)),
         (BUSY, replace(HEALTHY, silent=("scheduler",))),
     ):
         assert state_of(flow, view, NOW).next
