@@ -131,7 +131,7 @@ def main(minutes: float, keep: Path | None) -> None:
     with stage() as both:
         both.directory.chmod(0o711)  # a root user's PostgreSQL runs as nobody
         pair = both.pair()
-        configuration = pair.properties()
+        configuration = pair.properties(extra={"mirror.follow.seconds": "1"})
         database = PostgresServer(both.directory / "postgres")
         airflow = AirflowServices(both.directory / "airflow", database.url, environment={"MIRROR_CONFIG": str(configuration), **DEFAULTS})
         logs = both.directory / "airflow" / "logs"

@@ -1,4 +1,4 @@
-"""Planning over ten thousand partitions in which nothing happens: what a flow costs each minute when it is idle."""
+"""Planning over ten thousand partitions in which nothing happens: what a run costs when its flow is idle."""
 
 import sys
 import time
