@@ -235,9 +235,9 @@ class Following:
         return False
 
 
-def every(flow: Flow) -> int:
+def every(flow: Flow) -> float:
     """How often the source is asked for new records."""
-    return int(flow.value("mirror.follow.seconds")) or 1
+    return float(flow.value("mirror.follow.seconds") or 1)
 
 
 def _report(failure: Exception, what: str) -> ErrorReport:

@@ -16,6 +16,7 @@ from kafka_mirror.copy.follow import Ends, due_time, watch_idle
 from kafka_mirror.copy.model import HANDED_OVER, CopiedElsewhere, LaneResult
 from kafka_mirror.copy.plan.model import BEHIND, FIRST_SIGHT, Plan, Range
 from kafka_mirror.copy.publish import compared
+from kafka_mirror.copy.run import lane_tasks
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport, RecordRefused
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
@@ -102,6 +103,16 @@ def test_a_run_all_of_whose_topics_are_paused_waits_for_the_next_change(mirror: 
     result = mirror.run()
     assert ([began for began, *_ in mirror.copies], mirror.looks) == ([0, 30], [15, 20, 25, 30])
     assert mirror.judged(result).records == 5
+
+
+def test_a_part_of_a_second_is_a_rhythm_for_an_idle_flow_and_for_its_lanes(mirror: Mirror) -> None:
+    mirror.configured("mirror.follow.seconds = 0.5")
+    mirror.arrivals = {1.25: {"orders": 1}}
+    assert mirror.following(due=10.0).await_work()
+    assert mirror.looks == [0.5, 1.0, 1.5]
+    flow = mirror.configured()
+    [task] = lane_tasks(flow, Plan(flow.name, (Range("orders", 0, "id", 0, 1, BEHIND),), config_hash=flow.config_hash, follow_for=60.0))
+    assert task.follow_seconds == 0.5
 
 
 @pytest.mark.parametrize(("at", "copies"), [(57, 2), (59, 1)])

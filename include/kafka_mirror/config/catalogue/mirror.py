@@ -74,12 +74,12 @@ MIRROR = (
     Property("mirror.run.max.seconds", "LONG", 300, "How long one run copies; what is left is the next run's.", GROUP, between(1)),
     Property(
         "mirror.follow.seconds",
-        "LONG",
+        "DOUBLE",
         1,
         "How often a run that has copied what was there asks the source for more, and copies it, until the next run takes over. "
         "0: a run ends with its plan; `copy --follow` asks every second.",
         GROUP,
-        between(0),
+        between(0, 3600),
     ),
     Property(
         "mirror.follow.discovery.seconds",
