@@ -49,7 +49,7 @@ def test_an_airflow_that_follows_the_steps_has_the_dags_and_the_pools(another_ai
     assert str(tmp_path / "airflow" / "dags" / "mirror.py") in done.stdout
     assert re.search(r"^mirror\s.*mirror_plugin\.py", done.stdout, flags=re.MULTILINE), "the status page"
     with sqlite3.connect(another_airflow_home / "airflow.db") as database:
-        assert database.execute("select slots from slot_pool where pool = 'mirror_copy_east-to-west'").fetchall() == [(1,)]
+        assert database.execute("select slots from slot_pool where pool = 'mirror_copy_east-to-west'").fetchall() == [(4,)]
 
 
 def steps_of_the_page() -> list[str]:

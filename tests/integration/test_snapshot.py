@@ -52,7 +52,7 @@ def take_decision(pair, capsys):
 def test_a_flow_is_followed_from_first_sight_until_it_is_copied_with_schema_ids_and_times(several, pair):
     taking = FlowSnapshotBuilder(several.mirroring.flow)
     fresh = taken(taking)
-    assert (fresh.status.lag, fresh.bytes_behind, fresh.catch_up.seconds, fresh.written) == (20, None, 60.0, None)
+    assert (fresh.status.lag, fresh.bytes_behind, fresh.catch_up.seconds, fresh.written) == (20, None, 300.0, None)
     assert by_topic(fresh, pair)["orders"].states == {"first sight": 2}
 
     assert not several.mirroring.copy().errors

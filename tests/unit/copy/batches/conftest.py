@@ -61,7 +61,7 @@ def lane_task(east: WireBroker, west: WireBroker) -> LaneTask:
         lane=0,
         lanes=1,
         clients=clients,
-        request_seconds=2.0,
+        request_seconds=10.0,
         ledger_topic=LEDGER.topic,
         transactional_id="mirror.4.east.1.0",
         ranges=(),
