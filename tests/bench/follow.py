@@ -25,9 +25,7 @@ _MINUTE = 60.0
 _WARM_SECONDS, _QUICK_WARM_SECONDS = 60.0, 15.0
 _LAST_SECONDS = 90.0
 _SETTINGS = {
-    "source->target.mirror.follow.seconds": "1",
-    "source->target.mirror.copy.interval.seconds": "600",  # one change of runs in the minutes that are measured
-    "source->target.mirror.run.max.seconds": "600",
+    "source->target.mirror.follow.seconds": "1",  # the default, which the pairs of tests switch off; a run every five minutes
     "source->target.refresh.topics.interval.seconds": "604800",
 }
 
@@ -68,7 +66,7 @@ def measure(both: Stage, pair: ClusterPair, cpu: Callable[[], tuple[float, float
 
 
 def await_all(seen: Arrivals, records: int) -> None:
-    """Until so many have arrived. Raises RuntimeError if they do not, or if there are more."""
+    """Waits until this many have arrived. Raises RuntimeError if they do not, or if there are more."""
     deadline = time.monotonic() + _LAST_SECONDS
     while len(seen.ages) < records and time.monotonic() < deadline:
         time.sleep(0.1)
