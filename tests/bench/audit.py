@@ -98,7 +98,7 @@ def main(quick: bool = False) -> None:
     )
     with stage() as both:
         rows = [each for backlog in (QUICK if quick else BACKLOGS) for each in rows_of(both, backlog, 1 if quick else ROUNDS)]
-    append("An audit, closed batches and opened ones, in GB/s", columns, rows, write=not quick)
+    append("An audit of batches that were forwarded, joined or rewritten, in GB/s", columns, rows, write=not quick)
 
 
 if __name__ == "__main__":
