@@ -109,8 +109,10 @@ class MirrorClient:
         return self._checkpoints(alias, lambda name: name == group).get(group, {})
 
     def remote_consumer_offsets_matching(self, alias: str, pattern: str | re.Pattern[str]) -> dict[str, Offsets]:
-        """The same for every group whose whole id matches: a Java pattern as text, or a compiled Python one. Groups without checkpoints
-        are absent. Raises ValueError for a text that is no pattern."""
+        """Where each group of the cluster `alias` goes on here whose whole id matches, by remote partition.
+
+        `pattern` is a Java pattern as text, or a compiled Python one. Groups without checkpoints are absent. Raises ValueError for a text
+        that is no pattern."""
         matches: Callable[[str], object] = compile_java(pattern).matches if isinstance(pattern, str) else pattern.fullmatch
         return self._checkpoints(alias, matches)
 
@@ -142,7 +144,7 @@ def translate_offsets(properties: Mapping[str, str], alias: str, group: str, sec
 def translate_offsets_matching(
     properties: Mapping[str, str], alias: str, pattern: str | re.Pattern[str], seconds: float = 30.0
 ) -> dict[str, Offsets]:
-    """The same for every group whose whole id matches, in one read. Raises as `MirrorClient.remote_consumer_offsets_matching`."""
+    """Translates the offsets of every group whose whole id matches, in one read. Raises ValueError for a text that is no pattern."""
     with MirrorClient(properties, seconds) as client:
         return client.remote_consumer_offsets_matching(alias, pattern)
 

@@ -123,7 +123,7 @@ class Following:
 
     def copy_little(self, copy: Copy, most: int) -> bool:
         """Copies and follows a minute at a time, as long as none brings more than `most` bytes. True: there is work left, which the caller
-        has to do. False: the run ended."""
+        must do. False: the run ended."""
         while self.await_work():
             assert self.plan is not None
             if sum(estimate_bytes(planned) for planned in self.plan.ranges) > most:

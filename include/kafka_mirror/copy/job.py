@@ -94,7 +94,7 @@ def watermarks_to_columns(watermarks: Iterable[Watermark]) -> dict[str, list[Any
 
 
 def watermarks_from_columns(columns: Mapping[str, list[Any]]) -> tuple[Watermark, ...]:
-    """The opposite of `watermarks_to_columns`."""
+    """Gives the watermarks that were written as columns, in the same order."""
     return documents.from_columns(Watermark, columns)
 
 
@@ -130,7 +130,7 @@ def results_to_columns(results: Iterable[LaneResult]) -> dict[str, Any]:
 
 
 def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
-    """The opposite of `results_to_columns`."""
+    """Gives what each lane did, out of the columns of all lanes."""
     marks = iter(watermarks_from_columns(document["watermarks"]))
     errors = iter([from_document(ErrorReport, error) for error in document["errors"]])
     skipped = iter(documents.from_columns(SkippedRecords, document["skipped"]))

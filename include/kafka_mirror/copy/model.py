@@ -167,7 +167,7 @@ def added_shares(shares: Iterable[BatchShare]) -> tuple[BatchShare, ...]:
 
 
 def added_reasons(reasons: Iterable[RewriteReason]) -> tuple[RewriteReason, ...]:
-    """The same of why batches were rewritten: the most frequent reasons first, each with its first partition."""
+    """Adds up why batches were rewritten: the most frequent reasons first, each with its first partition."""
     summed: dict[str, RewriteReason] = {}
     for why in reasons:
         before = summed.get(why.reason, replace(why, batches=0))

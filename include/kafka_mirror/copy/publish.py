@@ -52,8 +52,9 @@ class Published:
 
 
 def publish(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), *, whole: bool = False, run: str | None = None) -> Published:
-    """As `reached`; and writes the offset syncs of what was copied, by whichever run, an error of which is in the answer.
+    """Compares the ledger with what the job reported, and writes the offset syncs of what was copied, by whichever run.
 
+    An error of the offset syncs is in the answer.
     With `whole` those of every partition that has some due: for a run whose plan was not kept.
     """
     with clusters(flow) as (source, target):

@@ -60,7 +60,7 @@ class TargetView:
         return "uncompressed" if codec == "none" else str(codec)
 
     def limits_text(self, remote: str) -> str:
-        """The same as the ledger notes it."""
+        """The limits of a remote topic, as the ledger notes them beside a refused record."""
         return limits_text(self._configs.get(remote, {}))
 
     def partitions(self, ranges: Iterable[Range]) -> dict[TopicPartition, RemotePartition]:

@@ -129,7 +129,7 @@ def to_columns(plan: Plan) -> dict[str, Any]:
 
 
 def from_columns(document: Mapping[str, Any]) -> Plan:
-    """The opposite of `to_columns`."""
+    """Gives the plan whose ranges and decisions stand as columns in the document."""
     plan = documents.from_document(Plan, {**document, "ranges": [], "decisions": []})
     ranges = list(documents.from_columns(Range, document["ranges"]))
     for index in map(int, document["skip_to"].keys() | document["decided"].keys() | document["log_end"].keys()):
