@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.airflow.audit import AuditOperator, IntervalAuditOperator
+from kafka_mirror.airflow.audit import MirrorAuditOperator
 from kafka_mirror.airflow.groups import GroupOperator
 from kafka_mirror.audit.context import AuditContext
 from kafka_mirror.audit.job import on_spark
@@ -91,21 +91,14 @@ def test_a_server_that_is_gone_is_tried_again_and_one_that_refuses_is_not(
     assert "The Spark server at 127.0.0.1:15002 refuses the token. Nothing ran there." in task_log.take()
 
 
-@pytest.mark.parametrize(
-    ("operator", "by"),
-    [(AuditOperator, "east-to-west.backfill"), (IntervalAuditOperator, "east-to-west.backfill / manual__1")],
-    ids=["one run at a time", "several runs at once"],
-)
-def test_a_large_audit_runs_on_the_server_and_a_killed_task_interrupts_it(
-    operator: type[AuditOperator], by: str, spark: SparkOfThisProcess, flow: Flow
-) -> None:
-    audit = operator(flow=flow.name)
+def test_a_large_audit_runs_on_the_server_and_a_killed_task_interrupts_it(spark: SparkOfThisProcess, flow: Flow) -> None:
+    audit = MirrorAuditOperator(task_id="audit", flow=flow.name)
     audit.on_kill()
     assert spark.interrupted == 0, "nothing runs yet"
     spark.meanwhile = audit.on_kill
     compare = on_spark(flow, partial(audit.spark_runner, flow), audit.audited_by())
     assert compare(CONTEXT, [RANGE]) == [Outcome(RANGE)]
-    assert spark.sessions == [("audit", by, MASTER)]
+    assert spark.sessions == [("audit", "east-to-west.backfill / manual__1 / audit", MASTER)]
     assert spark.interrupted == len(spark.tasks) > 0
 
 

@@ -65,6 +65,7 @@ FLOW_CLASSES = {
     "FlowSummary",
     "FlowSnapshotBuilder",
     "FlowDag",
+    "FlowOperator",
     "ResolvedFlow",
 }
 """Classes of a replication flow, or of what is said about one."""

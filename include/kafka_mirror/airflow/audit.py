@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
-
 from kafka_mirror.airflow.alert_store import remember_audit, store_of
 from kafka_mirror.airflow.backfill_runs import previous_run
 from kafka_mirror.airflow.backfill_xcom import resolution_of
-from kafka_mirror.airflow.flow_files import configured_flow
+from kafka_mirror.airflow.flow_files import configured_flow, flow_name
+from kafka_mirror.airflow.flow_operator import FlowOperator, is_true, split_names
 from kafka_mirror.airflow.lineage import ReportsLineage, lineage_of_audit
 from kafka_mirror.airflow.tasks import (
     RunsOnSpark,
@@ -25,10 +24,11 @@ from kafka_mirror.airflow.tasks import (
     to_xcom,
 )
 from kafka_mirror.backfill.model import Resolution
-from kafka_mirror.config.flow import FlowName
+from kafka_mirror.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from airflow.sdk import Context
 
@@ -37,60 +37,82 @@ if TYPE_CHECKING:
     from kafka_mirror.formats.offsets.partition import TopicPartition
 
 
-class AuditOperator(RunsOnSpark, ReportsLineage, BaseOperator):
-    """Audits what the run's params ask for, and returns the result. It fails with the first difference of each partition."""
+class MirrorAuditOperator(RunsOnSpark, ReportsLineage, FlowOperator):
+    """Compares source and target record by record and returns the result. It fails with the first difference of each partition.
 
-    template_fields: Sequence[str] = ()
+    `topics` are source topics, in a list or between commas; without any, all of the flow's. With `start` and `end` it compares what is
+    stamped in `[start, end)`, without them everything that is copied. With `complete` it fails, too, while anything of it is not copied
+    yet or could not be compared. Spark is started only for what is more than mirror.audit.spark.threshold.
+    """
 
-    def __init__(self, *, flow: str, **options: Any) -> None:
+    template_fields: Sequence[str] = ("topics", "start", "end", "complete")
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        topics: str | Sequence[str] = (),
+        start: str | datetime | None = None,
+        end: str | datetime | None = None,
+        complete: bool | str = False,
+        **options: Any,
+    ) -> None:
         # Airflow knows an asset by the DAGs that name it: what an audit found is kept in this one's store.
-        super().__init__(task_id="audit", inlets=[store_of(FlowName(*flow.split("->")))], **options)
-        self.flow = flow
+        inlets = [*options.pop("inlets", ()), store_of(flow_name(flow))]
+        super().__init__(flow=flow, inlets=inlets, **options)
+        self.topics = topics
+        self.start = start
+        self.end = end
+        self.complete = complete
 
     def execute(self, context: Context) -> Any:
-        """The whole task. Spark is started only for what is more than mirror.audit.spark.threshold."""
+        """Compares, and leaves the result to the alerts of the freshness DAG."""
         from kafka_mirror.audit.job import by_size, on_spark
         from kafka_mirror.audit.report import errors_of, lines_of
         from kafka_mirror.audit.run import audit
 
         with task_body():
             flow = configured_flow(self.flow)
-            arguments = self.audit_arguments(flow, context)
+            scope = self.scope(flow, context)
             compare = by_size(flow, on_spark(flow, partial(self.spark_runner, flow), self.audited_by()))
-            result = audit(flow, **arguments, compare=compare)
+            result = audit(flow, **scope, compare=compare)
             self.lineage = lineage_of_audit(flow, result)
             for line in lines_of(result):
                 self.log.info("%s", line)
             document = result.as_document()
             remember_audit(flow, f"{context['dag_run'].dag_id}/{context['dag_run'].run_id}", document)
-            value, errors = (
-                to_xcom(document, result.totals),
-                errors_of(result, arguments.get("topics", ()), bool(context["params"].get("complete"))),
-            )
+            value = to_xcom(document, result.totals)
+            errors = errors_of(result, scope.get("topics", ()), is_true(self.complete))
             if errors:
                 push_return_value(value)
             raise_errors(f"{self.flow}: source and target are not proven to be the same", errors)
         return value
 
-    def audit_arguments(self, flow: Flow, context: Context) -> dict[str, Any]:  # noqa: ARG002 — subclasses need the flow
-        """The topics and times that the run's params name, as arguments of `audit`."""
-        from kafka_mirror.audit.run import names, times
+    def scope(self, flow: Flow, context: Context) -> dict[str, Any]:  # noqa: ARG002 — a subclass needs both
+        """The topics and times to compare, as arguments of `audit`."""
+        from kafka_mirror.audit.run import times
 
-        params = context["params"]
-        return {"topics": names(params.get("topics")), "times": times(params.get("from"), params.get("to"))}
+        start, end = (str(time or "") for time in (self.start, self.end))
+        if start and start == end:
+            raise UsageError(
+                f"The audit's start and end are both {start}, so there is nothing to compare.",
+                next="A DAG with schedule='@daily' has runs without a data interval in Airflow 3; with "
+                "schedule=CronDataIntervalTimetable('@daily', timezone='UTC') each run has one.",
+            )
+        return {"topics": split_names(self.topics), "times": times(start, end)}
 
     def audited_by(self) -> str:
-        """Who audits: what an earlier audit by the same still reads on a Spark that stays is interrupted. The DAG has one run at a time."""
-        return run_name().partition(" / ")[0]
+        """Who audits: this task in its run. What an earlier try of it still reads on a Spark that stays is interrupted."""
+        return f"{run_name()} / {self.task_id}"
 
 
-class IntervalAuditOperator(AuditOperator):
-    """Compares the run's interval on both sides, live part and history.
+class IntervalAuditOperator(MirrorAuditOperator):
+    """Compares the interval of a backfill's run on both sides, live part and history.
 
     It compares again what the previous run could only compare provisionally, because its interval reached the end of the source.
     """
 
-    def audit_arguments(self, flow: Flow, context: Context) -> dict[str, Any]:
+    def scope(self, flow: Flow, context: Context) -> dict[str, Any]:
         """The intervals of the run's partitions."""
         if is_dry_run():
             skip("A dry run copies nothing, so there is nothing to compare.")
@@ -100,10 +122,6 @@ class IntervalAuditOperator(AuditOperator):
         if not offsets:
             skip("The interval has no offsets in any partition, so there is nothing to compare.")
         return {"source_offsets": offsets}
-
-    def audited_by(self) -> str:
-        """The run: several runs of a backfill may audit at once, and only the next try of one is its successor."""
-        return run_name()
 
 
 def _offsets(resolution: Resolution, context: Context) -> dict[TopicPartition, Interval]:

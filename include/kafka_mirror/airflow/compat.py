@@ -45,6 +45,16 @@ def has_partition_keys() -> bool:
     return minor(airflow.__version__) >= (3, 3)
 
 
+def is_deferrable_by_default() -> bool:
+    """What `[operators] default_deferrable` says.
+
+    Public: the same of `airflow.providers.common.compat`, which brings a provider's dependencies.
+    """
+    from airflow.sdk.configuration import conf
+
+    return bool(conf.getboolean("operators", "default_deferrable", fallback=False))
+
+
 def is_dags_test() -> bool:
     """Whether this process is `airflow dags test`, which in 3.3.2 cannot end the run of a DAG that has a deadline.
 

@@ -9,8 +9,17 @@ from pathlib import Path
 
 from kafka_mirror.config import Configuration, Flow, load
 from kafka_mirror.config.flow import FlowName
+from kafka_mirror.errors import UsageError
 
 _files: dict[str, tuple[str, ...]] = {}
+
+
+def flow_name(text: str) -> FlowName:
+    """A flow's name as somebody wrote it in a DAG file. Raises UsageError."""
+    source, _, target = (part.strip() for part in text.partition("->"))
+    if not source or not target:
+        raise UsageError(f"'{text}' names no flow.", next="Write the flow as mm2.properties has it: flow='east->west'.")
+    return FlowName(source, target)
 
 
 def set_files(flows: Iterable[FlowName], files: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from airflow.sdk import Param
 
-from kafka_mirror.airflow.audit import AuditOperator
+from kafka_mirror.airflow.audit import MirrorAuditOperator
 from kafka_mirror.airflow.dags.factory import FlowDag
 from kafka_mirror.airflow.time_limits import audit_limit
 from kafka_mirror.config import Flow
@@ -34,7 +34,15 @@ PARAMS = {
 
 def tasks(flow: Flow) -> None:
     """One task."""
-    AuditOperator(flow=flow.name, execution_timeout=audit_limit(flow))
+    MirrorAuditOperator(
+        task_id="audit",
+        flow=flow.name,
+        topics="{{ params.topics or '' }}",
+        start="{{ params['from'] or '' }}",
+        end="{{ params.to or '' }}",
+        complete="{{ params.complete }}",
+        execution_timeout=audit_limit(flow),
+    )
 
 
 KIND = FlowDag("audit", tasks, timetable=lambda _flow: None, deadline=lambda _flow: [], doc=DOC, params=PARAMS)

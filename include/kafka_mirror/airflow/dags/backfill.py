@@ -90,7 +90,7 @@ def tasks(flow: Flow) -> None:
         resolve_times(flow.name),
         FillOperator(task_id="live", part="live", **slices),
         FillOperator(task_id="history", part="history", trigger_rule=TriggerRule.ALL_DONE, **slices),
-        IntervalAuditOperator(flow=flow.name, trigger_rule=TriggerRule.ALL_DONE, execution_timeout=audit_limit(flow)),
+        IntervalAuditOperator(task_id="audit", flow=flow.name, trigger_rule=TriggerRule.ALL_DONE, execution_timeout=audit_limit(flow)),
         *([announce(flow.name)] if are_told(flow, HOURS, DAYS) else []),
         summarize(flow.name),
     )

@@ -1,0 +1,97 @@
+"""DAGs of people with the mirror's operators, as the handbook has them, with real brokers (`dag.test()`)."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.flows import ClusterPair
+from services.oracle import Oracle, Record
+from tests.airflow.conftest import ROOT
+
+GUIDE = ROOT / "docs" / "guides" / "own-dags.md"
+
+
+@pytest.fixture
+def guide_dag(pair: ClusterPair, tmp_path: Path, airflow_home: Path) -> Callable[..., Any]:
+    """Reads the guide's example of this DAG as a DAG file: `guide_dag("orders-daily", topic)`, for the pair's flow and this topic."""
+
+    def read(dag_id: str, topic: str, **changes: str) -> Any:
+        from airflow.dag_processing.dagbag import DagBag
+
+        (example,) = (code for code in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL) if f'DAG("{dag_id}"' in code)
+        for old, new in {"east->west": pair.flow, '"orders"': f'"{topic}"', **changes}.items():
+            assert old in example
+            example = example.replace(old, new)
+        folder = tmp_path / "own"
+        folder.mkdir(exist_ok=True)
+        (folder / "own.py").write_text(example)
+        bag = DagBag(folder)
+        assert not bag.import_errors
+        return bag.dags[dag_id]
+
+    return read
+
+
+def yesterday(hour: int) -> int:
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return round((midnight - timedelta(hours=24 - hour)).timestamp() * 1000)
+
+
+@pytest.mark.parametrize("deferrable", [True, False])
+def test_a_dag_waits_for_the_days_records_proves_them_and_goes_on(
+    deferrable: bool,
+    pair: ClusterPair,
+    oracle: Oracle,
+    mm2_properties: Callable[..., Path],
+    guide_dag: Callable[..., Any],
+    run_dag: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from kafka_mirror.__main__ import main
+    from kafka_mirror.backfill import arrival
+
+    topic = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, topic)
+    records = [Record(b"k", b"%d" % hour, timestamp=yesterday(hour)) for hour in (-2, 1, 12, 23, 25)]
+    oracle.produce_records(pair.source_bootstrap, topic, records)
+    file = mm2_properties()
+    monkeypatch.setenv("MIRROR_CONFIG", str(file))
+
+    looks: list[str] = []
+    find = arrival.find_arrival
+
+    def find_and_copy(*arguments: Any) -> Any:
+        """The copy comes after the first look, so the sensor must wait."""
+        found = find(*arguments)
+        looks.append(str(found))
+        if len(looks) == 1:
+            assert main(["--config", str(file), "copy", "--without-spark"]) == 0
+        return found
+
+    monkeypatch.setattr(arrival, "find_arrival", find_and_copy)
+    wait = f"deferrable={deferrable}, poke_interval=1"
+    run = run_dag(guide_dag("orders-daily", topic, **{"deferrable=True": wait}), logical_date=datetime.now(UTC))
+    assert (run.state, run.tasks) == ("success", {"arrived": "success", "proof": "success", "report": "success"})
+    assert "4 offsets are not on the target" in looks[0]
+    assert len(looks) == 2
+    assert run.xcom["arrived"]["offsets"] == 4, "the last record is of the day after"
+    assert (run.xcom["proof"]["total_state"], run.xcom["proof"]["total_source_records"]) == ("equal", 3)
+
+
+def test_a_sensor_for_a_topic_that_the_flow_does_not_mirror_fails_at_once(
+    pair: ClusterPair,
+    oracle: Oracle,
+    mm2_properties: Callable[..., Path],
+    guide_dag: Callable[..., Any],
+    run_dag: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    task_log: Any,
+) -> None:
+    monkeypatch.setenv("MIRROR_CONFIG", str(mm2_properties()))
+    run = run_dag(guide_dag("orders-daily", "no-such-topic"), logical_date=datetime.now(UTC))
+    assert run.tasks["arrived"] == "failed"
+    assert "does not mirror no-such-topic" in task_log.take()
