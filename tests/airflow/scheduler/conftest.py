@@ -17,7 +17,7 @@ from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from services.sinks import HttpSink, MailSink
-from tests.airflow.scheduler.flows import FLOWS, IMPATIENT, METRICS_TOKEN, OFTEN
+from tests.airflow.scheduler.flows import FLOWS, IMPATIENT, METRICS_TOKEN
 from tests.airflow.scheduler.hangs import Hangs
 from tests.airflow.scheduler.in_airflow import InAirflow
 from tests.session import airflows
@@ -93,7 +93,7 @@ def airflow(
     on_call: dict[str, str],
     hangs: Hangs,
 ) -> AirflowServices:
-    """All flows' pools and copy DAGs; those that run once a week have begun with the run of this week, without work."""
+    """All flows' pools and copy DAGs, which are paused until a test needs them."""
     files = [services_directory / f"{name}.properties" for name in pairs]
     known = {"MIRROR_CONFIG": ",".join(map(str, files)), "MIRROR_METRICS_TOKEN": METRICS_TOKEN}
     modules = {"PYTHONPATH": f"{hangs.directory}:{ROOT / 'include'}"}
@@ -107,19 +107,17 @@ def airflow(
     copies = [flow.dag_id("copy") for flow in load(files).flows]
     api.wait_for_dags(copies)
     assert api.import_errors() == {}
-    for dag in copies:
-        if dag not in {f"{pairs[name].source}-to-{pairs[name].target}.copy" for name in OFTEN}:
-            api.unpause(dag)
     return running
 
 
 @pytest.fixture
 def flow(airflow: AirflowServices, pairs: dict[str, ClusterPair], oracle: Oracle) -> Iterator[Callable[[str], InAirflow]]:
-    """A flow by its name in FLOWS that runs once a week; the run of this week has ended."""
+    """A flow by its name in FLOWS that runs once a week: its DAG is unpaused, and the run of this week has ended, without work."""
     api = airflow.api()
 
     def ready(name: str) -> InAirflow:
         found = InAirflow(pairs[name], api, oracle)
+        api.unpause(found.dag)
         [run] = eventually(lambda: api.runs(found.dag)[-1:], f"a run of {found.dag}")
         assert found.ended(run["dag_run_id"]) == "success"
         return found

@@ -55,7 +55,4 @@ FLOWS = {
     "restarted": {**WEEKLY, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "50000"},
 }
 
-OFTEN = ("scheduled", "following", "gapped")
-"""The flows that run often, and are paused but for their tests."""
-
 METRICS_TOKEN = "for-prometheus"

@@ -23,7 +23,7 @@ class Backfills:
         self._api = filled.api
         self._begun: int | None = None
 
-    def backfill(self, reprocess: str, first: datetime = FIRST, days: int = 5, backwards: bool = True, **conf: Any) -> list[dict[str, Any]]:
+    def backfill(self, reprocess: str, first: datetime = FIRST, days: int = 3, backwards: bool = True, **conf: Any) -> list[dict[str, Any]]:
         """The runs of a backfill over so many days when all have ended, the oldest day first."""
         self._end_the_last()
         asked = {
@@ -63,15 +63,15 @@ class Backfills:
             assert "409" in str(error), error  # it has looked
 
 
-@pytest.mark.timeout(1800)  # two times five runs
-def test_backfill_of_five_days_by_the_rest_api_copies_each_record_once_is_told_once_and_copies_nothing_again(
+@pytest.mark.timeout(1800)  # two times three runs
+def test_backfill_of_three_days_by_the_rest_api_copies_each_record_once_is_told_once_and_copies_nothing_again(
     flow: Callable[[str], InAirflow], hook: HttpSink
 ) -> None:
     filled = flow("filled")
     days, topic, begin = Backfills(filled), filled.create_topic("orders"), int(FIRST.timestamp() * 1000)
-    rows = [Record(b"%d" % n, b"%d" % n, timestamp=begin + n * 3_600_000 // 2, partition=n % 3) for n in range(240)]
+    rows = [Record(b"%d" % n, b"%d" % n, timestamp=begin + n * 3_600_000 // 2, partition=n % 3) for n in range(144)]
     late = [Record(b"late", b"%d" % n, timestamp=begin + n * 3_600_000, partition=n % 3) for n in range(6)]
-    filled.oracle.produce_records(filled.pair.source_bootstrap, topic, [*rows[:200], *late, *rows[200:]])
+    filled.oracle.produce_records(filled.pair.source_bootstrap, topic, [*rows[:120], *late, *rows[120:]])
     into = f"history.{filled.pair.remote(topic)}"
     filled.api.wait_for_dags([days.dag])
     filled.api.unpause(days.dag)
@@ -80,24 +80,24 @@ def test_backfill_of_five_days_by_the_rest_api_copies_each_record_once_is_told_o
 
     runs = days.backfill("none")
 
-    assert [run["state"] for run in runs] == ["success"] * 5
-    assert (days.copied(runs, "live"), days.copied(runs, "history")) == (0, 246)
+    assert [run["state"] for run in runs] == ["success"] * 3
+    assert (days.copied(runs, "live"), days.copied(runs, "history")) == (0, 150)
     source = Side(filled.pair.source_bootstrap, topic)
-    assert filled.oracle.assert_mirrored(source, Side(filled.pair.target_bootstrap, into)).records == 246
-    assert days.audits(runs) == ["equal"] * 5
+    assert filled.oracle.assert_mirrored(source, Side(filled.pair.target_bootstrap, into)).records == 150
+    assert days.audits(runs) == ["equal"] * 3
     hook.wait(lambda found: any(each.path == "/of_backfills" for each in found), PATIENCE)
     ends = filled.oracle.count(filled.pair.target_bootstrap, into)
 
     again = days.backfill("completed")
 
     assert [run["dag_run_id"] for run in again] == [run["dag_run_id"] for run in runs], "cleared in place"
-    assert [run["state"] for run in again] == ["success"] * 5
+    assert [run["state"] for run in again] == ["success"] * 3
     assert (days.copied(again, "live"), days.copied(again, "history")) == (0, 0)
     assert filled.oracle.count(filled.pair.target_bootstrap, into) == ends
     of_backfills = lambda: [each.body["alert"]["summary"] for each in hook.posted if each.path == "/of_backfills"]  # noqa: E731
     eventually(lambda: len(of_backfills()) > 1, "the second message")
-    said = "[2026-11-01T00:00:00Z, 2026-11-06T00:00:00Z): 5 of 5 intervals done"
-    assert of_backfills() == [f"Backfill of {filled.pair.flow} {said}, {records} records copied." for records in (246, 0)]
+    said = "[2026-11-01T00:00:00Z, 2026-11-04T00:00:00Z): 3 of 3 intervals done"
+    assert of_backfills() == [f"Backfill of {filled.pair.flow} {said}, {records} records copied." for records in (150, 0)]
 
 
 def last_days(filled: InAirflow, name: str, count: int) -> tuple[str, datetime]:
