@@ -23,7 +23,6 @@ LONGEST = (
     "tests/airflow/scheduler",
     "tests/faults/test_deposed_leader.py",
     "tests/airflow/test_spark_standalone.py",
-    "tests/airflow/test_teams.py",
     "tests/ui/test_status_page.py",
     "tests/faults/test_broker_failures.py",
     "tests/faults/test_killed_copies.py",

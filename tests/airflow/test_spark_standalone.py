@@ -142,6 +142,7 @@ def await_first_records(pair: ClusterPair, config: Path, running: Callable[[], b
             assert running() and time.monotonic() < deadline, log.read_text()[-3000:]
 
 
+@pytest.mark.release  # the same of a server that stays is in tests/integration/test_spark_connect_cluster.py
 def test_a_worker_without_the_kafka_client_is_named_with_its_host(
     config: Path, pair: ClusterPair, spark: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,8 @@ from services.oracle import Oracle, Record, Side
 from tests.session import airflows
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.release  # an Airflow of its own; who may see what is in tests/unit/airflow/test_teams.py, alarms in test_dags.py
+
 TEAMS = {"paris": "ann", "tokyo": "ben"}
 """Each team and its person."""
 NEW_TEAM = "oslo"
