@@ -24,7 +24,7 @@ def guide_dag(pair: ClusterPair, tmp_path: Path, airflow_home: Path) -> Callable
 
         (example,) = (code for code in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL) if f'DAG("{dag_id}"' in code)
         for old, new in {"east->west": pair.flow, '"orders"': f'"{topic}"', **changes}.items():
-            assert old in example
+            assert old in example, example
             example = example.replace(old, new)
         folder = tmp_path / "own"
         folder.mkdir(exist_ok=True)
@@ -95,3 +95,44 @@ def test_a_sensor_for_a_topic_that_the_flow_does_not_mirror_fails_at_once(
     run = run_dag(guide_dag("orders-daily", "no-such-topic"), logical_date=datetime.now(UTC))
     assert run.tasks["arrived"] == "failed"
     assert "does not mirror no-such-topic" in task_log.take()
+
+
+def test_a_copy_and_a_backfill_are_one_task_each(
+    pair: ClusterPair,
+    oracle: Oracle,
+    mm2_properties: Callable[..., Path],
+    guide_dag: Callable[..., Any],
+    run_dag: Callable[..., Any],
+    spark_here: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, topic)
+    oracle.produce_records(pair.source_bootstrap, topic, [Record(b"k", b"%d" % hour, timestamp=yesterday(hour)) for hour in (1, 2, 3)])
+    monkeypatch.setenv("MIRROR_CONFIG", str(mm2_properties()))
+    dag = guide_dag("orders-by-hand", topic)
+    run = run_dag(dag)
+    assert (run.state, run.tasks) == ("success", {"copy": "success", "history": "success"})
+    assert (run.xcom["copy"]["state"], run.xcom["copy"]["records"], run.xcom["history"]["state"]) == ("done", 3, "done")
+    assert [record.value for record in oracle.dump(pair.target_bootstrap, pair.remote(topic))] == [b"1", b"2", b"3"]
+    again = run_dag(dag)
+    assert (again.xcom["copy"]["records"], again.xcom["history"]["live_records"]) == (0, 0)
+
+
+def test_a_hook_says_whether_a_copy_would_work(
+    pair: ClusterPair, oracle: Oracle, mm2_properties: Callable[..., Path], airflow_home: Path
+) -> None:
+    from kafka_mirror.airflow.hooks import MirrorHook
+
+    topic = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, topic)
+    file = mm2_properties(topics=topic)
+    assert MirrorHook(pair.flow, str(file)).test_connection() == (
+        True,
+        f"{pair.flow}: both clusters answer, and 1 topics are to be mirrored.",
+    )
+    broken = file.with_name("broken.properties")
+    broken.write_text(file.read_text().replace(pair.target_bootstrap, "127.0.0.1:1"))
+    works, sentence = MirrorHook(pair.flow, str(broken)).test_connection()
+    assert not works
+    assert "127.0.0.1:1" in sentence

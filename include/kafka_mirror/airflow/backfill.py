@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk import TriggerRule, get_current_context, task
@@ -24,10 +25,11 @@ from kafka_mirror.airflow.backfill_xcom import (
 )
 from kafka_mirror.airflow.copy import CopyOperator
 from kafka_mirror.airflow.flow_files import configured_flow
+from kafka_mirror.airflow.flow_operator import check_interval, is_true, split_names
 from kafka_mirror.airflow.lineage import lineage_of_copy
 from kafka_mirror.airflow.state_stores import task_store
 from kafka_mirror.airflow.tasks import ONE_VALUE, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body
-from kafka_mirror.backfill.model import IN_TIME_ORDER, Resolution, TimeInterval
+from kafka_mirror.backfill.model import IN_TIME_ORDER, BackfillRequest, Resolution, TimeInterval, time_interval
 from kafka_mirror.backfill.summary import DONE, RangeSummary, summary
 from kafka_mirror.errors import AuditDifferent, ErrorReport, JobFailed
 from kafka_mirror.errors.next_step import program
@@ -35,9 +37,11 @@ from kafka_mirror.status.alerts.channels import connections_of, send
 from kafka_mirror.status.problems import Alert, key_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from airflow.sdk import Context
 
-    from kafka_mirror.backfill.model import BackfillPart, BackfillRequest
+    from kafka_mirror.backfill.model import BackfillPart
     from kafka_mirror.config import Flow
     from kafka_mirror.copy.model import LaneResult
 
@@ -156,6 +160,70 @@ def _notify(flow: Flow, summary: RangeSummary) -> None:
             severity="info" if good else "error",
         ),
     )
+
+
+class MirrorBackfillOperator(CopyOperator):
+    """Brings the time interval `[start, end)` to the target in one task, also from before the copy began, and returns the summary.
+
+    A second run of it copies nothing. `topics` are source topics, in a list or between commas; without any, all of the flow's. `into`,
+    `order`, `accept_wild_timestamps` and `history` are as in the trigger form of the backfill DAG; here history is written unless it is
+    switched off. With `plan_only` it only says what it would copy. It audits nothing: MirrorAuditOperator does.
+    """
+
+    template_fields: Sequence[str] = ("topics", "start", "end", "into", "order", "history", "accept_wild_timestamps", "plan_only")
+
+    def __init__(
+        self,
+        *,
+        start: str | datetime,
+        end: str | datetime,
+        topics: str | Sequence[str] = (),
+        into: str | None = None,
+        order: str | None = None,
+        history: bool | str = True,
+        accept_wild_timestamps: bool | str = False,
+        plan_only: bool | str = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.start = start
+        self.end = end
+        self.topics = topics
+        self.into = into
+        self.order = order
+        self.history = history
+        self.accept_wild_timestamps = accept_wild_timestamps
+        self.plan_only = plan_only
+
+    def execute(self, context: Context) -> Any:  # noqa: ARG002 — the base class's
+        """Runs slices until the interval is there. Raises ReportedError with all that failed."""
+        from kafka_mirror.backfill.run import run_backfill
+
+        with task_body():
+            flow = configured_flow(self.flow)
+            outcome = run_backfill(flow, self._request(), partial(self.copy_by_job, flow), is_true(self.plan_only), run_name())
+            result = summary(outcome.resolution, outcome.live, outcome.history)
+            for text in (*outcome.resolution.notices, *result.not_had):
+                self.log.warning("%s", text)
+            self.log.info("%s", result)
+            value = result.as_document()
+            if result.errors:
+                push_return_value(value)
+            raise_errors(str(result), result.errors)
+        return value
+
+    def _request(self) -> BackfillRequest:
+        """What the arguments ask for. Raises UsageError."""
+        start, end = str(self.start), str(self.end)
+        check_interval(start, end)
+        return BackfillRequest(
+            times=time_interval(start, end),
+            topics=split_names(self.topics),
+            into=self.into or None,
+            order=self.order or None,
+            accept_wild=True if is_true(self.accept_wild_timestamps) else None,
+            history=is_true(self.history),
+        )
 
 
 class FillOperator(CopyOperator):

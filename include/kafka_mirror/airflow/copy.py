@@ -1,4 +1,4 @@
-"""The tasks of the `copy` DAG: plan, the Spark job that copies, publish, verdict.
+"""The tasks of the `copy` DAG (plan, the Spark job that copies, publish, verdict), and all of them in one operator.
 
 Each task parses its DAG file, which imports this one: what only one task needs is imported where it is needed.
 """
@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator, TriggerRule, get_current_context, task
+from airflow.sdk import TriggerRule, get_current_context, task
 
 from kafka_mirror.airflow.assets import tell_assets
 from kafka_mirror.airflow.copy_xcom import plan_from_xcom, plan_to_xcom
 from kafka_mirror.airflow.flow_files import configured_flow
+from kafka_mirror.airflow.flow_operator import FlowOperator, is_true
 from kafka_mirror.airflow.lineage import ReportsLineage, lineage_of_copy
 from kafka_mirror.airflow.tasks import (
     ONE_VALUE,
@@ -32,7 +33,7 @@ from kafka_mirror.airflow.tasks import (
 from kafka_mirror.errors import JobFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from airflow.sdk import Context
 
@@ -55,12 +56,7 @@ def plan(flow_name: str) -> dict[str, Any]:
     with task_body():
         log.info("%s: run %s plans, try %d.", flow_name, run_name(), try_number())
         new_plan = make_plan(configured_flow(flow_name), dry_run=is_dry_run(), by_person=is_by_person())
-    for line in plan_lines(new_plan):
-        log.info("%s", line)
-    for notice in new_plan.notices:
-        log.warning("%s", notice)
-    for error in new_plan.errors:
-        log.error("%s", error)
+    _log(plan_lines(new_plan), new_plan.notices, new_plan.errors)
     return plan_to_xcom(new_plan)
 
 
@@ -89,12 +85,7 @@ def publish(flow_name: str) -> dict[str, Any]:
         published = publish_run(flow, planned, results_from_xcom(copied), whole=all_partitions, run=run_name())
         for topic in tell_assets(flow, get_current_context(), published.watermarks):
             log.info("%s: an event tells the asset of %s that records came.", flow_name, topic)
-    for notice in (*published.disagreements, *published.syncs.notices):
-        log.warning("%s", notice)
-    for error in published.syncs.errors:
-        log.error("%s", error)
-    for line in published_lines(planned, published):
-        log.info("%s", line)
+    _log(published_lines(planned, published), (*published.disagreements, *published.syncs.notices), published.syncs.errors)
     log.info("%d offset syncs of %d partitions were written.", published.syncs.pairs, published.syncs.partitions)
     return published_to_xcom(published)
 
@@ -119,12 +110,16 @@ def verdict(flow_name: str) -> str:
         if published_value is None:
             raise JobFailed(f"{flow_name}: the ledger could not be read after the copy.", next="The log of the task publish says why.")
         result = verdict_from_xcom(plan_value, pull("copy"), published_value)
-        for line in verdict_lines(flow_name, run_name(), result):
-            log.info("%s", line)
-        for notice in result.notices:
-            log.warning("%s", notice)
+        _log(verdict_lines(flow_name, run_name(), result), result.notices)
         raise_errors(f"{flow_name}: {result.records} records were copied, and this failed", result.errors)
     return str(result)
+
+
+def _log(lines: Iterable[str], notices: Iterable[str] = (), errors: Iterable[ErrorReport] = ()) -> None:
+    """Logs what a step did, each part at its level."""
+    for level, texts in ((logging.INFO, lines), (logging.WARNING, notices), (logging.ERROR, errors)):
+        for text in texts:
+            log.log(level, "%s", text)
 
 
 def dry_run_verdict(flow_name: str, plan_value: Mapping[str, Any]) -> tuple[str, Sequence[ErrorReport]]:
@@ -133,13 +128,16 @@ def dry_run_verdict(flow_name: str, plan_value: Mapping[str, Any]) -> tuple[str,
     if document is None:
         return f"{flow_name}: {plan_value['totals']}", ()
     planned = plan_from_xcom(configured_flow(flow_name), document)
+    return _say_what_would_be_copied(planned), planned.errors
+
+
+def _say_what_would_be_copied(planned: Plan) -> str:
     offsets = sum(planned_range.offsets for planned_range in planned.ranges)
     failing = f" {len(planned.errors)} would fail: {', '.join(sorted({error.code for error in planned.errors}))}." if planned.errors else ""
-    said = f"{flow_name}: {len(planned.ranges)} partitions and {offsets} offsets would be copied.{failing}"
-    return said, planned.errors
+    return f"{planned.flow}: {len(planned.ranges)} partitions and {offsets} offsets would be copied.{failing}"
 
 
-class CopyOperator(RunsOnSpark, ReportsLineage, BaseOperator):
+class CopyOperator(RunsOnSpark, ReportsLineage, FlowOperator):
     """Copies a flow's planned ranges by a Spark job and returns the watermarks reached, as columns.
 
     Without work it is skipped and starts no Spark. A lane's error fails the task only if no attempt reached what was planned. Airflow
@@ -151,10 +149,6 @@ class CopyOperator(RunsOnSpark, ReportsLineage, BaseOperator):
 
     template_fields: Sequence[str] = ()
     """No argument is a template, so Airflow shows none as a rendered field."""
-
-    def __init__(self, *, flow: str, **options: Any) -> None:
-        super().__init__(**options)
-        self.flow = flow
 
     def execute(self, context: Context) -> Any:
         """Runs the task. It reads the Spark connection and its settings now: a changed configuration needs no new DAG."""
@@ -221,6 +215,64 @@ class CopyOperator(RunsOnSpark, ReportsLineage, BaseOperator):
         if not results:
             push_return_value(value)
             skip(_nothing_to_copy(done.plan))
+        return value
+
+
+class MirrorCopyOperator(CopyOperator):
+    """Makes a whole copy of a flow in one task: it plans, copies by a Spark job, publishes, and fails with everything that failed.
+
+    It copies what the source has when it plans, within a run's budget, and ends: it does not follow. Beside the flow's own copy DAG it
+    takes turns with that lane by lane, and nothing is doubled. A retry goes on at the ledger's watermarks. It returns the verdict:
+    `state`, `records`, `bytes`, `owed`, and the errors. Without work it starts no Spark. With `plan_only` it only says what it would copy.
+    """
+
+    template_fields: Sequence[str] = ("plan_only",)
+
+    def __init__(self, *, plan_only: bool | str = False, **options: Any) -> None:
+        super().__init__(**options)
+        self.plan_only = plan_only
+
+    def execute(self, context: Context) -> Any:  # noqa: ARG002 — the base class's
+        """Runs the task. Raises ReportedError with all that failed."""
+        from kafka_mirror.copy.plan.run import plan as make_plan
+        from kafka_mirror.status.run_log import plan_lines
+
+        with task_body():
+            flow = configured_flow(self.flow)
+            planned = make_plan(flow, dry_run=is_true(self.plan_only), by_person=is_by_person())
+            _log(plan_lines(planned), planned.notices, planned.errors)
+            if is_true(self.plan_only):
+                text = _say_what_would_be_copied(planned)
+                self.log.info("%s", text)
+                raise_errors(f"{self.flow}: a copy would fail here", planned.errors)
+                return text
+            return self._copy(flow, planned)
+
+    def _copy(self, flow: Flow, planned: Plan) -> dict[str, Any]:
+        from kafka_mirror.airflow.results_xcom import verdict_to_xcom
+        from kafka_mirror.copy.publish import Published
+        from kafka_mirror.copy.publish import publish as publish_run
+        from kafka_mirror.copy.verdict import verdict as judge
+        from kafka_mirror.status.run_log import published_lines, verdict_lines
+
+        results: list[LaneResult] | None = []
+        published = Published()
+        if planned.has_work:
+            try:
+                results = self.copy_by_job(flow, planned)
+            except JobFailed as failure:
+                # The ledger says what the job committed before it ended.
+                self.log.error("%s", failure)  # noqa: TRY400 — the verdict has it
+                results = None
+            self.lineage = lineage_of_copy(flow, results or ())
+            published = publish_run(flow, planned, results or (), whole=results is None, run=run_name())
+            _log(published_lines(planned, published), (*published.disagreements, *published.syncs.notices))
+        judged = judge(planned, results, published)
+        _log(verdict_lines(self.flow, run_name(), judged), judged.notices)
+        value = verdict_to_xcom(judged)
+        if judged.errors:
+            push_return_value(value)
+        raise_errors(f"{self.flow}: {judged.records} records were copied, and this failed", judged.errors)
         return value
 
 

@@ -24,11 +24,16 @@ IMPORTED_BY_OTHERS = {
     ),
     "kafka_mirror.client": ("MirrorClient", "OffsetAndMetadata", "translate_offsets"),
     "kafka_mirror.errors": ("MirrorError", "ConfigurationError", "ErrorReport"),
+    "kafka_mirror.airflow.operators": (
+        *("MirrorAuditOperator", "MirrorBackfillOperator", "MirrorCompleteSensor", "MirrorCopyOperator", "MirrorHook"),
+    ),
+    "kafka_mirror.airflow.complete_trigger": ("MirrorCompleteTrigger",),
     "kafka_mirror.airflow.webhook_notifier": ("WebhookNotifier",),
     "kafka_mirror.airflow.heartbeat_trigger": ("HeartbeatTrigger",),
     "kafka_mirror.airflow.deadlines": ("tell_missed_run",),
 }
-"""By people's own code and settings; the last two stand serialized in Airflow's database, so a running deferral or deadline needs them."""
+"""By people's own code and settings; the triggers and the last one stand serialized in Airflow's database, so a running
+deferral or deadline needs them."""
 
 
 @pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in IMPORTED_BY_OTHERS.items() for name in names])
