@@ -179,11 +179,11 @@ def test_a_step_that_waits_gives_its_place_away_and_looks_again(
 
     wait, waited = tasks._wait, []
 
-    def let_it_end(flow: str, wave: str, outcome: Any, value: Any) -> None:
+    def let_it_end(flow: str, wave: str, outcome: Any, *more: Any) -> None:
         if not waited:
             oracle.end_transaction(transaction, "commit")
         waited.append(outcome.step)
-        wait(flow, wave, outcome, value)
+        wait(flow, wave, outcome, *more)
 
     monkeypatch.setattr(tasks, "_wait", let_it_end)
     monkeypatch.setattr(tasks, "_AT_ONCE_SECONDS", 0.5)
@@ -211,11 +211,12 @@ def test_a_wait_ends_after_its_minutes_and_begins_anew_with_a_cleared_task(monke
 
     monkeypatch.setattr(tasks, "datetime", Clock)
     instance = SimpleNamespace(get_first_reschedule_date=lambda context: next(iter(waited_since), None))
-    monkeypatch.setattr(tasks, "get_current_context", lambda: {"params": {"wait_minutes": 5}, "ti": instance})
+    monkeypatch.setattr(tasks, "get_current_context", lambda: {"ti": instance})
     monkeypatch.setattr(tasks, "push_return_value", pushed.append)
 
     def wait() -> None:
-        tasks._wait("east->west", "mine", StepOutcome("move-groups", "waiting", ("billing has members.",)), "value")
+        outcome = StepOutcome("move-groups", "waiting", ("billing has members.",))
+        tasks._wait("east->west", "mine", outcome, "value", 5, "move_groups")
 
     for _ in range(3):
         with pytest.raises(AirflowRescheduleException):

@@ -36,6 +36,16 @@ def guide_dag(pair: ClusterPair, tmp_path: Path, airflow_home: Path) -> Callable
     return read
 
 
+def links(run: Any) -> dict[str, str]:
+    """What the links of a run's tasks are, by their keys in XCom."""
+    from airflow.models.xcom import XComModel
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        rows = session.scalars(XComModel.get_many(run_id=run.run_id))
+        return {row.key: XComModel.deserialize_value(row) for row in rows if row.key.startswith("_link_")}
+
+
 def yesterday(hour: int) -> int:
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return round((midnight - timedelta(hours=24 - hour)).timestamp() * 1000)
@@ -95,6 +105,10 @@ def test_a_sensor_for_a_topic_that_the_flow_does_not_mirror_fails_at_once(
     run = run_dag(guide_dag("orders-daily", "no-such-topic"), logical_date=datetime.now(UTC))
     assert run.tasks["arrived"] == "failed"
     assert "does not mirror no-such-topic" in task_log.take()
+    assert links(run) == {
+        "_link_StatusPageLink": f"/mirror/flows/{pair.source}-to-{pair.target}",
+        "_link_RunbookLink": "/mirror/runbook#usageerror",
+    }
 
 
 def test_a_copy_and_a_backfill_are_one_task_each(
@@ -136,3 +150,27 @@ def test_a_hook_says_whether_a_copy_would_work(
     works, sentence = MirrorHook(pair.flow, str(broken)).test_connection()
     assert not works
     assert "127.0.0.1:1" in sentence
+
+
+def test_a_wave_moves_in_one_task_that_begins_as_a_dry_run(
+    pair: ClusterPair,
+    oracle: Oracle,
+    mm2_properties: Callable[..., Path],
+    guide_dag: Callable[..., Any],
+    run_dag: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from kafka_mirror.__main__ import main
+
+    topic = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, topic)
+    oracle.produce(pair.source_bootstrap, topic, 5, seed=1)
+    file = mm2_properties(topics=topic)
+    monkeypatch.setenv("MIRROR_CONFIG", str(file))
+    assert main(["--config", str(file), "copy", "--without-spark"]) == 0
+    tried = run_dag(guide_dag("move-orders", topic))
+    assert (tried.state, tried.xcom["move"]["steps"][0]["step"]) == ("success", "preflight")
+    assert main(["--config", str(file), "cutover", "status", "--flow", pair.flow]) == 0, "no wave is noted"
+    moved = run_dag(guide_dag("move-orders", topic, **{'by="read-only-check"': 'by="read-only-check", plan_only=False'}))
+    assert (moved.state, moved.xcom["move"]["state"]) == ("success", "open")
+    assert links(moved)["_link_RunbookLink"] == ""

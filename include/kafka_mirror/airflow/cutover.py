@@ -10,6 +10,7 @@ from airflow.sdk import TaskInstanceState, TriggerRule, get_current_context, tas
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from kafka_mirror.airflow.flow_files import configured_flow
+from kafka_mirror.airflow.flow_operator import FlowOperator, is_true
 from kafka_mirror.airflow.tasks import (
     MAX_LISTED_ERRORS,
     ONE_VALUE,
@@ -22,15 +23,28 @@ from kafka_mirror.airflow.tasks import (
     task_body,
     to_xcom,
 )
-from kafka_mirror.airflow.time_limits import step_limit
 from kafka_mirror.cutover.wave.findings import STOP, WARNING
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, read_name, wave_name
 from kafka_mirror.cutover.wave.selection import Wave, patterns
-from kafka_mirror.cutover.wave.step import FAILOVER, OPEN, PREFLIGHT, STEPS, STOPPED, WAITING, StepOptions, StepOutcome, steps_of
+from kafka_mirror.cutover.wave.step import (
+    BY_HAND,
+    FAILOVER,
+    OPEN,
+    PLANNED,
+    PREFLIGHT,
+    STEPS,
+    STOPPED,
+    WAITING,
+    StepOptions,
+    StepOutcome,
+    steps_of,
+)
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.next_step import own
 
 if TYPE_CHECKING:
+    from airflow.sdk import Context
+
     from kafka_mirror.config import Flow
 
 log = logging.getLogger(__name__)
@@ -41,35 +55,116 @@ _AT_ONCE_SECONDS = 60.0
 """For how long a step waits by itself before it gives its place to others."""
 
 
-def step_task(flow: "Flow", step: str) -> Any:
-    """The task of one step. It returns what the step did (`dry_run`: would do); it is red when something stops the wave."""
-    flow_name = flow.name
+class MirrorCutoverOperator(FlowOperator):
+    """Moves a wave of topics and consumer groups to the target: all steps in one task, or `step` alone.
 
-    @task(task_id=task_id_of(step), trigger_rule=TriggerRule.NONE_FAILED, execution_timeout=step_limit(flow, step), **ONE_VALUE)
-    def run() -> dict[str, Any]:
-        """Runs the step alone, from what the clusters and the control topic say now. One that waits is run again after a pause."""
+    `topics` and `groups` are Java patterns between commas. The other arguments are those of the cutover DAG's trigger form. It begins as
+    a dry run, which changes nothing: `plan_only=False` moves. A step that waits for people gives the task's place to others and looks
+    again, for `wait_minutes` at most. The clusters and the control topic are the only state: a cleared task goes on from there.
+    It returns what each step did, of `step` what that did, and fails when something stops the wave.
+    """
+
+    template_fields: Sequence[str] = (
+        *("topics", "groups", "wave", "mode", "by", "reason", "max_lag", "quiet_seconds", "full_audit", "wait_minutes", "plan_only"),
+    )
+
+    def __init__(
+        self,
+        *,
+        topics: str,
+        groups: str = "",
+        step: str = "",
+        wave: str = "",
+        mode: str = PLANNED,
+        by: str = BY_HAND,
+        reason: str = "",
+        max_lag: int | str = 1000,
+        quiet_seconds: float | str = 5,
+        full_audit: bool | str = False,
+        wait_minutes: float | str = 60,
+        plan_only: bool | str = True,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.topics = topics
+        self.groups = groups
+        self.step = step
+        self.wave = wave
+        self.mode = mode
+        self.by = by
+        self.reason = reason
+        self.max_lag = max_lag
+        self.quiet_seconds = quiet_seconds
+        self.full_audit = full_audit
+        self.wait_minutes = wait_minutes
+        self.plan_only = plan_only
+
+    def execute(self, context: "Context") -> Any:  # noqa: ARG002 — the base class's
+        """Runs the steps from what the clusters and the control topic say now. Raises AirflowRescheduleException while a step waits."""
         from kafka_mirror.cutover.wave.run import run_wave
 
         with task_body():
-            flow, mode = configured_flow(flow_name), str(_params()["mode"])
-            if step not in steps_of(mode):
-                skip(f"A {mode} has no step {step}.")
-            wave = _wave()
-            options = _options(flow, wave)
-            if step == PREFLIGHT and not options.dry_run:
+            flow = configured_flow(self.flow)
+            if self.step and self.step not in steps_of(self.mode):
+                skip(f"A {self.mode} has no step {self.step}.")
+            wave = read_wave(self.topics, self.groups)
+            options = self._options(wave)
+            if not options.dry_run and self.step in ("", PREFLIGHT):
                 _check_not_taken_back(flow, options)
-            result = run_wave(flow, wave, options, only=step)
-        # When the result of an earlier step holds no more, the outcome is that step's.
-        outcome = result.outcomes[-1] if result.outcomes else StepOutcome(step, "done", (f"The wave is {result.record.state} already.",))
-        value = _logged(outcome)
-        if outcome.state == WAITING and not is_dry_run():
-            _wait(flow_name, result.record.name, outcome, value)
-        if outcome.state == STOPPED and not is_dry_run():
+            result = run_wave(flow, wave, options, only=self.step or None)
+        # When the result of an earlier step holds no more, the last outcome is that step's.
+        outcomes = result.outcomes or (StepOutcome(self.step or OPEN, "done", (f"The wave is {result.record.state} already.",)),)
+        values = [_log_outcome(outcome) for outcome in outcomes]
+        value = values[-1] if self.step else {"wave": result.record.name, "state": result.record.state, "steps": values}
+        name, last = result.record.name, outcomes[-1]
+        if not options.dry_run and last.state == WAITING:
+            _wait(self.flow, name, last, value, float(self.wait_minutes), self.task_id)
+        stopped = next((outcome for outcome in outcomes if outcome.state == STOPPED), last)
+        if result.state == STOPPED and not (options.dry_run and self.step):
             push_return_value(value)
-            raise AirflowFailException(_why_stopped(flow_name, result.record.name, outcome))
+            raise AirflowFailException(_why_stopped(self.flow, name, stopped, self.task_id))
         return value
 
-    return run()
+    def _options(self, wave: Wave) -> StepOptions:
+        """What the arguments say of how the steps run. Raises UsageError."""
+        reason = str(self.reason or "").strip()
+        if self.mode == FAILOVER and not reason:
+            raise UsageError(
+                "A failover declares the source lost, and says why.", next="Trigger the DAG again, and fill in the field «Why»."
+            )
+        return StepOptions(
+            wave=read_wave_name(self.flow, wave, self.mode, self.wave),
+            who=_find_runner(),
+            reason=reason or "asked for in Airflow",
+            mode=self.mode,
+            dry_run=is_true(self.plan_only),
+            max_lag=int(self.max_lag),
+            by=self.by,
+            quiet_seconds=float(self.quiet_seconds),
+            full_audit=is_true(self.full_audit),
+            timeout=_AT_ONCE_SECONDS,
+            progress=log.info,
+        )
+
+
+def read_wave(topics: Any, groups: Any) -> Wave:
+    """The wave of these patterns between commas. Raises UsageError."""
+    topics, groups = (str(patterns_of or "").strip() for patterns_of in (topics, groups))
+    try:
+        if not topics:
+            raise ValueError("it names no pattern")
+        return Wave(patterns(topics), patterns(groups) if groups else ())
+    except ValueError as error:
+        raise UsageError(f"The wave cannot be read: {error}.", next="Trigger the DAG again with patterns between commas.") from None
+
+
+def read_wave_name(flow_name: str, wave: Wave, mode: str, name: Any) -> str:
+    """The wave's name: the one that somebody gave, or one made of its topics. Raises UsageError."""
+    name = str(name or "").strip()
+    try:
+        return read_name(name) if name else wave_name(flow_name, wave, mode)
+    except ValueError as error:
+        raise UsageError(f"{error}.", next="Trigger the DAG again with another name, or with none.") from None
 
 
 def report_task(flow_name: str) -> Any:
@@ -86,8 +181,9 @@ def report_task(flow_name: str) -> Any:
         if is_dry_run():
             return _report_dry_run(flow_name, red)
         with task_body():
-            flow, wave = configured_flow(flow_name), _wave()
-            stored, name = stored_waves(flow), _name(flow_name, wave)
+            flow, params = configured_flow(flow_name), get_current_context()["params"]
+            wave = read_wave(params["topics"], params["groups"])
+            stored, name = stored_waves(flow), read_wave_name(flow_name, wave, params["mode"], params["wave"])
             record = stored.waves.get(name)
             if record is None or (sorted(record.topics), sorted(record.groups)) != (sorted(wave.topics), sorted(wave.groups)):
                 raise AirflowFailException(
@@ -143,55 +239,7 @@ def steps_in_order() -> tuple[str, ...]:
     return STEPS
 
 
-def _params() -> Any:
-    return get_current_context()["params"]
-
-
-def _wave() -> Wave:
-    """What the trigger form asks to move. Raises UsageError."""
-    params = _params()
-    given = {name: str(params[name] or "").strip() for name in ("topics", "groups")}
-    try:
-        if not given["topics"]:
-            raise ValueError("it names no pattern")
-        return Wave(patterns(given["topics"]), patterns(given["groups"]) if given["groups"] else ())
-    except ValueError as error:
-        raise UsageError(f"The wave cannot be read: {error}.", next="Trigger the DAG again with patterns between commas.") from None
-
-
-def _max_lag() -> int:
-    return int(_params()["max_lag"])
-
-
-def _name(flow_name: str, wave: Wave) -> str:
-    given = str(_params()["wave"] or "").strip()
-    try:
-        return read_name(given) if given else wave_name(flow_name, wave, str(_params()["mode"]))
-    except ValueError as error:
-        raise UsageError(f"{error}.", next="Trigger the DAG again with another name, or with none.") from None
-
-
-def _options(flow: "Flow", wave: Wave) -> StepOptions:
-    params = _params()
-    reason = str(params["reason"] or "").strip()
-    if params["mode"] == FAILOVER and not reason:
-        raise UsageError("A failover declares the source lost, and says why.", next="Trigger the DAG again, and fill in the field «Why».")
-    return StepOptions(
-        wave=_name(flow.name, wave),
-        who=_who(),
-        reason=reason or "asked for in Airflow",
-        mode=params["mode"],
-        dry_run=is_dry_run(),
-        max_lag=_max_lag(),
-        by=params["by"],
-        quiet_seconds=float(params["quiet_seconds"]),
-        full_audit=bool(params["full_audit"]),
-        timeout=_AT_ONCE_SECONDS,
-        progress=log.info,
-    )
-
-
-def _who() -> str:
+def _find_runner() -> str:
     """Who triggered the run, as far as Airflow knows, and the run's name."""
     run: Any = get_current_context()["dag_run"]
     person = getattr(run, "triggering_user_name", None)
@@ -210,7 +258,7 @@ def _check_not_taken_back(flow: "Flow", options: StepOptions) -> None:
         )
 
 
-def _logged(outcome: StepOutcome) -> dict[str, Any]:
+def _log_outcome(outcome: StepOutcome) -> dict[str, Any]:
     """The outcome for XCom, after the log had it."""
     for line in outcome.lines:
         log.info("%s", line)
@@ -223,19 +271,19 @@ def _logged(outcome: StepOutcome) -> dict[str, Any]:
     return to_xcom({**totals, "lines": list(outcome.lines), "findings": findings, "facts": dict(outcome.facts)}, totals)
 
 
-def _wait(flow_name: str, wave: str, outcome: StepOutcome, value: Any) -> None:
+def _wait(flow_name: str, wave: str, outcome: StepOutcome, value: Any, minutes: float, task_id: str) -> None:
     """Gives the task's place to others for a moment. Raises AirflowRescheduleException, or AirflowFailException once it waited too long.
 
     The time counts from where this try first waited: a clear makes a new try, a pause does not.
     """
-    waits = timedelta(minutes=float(_params()["wait_minutes"]))
+    waits = timedelta(minutes=minutes)
     context, now = get_current_context(), datetime.now(UTC)
     since = context["ti"].get_first_reschedule_date(context) or now
     if now - since > waits:
         push_return_value(value)
         raise AirflowFailException(
             f"{outcome.step} has waited for {waits.total_seconds() / 60:g} minutes: {_first_reason(outcome)} Clear the task "
-            f"{task_id_of(outcome.step)} with those after it to wait on; or roll back: {_roll_back(flow_name, wave)}"
+            f"{task_id} with those after it to wait on; or roll back: {_roll_back(flow_name, wave)}"
         )
     log.info("%s waits: %s It looks again in %d s.", outcome.step, _first_reason(outcome), LOOK_AGAIN.seconds)
     raise AirflowRescheduleException(now + LOOK_AGAIN)  # type: ignore[no-untyped-call]
@@ -245,9 +293,8 @@ def _first_reason(outcome: StepOutcome) -> str:
     return next((finding.message for finding in outcome.findings), outcome.lines[-1] if outcome.lines else "for the clusters.")
 
 
-def _why_stopped(flow_name: str, wave: str, outcome: StepOutcome) -> str:
+def _why_stopped(flow_name: str, wave: str, outcome: StepOutcome, task_id: str) -> str:
     stops = [str(finding) for finding in outcome.findings if finding.kind == STOP]
-    task_id = task_id_of(outcome.step)
     return (
         f"{_listed(f'{flow_name}: {outcome.step} of the wave {wave} is stopped', stops)}\nMend that, and clear the task {task_id} with "
         f"those after it; or roll back: {_roll_back(flow_name, wave)}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from kafka_mirror.airflow.flow_files import flow_name, set_files
+from kafka_mirror.airflow.links import RunbookLink, StatusPageLink
 from kafka_mirror.config.load import paths_of
 from kafka_mirror.errors import UsageError
 
@@ -22,6 +23,10 @@ class FlowOperator(BaseOperator):
     `flow` is the flow's name, 'east->west', and no template: Airflow must know the flow's assets when it reads the DAG file. `config` names
     the files of the configuration, separated by commas, in the place of MIRROR_CONFIG.
     """
+
+    operator_extra_links = (StatusPageLink(), RunbookLink())
+    failure_code: str = ""
+    """The code of the error with which the task failed, for the link to the runbook."""
 
     def __init__(self, *, flow: str, config: str = "", **options: Any) -> None:
         super().__init__(**options)

@@ -6,7 +6,7 @@ XCom is neither masked nor encrypted, so no secret is ever in it.
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -190,6 +190,8 @@ def as_airflow_errors() -> Iterator[None]:
     try:
         yield
     except MirrorError as error:
+        with suppress(RuntimeError, KeyError):
+            get_current_context()["task"].failure_code = error.report().code  # type: ignore[union-attr]
         if error.retriable:
             _log_retry(error)
             raise

@@ -25,7 +25,8 @@ IMPORTED_BY_OTHERS = {
     "kafka_mirror.client": ("MirrorClient", "OffsetAndMetadata", "translate_offsets"),
     "kafka_mirror.errors": ("MirrorError", "ConfigurationError", "ErrorReport"),
     "kafka_mirror.airflow.operators": (
-        *("MirrorAuditOperator", "MirrorBackfillOperator", "MirrorCompleteSensor", "MirrorCopyOperator", "MirrorHook"),
+        *("MirrorAuditOperator", "MirrorBackfillOperator", "MirrorCompleteSensor"),
+        *("MirrorCopyOperator", "MirrorCutoverOperator", "MirrorHook"),
     ),
     "kafka_mirror.airflow.complete_trigger": ("MirrorCompleteTrigger",),
     "kafka_mirror.airflow.webhook_notifier": ("WebhookNotifier",),

@@ -1,10 +1,10 @@
 """`<flow>.cutover`: moves topics and consumer groups to the target, wave by wave."""
 
-from airflow.sdk import Param, chain
+from airflow.sdk import Param, TriggerRule, chain
 
-from kafka_mirror.airflow.cutover import report_task, step_task, steps_in_order
+from kafka_mirror.airflow.cutover import MirrorCutoverOperator, report_task, steps_in_order, task_id_of
 from kafka_mirror.airflow.dags.factory import FlowDag
-from kafka_mirror.airflow.time_limits import LONGEST_QUIET
+from kafka_mirror.airflow.time_limits import LONGEST_QUIET, step_limit
 from kafka_mirror.config import Flow
 from kafka_mirror.cutover.wave.step import BY_HAND, FENCES, MODES, PLANNED
 
@@ -86,7 +86,20 @@ PARAMS = {
 
 def tasks(flow: Flow) -> None:
     """A task a step, one after the other, and the report."""
-    chain(*[step_task(flow, step) for step in steps_in_order()], report_task(flow.name))
+    form = {name: f"{{{{ '' if params.{name} is none else params.{name} }}}}" for name in PARAMS if name != "dry_run"}
+    steps = [
+        MirrorCutoverOperator(
+            task_id=task_id_of(step),
+            flow=flow.name,
+            step=step,
+            plan_only="{{ params.dry_run }}",
+            trigger_rule=TriggerRule.NONE_FAILED,
+            execution_timeout=step_limit(flow, step),
+            **form,
+        )
+        for step in steps_in_order()
+    ]
+    chain(*steps, report_task(flow.name))
 
 
 # People take their time, so a run has no deadline.
