@@ -9,7 +9,7 @@ from kafka_mirror.airflow.alert_store import remember_audit, store_of
 from kafka_mirror.airflow.backfill_runs import previous_run
 from kafka_mirror.airflow.backfill_xcom import resolution_of
 from kafka_mirror.airflow.flow_files import configured_flow, flow_name
-from kafka_mirror.airflow.flow_operator import FlowOperator, check_interval, is_true, split_names
+from kafka_mirror.airflow.flow_operator import FlowOperator, is_true, split_names
 from kafka_mirror.airflow.lineage import ReportsLineage, lineage_of_audit
 from kafka_mirror.airflow.tasks import (
     RunsOnSpark,
@@ -24,6 +24,7 @@ from kafka_mirror.airflow.tasks import (
     to_xcom,
 )
 from kafka_mirror.backfill.model import Resolution
+from kafka_mirror.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +93,12 @@ class MirrorAuditOperator(RunsOnSpark, ReportsLineage, FlowOperator):
         from kafka_mirror.audit.run import times
 
         start, end = (str(time or "") for time in (self.start, self.end))
-        check_interval(start, end)
+        if start and start == end:
+            raise UsageError(
+                f"The audit's start and end are both {start}, so there is nothing to compare.",
+                next="A DAG with schedule='@daily' has runs without a data interval in Airflow 3; with "
+                "schedule=CronDataIntervalTimetable('@daily', timezone='UTC') each run has one.",
+            )
         return {"topics": split_names(self.topics), "times": times(start, end)}
 
     def audited_by(self) -> str:

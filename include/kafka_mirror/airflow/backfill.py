@@ -25,7 +25,7 @@ from kafka_mirror.airflow.backfill_xcom import (
 )
 from kafka_mirror.airflow.copy import CopyOperator
 from kafka_mirror.airflow.flow_files import configured_flow
-from kafka_mirror.airflow.flow_operator import check_interval, is_true, split_names
+from kafka_mirror.airflow.flow_operator import is_true, split_names
 from kafka_mirror.airflow.lineage import lineage_of_copy
 from kafka_mirror.airflow.state_stores import task_store
 from kafka_mirror.airflow.tasks import ONE_VALUE, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body
@@ -214,10 +214,8 @@ class MirrorBackfillOperator(CopyOperator):
 
     def _request(self) -> BackfillRequest:
         """What the arguments ask for. Raises UsageError."""
-        start, end = str(self.start), str(self.end)
-        check_interval(start, end)
         return BackfillRequest(
-            times=time_interval(start, end),
+            times=time_interval(str(self.start), str(self.end)),
             topics=split_names(self.topics),
             into=self.into or None,
             order=self.order or None,

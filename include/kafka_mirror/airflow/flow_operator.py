@@ -9,7 +9,6 @@ from airflow.sdk import BaseOperator
 from kafka_mirror.airflow.flow_files import flow_name, set_files
 from kafka_mirror.airflow.links import RunbookLink, StatusPageLink
 from kafka_mirror.config.load import paths_of
-from kafka_mirror.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,13 +48,3 @@ def split_names(names: str | Iterable[str] | None) -> tuple[str, ...]:
 def is_true(value: Any) -> bool:
     """Whether a value means yes: a template gives the text 'True', 'False' or nothing."""
     return str(value).strip().lower() in ("true", "1", "yes") if isinstance(value, str) else bool(value)
-
-
-def check_interval(start: str, end: str) -> None:
-    """Raises UsageError for an interval that ends where it begins, and says why a DAG's runs may have none."""
-    if start and start == end:
-        raise UsageError(
-            f"The start and the end are both {start}, so there is nothing between them.",
-            next="A DAG with schedule='@daily' has runs without a data interval in Airflow 3; with "
-            "schedule=CronDataIntervalTimetable('@daily', timezone='UTC') each run has one.",
-        )
