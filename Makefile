@@ -8,7 +8,7 @@ export PYTHONPATH := include:.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint rules types docs format test test-unit test-release faults compat kerberos cutover-trial bench demo stop pools lock wheel promtool
+.PHONY: help install lint rules types docs format test test-unit test-release faults compat kerberos cutover-trial bench demo stop lock wheel promtool
 
 help: ## this list
 	@echo "make <target>, with Python 3.11-3.13, Java 17+ (JDK) and Maven:"
@@ -66,11 +66,6 @@ docs: install ## the handbook as a site in .run/handbook; a link or an anchor th
 format: install ## format the code and mend what can be mended without thought
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
-
-pools: install ## create the flows' pools in the Airflow of this environment (AIRFLOW_HOME, AIRFLOW__*)
-	@mkdir -p .run
-	$(PY) -m kafka_mirror pools > .run/pools.json
-	$(VENV)/bin/airflow pools import .run/pools.json
 
 promtool: ## Prometheus' checker of rules into .run/bin, for the tests (Debian)
 	@tools/fetch_promtool.sh

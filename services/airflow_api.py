@@ -138,20 +138,7 @@ class AirflowApi:
         lines: list[Any] = self.call("GET", path, params={"full_content": True})["content"]
         return lines
 
-    # ------------------------------------------------------------ pools and connections
-
-    def import_pools(self, pools: Mapping[str, Mapping[str, Any]]) -> None:
-        """Creates or overwrites pools; the form of `airflow pools import`: {name: {slots, description, include_deferred}}."""
-        entities = [{"name": name, **pool} for name, pool in pools.items()]
-        answer = self.call(
-            "PATCH", "pools", json={"actions": [{"action": "create", "entities": entities, "action_on_existence": "overwrite"}]}
-        )
-        if errors := answer["create"]["errors"]:
-            raise AirflowApiError(f"Airflow did not take the pools: {errors}")
-
-    def pools(self) -> dict[str, int]:
-        """Pool name to slots."""
-        return {pool["name"]: pool["slots"] for pool in self.call("GET", "pools", params={"limit": 1000})["pools"]}
+    # ------------------------------------------------------------ connections
 
     def add_connection(self, connection: str, kind: str, **fields: Any) -> None:
         """A connection, such as ("spark_default", "spark", host="local[2]")."""

@@ -14,7 +14,6 @@ from pathlib import Path
 import httpx
 
 from kafka_mirror.config import Flow, load
-from kafka_mirror.config.pools import pools
 from kafka_mirror.errors import MirrorError
 from services.airflow_api import AirflowApi, AirflowApiError
 from services.demo.failover import GROUP
@@ -61,7 +60,7 @@ def demo(home: Path, progress: Progress) -> None:
         stack.wait_for_backlog()
     flow, api = load([stack.configuration]).flow(FLOW), stack.airflow.api()
     played = scenes(home)
-    with progress.step("pools and DAGs"):
+    with progress.step("DAGs"):
         prepare_airflow(flow, api)
     with progress.step(f"scheduled runs of {flow.dag_id('copy')} mirror what is there") as say:
         runs = wait_until_mirrored(flow, api, began, COPY_TIMEOUT, say, may_be_red=played is not None)
@@ -78,8 +77,7 @@ def demo(home: Path, progress: Progress) -> None:
 
 
 def prepare_airflow(flow: Flow, api: AirflowApi) -> None:
-    """The flow's pools, and its DAGs unpaused."""
-    api.import_pools(pools([flow]))
+    """The flow's DAGs unpaused."""
     api.wait_for_dags([flow.dag_id("copy"), flow.dag_id("refresh-topics")])
     for dag, known in api.dags().items():
         if known["is_paused"]:

@@ -147,10 +147,11 @@ def test_the_scheduler_sees_aligned_windows(configured: Callable[..., None], dag
 
 
 def test_a_flow_copies_once_at_a_time_and_retries_with_a_pause(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
-    configured(*TWO_WAYS, "mirror.follow.seconds = 0")
-    dag = dags()["east-to-west.copy"]
+    configured(*TWO_WAYS, "mirror.follow.seconds = 0", "east->west.mirror.copy.pool = copies")
+    dag, opposite = dags()["east-to-west.copy"], dags()["west-to-east.copy"]
     copy = dag.get_task("copy")
-    assert (copy.pool, copy.max_active_tis_per_dag, dag.max_active_runs) == ("mirror_copy_east-to-west", 1, 1)
+    assert (copy.pool, copy.max_active_tis_per_dag, dag.max_active_runs) == ("copies", 1, 1)
+    assert opposite.get_task("copy").pool == "default_pool"
     for name in ("plan", "copy", "publish"):
         task = dag.get_task(name)
         assert (task.retries, task.retry_delay, task.retry_exponential_backoff) == (3, timedelta(seconds=10), 2.0)

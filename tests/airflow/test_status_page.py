@@ -163,7 +163,7 @@ def test_the_newest_verdict_of_a_copy_is_told(api: TestClient, run_dag: Callable
     assert (view.copied, view.copied_by) == (said, run)
 
 
-def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
+def test_airflows_database_tells_paused_dags_pools_and_runs(
     api: TestClient, run_dag: Callable[..., Any], headers: Callable[[str], dict[str, str]]
 ) -> None:
     assert run_dag("east-to-west.copy", with_others=True).state == "failed"
@@ -176,7 +176,7 @@ def test_airflows_database_tells_paused_dags_missing_pools_and_runs(
     assert copy.newest is not None
     assert (copy.newest.state, copy.last_good) == ("failed", None)
     assert {"refresh-topics", "heartbeats"} <= {dag.what for dag in view.dags}
-    assert set(view.missing_pools) == {"mirror_copy_east-to-west", "mirror_spark"}
+    assert view.pools == {"default_pool": 128}
     assert "scheduler" in view.silent
     assert view.freshness == ()
     assert (view.copied, view.copied_by) == ("", ""), "a copy that failed has no verdict to show"

@@ -3,15 +3,12 @@
 A third team's configuration cannot be used at first: that is red by itself, in an Airflow whose DAGs come up paused, as they do by default.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_mirror.config import load
-from kafka_mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi, AirflowApiError
 from services.flows import ClusterPair
@@ -71,9 +68,6 @@ def airflow(pairs: dict[str, ClusterPair], services_directory: Path) -> Iterator
     with airflows(services_directory) as make:
         running = make("teams", environment=environment, users=users, teams=teams)
         api = running.api()
-        for team, file in files.items():
-            (services_directory / f"{team}.json").write_text(json.dumps(pools(load([file]).flows, team)))
-            running.command("pools", "import", str(services_directory / f"{team}.json"))
         api.wait_for_dags([dag_of(pair) for pair in pairs.values()])
         api.close()
         yield running

@@ -12,12 +12,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any
 
 import psutil
 
 from kafka_mirror.config import load
-from kafka_mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair
@@ -93,9 +91,8 @@ class Scheduled:
         below = sum(cpu_with_children(each) for other in others for each in (other, *other.children(recursive=True)))
         return below + cpu_seconds([self._scheduler.pid])
 
-    def begin(self, needed: Mapping[str, Mapping[str, Any]], *, follows: bool) -> None:
-        """Creates pools, unpauses the DAG and waits for its scheduled run, to its end unless it `follows`: until the next is due."""
-        self._api.import_pools(needed)
+    def begin(self, *, follows: bool) -> None:
+        """Unpauses the DAG and waits for its scheduled run, to its end unless it `follows`: until the next is due."""
         self._api.wait_for_dags([self.dag])
         self._api.unpause(self.dag)
         deadline = time.monotonic() + 60
@@ -158,7 +155,7 @@ def scheduled(both: Stage, pair: ClusterPair, settings: Mapping[str, str], spark
         with RunningTree(airflow.pid("scheduler") or 0) as tree:
             flow = Scheduled(airflow, pair, tree, spark)
             known = load([config]).flow(pair.flow)
-            flow.begin(pools([known]), follows=known.value("mirror.follow.seconds") > 0)
+            flow.begin(follows=known.value("mirror.follow.seconds") > 0)
             yield flow
     finally:
         airflow.stop()

@@ -21,7 +21,6 @@ from pathlib import Path
 from confluent_kafka import Consumer
 
 from kafka_mirror.config import load
-from kafka_mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair
@@ -76,7 +75,6 @@ def producing(both: Stage, pair: ClusterPair) -> Iterator[None]:
 def run_all(api: AirflowApi, configuration: Path, pair: ClusterPair, minutes: float) -> None:
     """Unpauses every DAG, and after so many minutes pauses them and waits for what still runs."""
     flow = load([configuration]).flow(pair.flow)
-    api.import_pools(pools([flow]))
     api.wait_for_dags([flow.dag_id(kind) for kind in ("copy", "freshness", "heartbeats", "checkpoints", "backfill")])
     for dag in api.dags():
         api.unpause(dag)

@@ -13,7 +13,6 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
-from kafka_mirror.config.pools import pools
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK
 from kafka_mirror.cutover.wave.run import stored_waves
 from services.airflow import AirflowServices
@@ -62,7 +61,6 @@ def airflow(
     modules = {"PYTHONPATH": f"{freezes.directory}:{ROOT / 'include'}"}
     running = make_airflow("frozen", environment={"MIRROR_CONFIG": str(file), **SOON_DEAD, **modules})
     api = running.api()
-    api.import_pools(pools(load([file]).flows))
     dag = f"{pair.source}-to-{pair.target}.cutover"
     api.wait_for_dags([dag])
     api.unpause(dag)

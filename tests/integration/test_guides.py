@@ -127,13 +127,6 @@ def test_schemas_are_compared_and_brought(reader: Callable[..., Reader]) -> None
         assert here.subjects == there.subjects
 
 
-def test_pools_of_a_team_are_printed(reader: Callable[..., Reader]) -> None:
-    own = reader()
-    [printed] = own.follow("teams.md", "pools")
-    [pools] = [each["result"] for each in printed["flows"]]
-    assert {pool.get("team_name") for pool in pools.values()} == {"paris", None}
-
-
 def written(page: str, pair: ClusterPair, names: dict[str, str], clusters: dict[str, str], tmp_path: Path) -> Path:
     """The page's first configuration as a file, with names and addresses of the test's own."""
     [text, *_] = re.findall(r"^```properties\n(.*?)^```$", (GUIDES / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""From an empty Airflow to the first mirrored record with the wheel alone: three commands and one file; and the file in a Git DAG bundle.
+"""From an empty Airflow to the first mirrored record with the wheel alone: two commands and one file; and the file in a Git DAG bundle.
 
 Airflow runs from an environment that has nothing of this checkout, in a home of its own, with real brokers.
 """
@@ -26,7 +26,6 @@ pytestmark = pytest.mark.release
 
 INSTALL = "airflow-kafka-mirror[all]"
 """The first command is `pip install "airflow-kafka-mirror[all]"`; here the wheel, with the locked packages of what it asks for."""
-POOLS = "kafka-mirror pools | airflow pools import /dev/stdin"
 UNPAUSE = r"airflow dags unpause --yes --treat-dag-id-as-regex '\.copy$'"
 DAG_FILE = "from kafka_mirror.airflow.dags import mirror_dags\nglobals().update(mirror_dags(flows='{}'))\n"
 USERS_OWN = ("psycopg2-binary", "asyncpg", "apache-airflow-providers-git")
@@ -111,14 +110,13 @@ def flows(
     repository: Path,
     services_directory: Path,
 ) -> dict[str, InAirflow]:
-    """Topics with records, the file in each of the bundles, and then the other two commands."""
+    """Topics with records, the file in each of the bundles, and then the other command."""
     flows = {name: InAirflow(pair, api, oracle) for name, pair in pairs.items()}
     for flow in flows.values():
         flow.produce(flow.create_topic("orders"), RECORDS)
     (services_directory / "packaged" / "dags" / "mirror.py").write_text(DAG_FILE.format(pairs["folder"].flow))
     (repository / SUBDIR / "mirror.py").write_text(DAG_FILE.format(pairs["git"].flow))
     commit(repository)
-    shell(airflow, POOLS)
     api.wait_for_dags([flow.dag for flow in flows.values()])
     shell(airflow, UNPAUSE)
     return flows
@@ -142,7 +140,7 @@ def first_run(flow: InAirflow) -> dict[str, Any]:
     return dict(run)
 
 
-def test_three_commands_and_one_file_lead_to_the_first_record(flows: dict[str, InAirflow], api: AirflowApi) -> None:
+def test_two_commands_and_one_file_lead_to_the_first_record(flows: dict[str, InAirflow], api: AirflowApi) -> None:
     first_run(flows["folder"])
     chosen = flows["folder"].dag.removesuffix(".copy")
     found = {dag["dag_id"].partition(".")[0] for dag in api.dags().values() if dag["bundle_name"] == "folder"}

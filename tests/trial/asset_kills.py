@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from kafka_mirror.config import load
-from kafka_mirror.config.pools import pools
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record
@@ -84,7 +82,6 @@ def play(directory: Path, kills: int, seed: int) -> Iterator[RoundOutcome]:
             dag = f"{pair.source}-to-{pair.target}.backfill"
             environment = {"MIRROR_CONFIG": str(config), "TRIAL_ASSET": asset}
             with airflow_of(directory, _DAGS, [dag, _READER], environment) as airflow:
-                airflow.api.import_pools(pools(load([config]).flows))
                 rig, hits = _Rig(airflow, dag, asset), 0
                 for day in range(2 * kills):
                     outcome = rig.play(Round(day, dice.choice(KINDS), dice.choice(SHAPES), dice.random()))

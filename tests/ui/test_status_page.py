@@ -14,8 +14,6 @@ import httpx
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from kafka_mirror.config import load
-from kafka_mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
@@ -46,7 +44,6 @@ def shown(
     shown = Shown(airflow, pair, oracle, file)
     prepare(shown)
     api = shown.airflow.api()
-    api.import_pools(pools(load([file]).flows))
     api.wait_for_dags([f"{shown.flow_id}.copy", f"{shown.flow_id}.freshness"])
     yield shown
     api.pause(f"{shown.flow_id}.copy")

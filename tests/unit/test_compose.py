@@ -1,7 +1,6 @@
 """docker-compose.yaml, Dockerfile and their scripts, as far as that goes without a Docker engine."""
 
 import ast
-import inspect
 import re
 import tomllib
 from importlib.util import find_spec
@@ -12,7 +11,6 @@ import pytest
 import yaml
 
 from kafka_mirror import __version__
-from kafka_mirror.cli.parser import parser
 from tests.unit.test_imports import CLIENTS, at_import_time, imports
 
 ROOT = Path(__file__).parents[2]
@@ -170,11 +168,7 @@ def run_by(name: str) -> tuple[list[Path], bool]:
             return [path for path in library.glob("airflow/*.py") if "(BaseTrigger)" in path.read_text(encoding="utf-8")], True
         case "api-server":
             return [library / "plugin.py"], True
-        case "init":
-            script = (ROOT / SERVICES[name]["command"][0]).read_text(encoding="utf-8")
-            commands = [parser().commands[name] for name in re.findall(r"python -m kafka_mirror (\w+)", script)]
-            return [Path(inspect.getfile(command.get_default("run"))) for command in commands], True
-        case "retention":  # Airflow's own commands, which load the plugin as every process does
+        case "init" | "retention":  # Airflow's own commands, which load the plugin as every process does
             return [library / "plugin.py"], False
     raise AssertionError(f"What of the mirror does {name} run?")
 

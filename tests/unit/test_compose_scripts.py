@@ -21,8 +21,6 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yaml").read_tex
 SECRETS = COMPOSE["secrets"]
 POSTGRES = COMPOSE["services"]["postgres"]["environment"]
 PATH = "/usr/local/bin:/usr/bin:/bin"
-FIRST = ["db migrate", "connections import --overwrite"]
-CLUSTERS = "clusters = east, west\neast.bootstrap.servers = east:9092\nwest.bootstrap.servers = west:9092\neast->west.enabled = true\n"
 
 
 def run(script: str, *arguments: str | Path, **environment: str) -> str:
@@ -65,12 +63,12 @@ def stand(tmp_path: Path) -> Stand:
     return Stand(tmp_path)
 
 
-def initialised(stand: Stand, *files: Path) -> tuple[list[str], str]:
-    """What init.sh asked of Airflow with these files, and what it said; the pools of the import stand in `pools.json`."""
+def initialised(stand: Stand) -> list[str]:
+    """What init.sh asked of Airflow; the connections of the import stand in `connections.json`."""
     stand.airflow(f'[ "$1" = db ] || cp "$(eval echo \\${{$#}})" {stand.home}/$1.json')
-    done = stand.run("init.sh", MIRROR_CONFIG=",".join(map(str, files)), SECRETS_DIRECTORY=spark_token(stand))
+    done = stand.run("init.sh", SECRETS_DIRECTORY=spark_token(stand))
     assert done.returncode == 0, done.stderr
-    return [call.partition(" /")[0] for call in stand.calls], done.stderr
+    return [call.partition(" /")[0] for call in stand.calls]
 
 
 def spark_token(stand: Stand) -> str:
@@ -81,29 +79,8 @@ def spark_token(stand: Stand) -> str:
     return str(secrets)
 
 
-def test_database_is_brought_up_to_date_and_the_pools_are_made(stand: Stand) -> None:
-    (stand.home / "mm2.properties").write_text(CLUSTERS)
-    assert initialised(stand, stand.home / "mm2.properties") == ([*FIRST, "pools import"], "")
-    assert "mirror_copy_east-to-west" in (stand.home / "pools.json").read_text()
-
-
-def test_a_file_that_cannot_be_read_keeps_airflow_not_down_and_the_others_get_their_pools(stand: Stand) -> None:
-    (stand.home / "mm2.properties").write_text(CLUSTERS)
-    calls, said = initialised(stand, stand.home / "none.properties", stand.home / "mm2.properties")
-    assert calls == [*FIRST, "pools import"]
-    assert "none.properties" in said
-    assert "docker compose run --rm init" in said
-    assert "mirror_copy_east-to-west" in (stand.home / "pools.json").read_text()
-
-
-def test_without_any_configuration_airflow_starts_and_no_empty_file_is_imported(stand: Stand) -> None:
-    calls, said = initialised(stand, stand.home / "none.properties")
-    assert calls == FIRST
-    assert "mirror.configuration" in said
-
-
-def test_connection_of_the_spark_that_stays_is_made_with_its_token(stand: Stand) -> None:
-    initialised(stand)
+def test_connection_of_the_spark_that_stays_is_made_with_its_token_in_a_database_that_is_up_to_date(stand: Stand) -> None:
+    assert initialised(stand) == ["db migrate", "connections import --overwrite"]
     made = json.loads((stand.home / "connections.json").read_text())
     assert made == {"mirror_spark": {"conn_type": "spark_connect", "host": "127.0.0.1", "port": 15002, "password": "token-1"}}
 

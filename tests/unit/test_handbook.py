@@ -17,7 +17,7 @@ from kafka_mirror.airflow import tasks  # imports no Airflow
 from kafka_mirror.cli.parser import parser
 from kafka_mirror.config import load
 from kafka_mirror.config.catalogue import CATALOGUE
-from tests.package.test_first_record import DAG_FILE, INSTALL, POOLS, UNPAUSE
+from tests.package.test_first_record import DAG_FILE, INSTALL, UNPAUSE
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -112,7 +112,7 @@ def test_commands_that_need_no_services_run() -> None:
     script = script.replace(".venv/bin/python", sys.executable)
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "mirror_copy_east-to-west" in done.stdout
+    assert "default_pool" in done.stdout
     assert "There is no enabled flow 'west->east'" in done.stderr
 
 
@@ -191,8 +191,8 @@ def test_size_up_to_which_xcom_is_plain_is_named() -> None:
     assert f"{tasks.PLAIN_BYTES // 1000} kB" in text_of("reference/dags-and-xcom.md")
 
 
-def test_three_commands_and_the_file_are_those_that_a_test_plays() -> None:
-    commands = [f'pip install "{INSTALL}"', POOLS, UNPAUSE.format("east-to-west")]
+def test_two_commands_and_the_file_are_those_that_a_test_plays() -> None:
+    commands = [f'pip install "{INSTALL}"', UNPAUSE.format("east-to-west")]
     for text in (text_of("get-started/existing-airflow.md"), (ROOT / "README.md").read_text(encoding="utf-8")):
         assert "\n".join(["```sh", *commands, "```"]) in text
         assert [line for line in DAG_FILE.replace("flows='{}'", "").splitlines() if line not in text] == []

@@ -41,7 +41,7 @@ def test_steps_of_a_cutover_are_those_that_it_has() -> None:
 
 def test_commands_are_understood() -> None:
     commands = re.findall(r"^kafka-mirror ([^|\n]+)", README, flags=re.MULTILINE)
-    assert [parser().parse_args(shlex.split(command)).command for command in commands] == ["pools", "cutover"]
+    assert [parser().parse_args(shlex.split(command)).command for command in commands] == ["cutover"]
 
 
 CPU_A_RECORD = "CPU a record, on a Spark that stays, beside MirrorMaker 2 tuned"

@@ -116,10 +116,9 @@ def values_of_run(session: Session, dag_id: str, run_id: str) -> dict[str, Any]:
     return {entry.task_id: XComModel.deserialize_value(entry) for entry in session.scalars(select(XComModel).where(*of_run))}
 
 
-def pool_slots(session: Session, names: Collection[str]) -> dict[str, int]:
-    """The slots of those of the pools that Airflow has; -1: no limit."""
-    rows = session.execute(select(Pool.pool, Pool.slots).where(Pool.pool.in_(names)))
-    return {str(name): slots for name, slots in rows}
+def pool_slots(session: Session) -> dict[str, int]:
+    """The slots of each of Airflow's pools; -1: no limit."""
+    return {str(name): slots for name, slots in session.execute(select(Pool.pool, Pool.slots))}
 
 
 def returned_values(session: Session, dag_ids: Collection[str], task_id: str, limit: int) -> Iterator[tuple[str, str, Any]]:

@@ -15,7 +15,6 @@ from kafka_mirror.airflow import api_server
 from kafka_mirror.airflow.results_xcom import verdict_from_xcom, watermarks_from_xcom
 from kafka_mirror.airflow.tasks import from_xcom
 from kafka_mirror.config.flow import FlowName
-from kafka_mirror.config.pools import pools
 from kafka_mirror.copy.verdict import NOTHING_TO_DO
 from kafka_mirror.status.airflow_view import COPY, AirflowView, CopyRun, Dag, DagRun, Person
 
@@ -141,12 +140,9 @@ def _read_view(flow: FlowName) -> AirflowView:
     with api_server.database_session() as session:
         audit, audit_run = _newest_audit(session, flow)
         copied, copied_by = _newest_copy(session, flow)
-        needed = pools([flow])
-        slots = api_server.pool_slots(session, list(needed))
         return AirflowView(
             dags=tuple(_dags(session, flow)),
-            missing_pools=tuple(name for name in needed if name not in slots),
-            copy_slots=slots.get(flow.pool),
+            pools=api_server.pool_slots(session),
             silent=tuple(_unhealthy_components()),
             freshness=tuple(reversed(_freshness_documents(session, flow))),
             audit=audit,

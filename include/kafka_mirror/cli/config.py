@@ -1,4 +1,4 @@
-"""`config` and `pools`: what the configuration amounts to, and which Airflow pools it needs; neither asks a broker."""
+"""`config` and `pools`: what the configuration amounts to, and which Airflow pools it names; neither asks a broker."""
 
 import argparse
 import json
@@ -62,12 +62,12 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def add_pools_arguments(step: argparse.ArgumentParser) -> None:
     """The options of `pools`."""
-    step.add_argument("--team", metavar="NAME", default="", help="the flows' pools are this team's (Airflow with `[core] multi_team`)")
+    step.add_argument("--team", metavar="NAME", default="", help="the pools are this team's (Airflow with `[core] multi_team`)")
 
 
 def show_pools(configuration: Configuration, options: argparse.Namespace) -> Answer:
-    """The pools as `airflow pools import` takes them; those of invalid flows too, whose tasks could not say what is wrong without one."""
-    document = pools([*configuration.flows, *configuration.invalid], options.team)
+    """The pools as `airflow pools import` takes them."""
+    document = pools(configuration.flows, options.team)
     return Answer(DONE, document, text=json.dumps(document, indent=2))
 
 

@@ -161,7 +161,9 @@ def parser() -> Parser:
     migration.add_take_over_arguments(taking)
     handing = _add(top, "hand-back", "let MirrorMaker 2 go on where the mirror stopped with a flow", migration.hand_back, writes=True)
     migration.add_arguments(handing)
-    config.add_pools_arguments(_add(top, "pools", "print the pools for `airflow pools import`", config.show_pools, each_flow=False))
+    config.add_pools_arguments(
+        _add(top, "pools", "print the pools of `mirror.copy.pool` for `airflow pools import`", config.show_pools, each_flow=False)
+    )
     serving = _add(top, "spark", "serve: run a Spark that stays, in the foreground; writes nothing", spark.run, each_flow=False)
     spark.add_arguments(serving)
     top.add_argument_group("commands", listed({name: command.summary for name, command in top.commands.items()}))

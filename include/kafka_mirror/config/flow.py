@@ -65,11 +65,6 @@ class FlowName:
         return f"{self.airflow_name}.{what}"
 
     @property
-    def pool(self) -> str:
-        """The Airflow pool of the flow's copies."""
-        return f"mirror_copy_{self.airflow_name}"
-
-    @property
     def tags(self) -> tuple[str, ...]:
         """The tags of the flow's DAGs."""
         return ("mirror", self.name)

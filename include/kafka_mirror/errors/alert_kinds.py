@@ -19,7 +19,7 @@ ALERTS: Mapping[str, tuple[Runbook, bool]] = {
         Runbook(
             "Nothing was written to the ledger for `mirror.deadline.copy.seconds`, and there is work.",
             "No, records are only late.",
-            "Look whether the scheduler runs, whether `<flow>.copy` is paused, has no pool (`pools`) or no free slot, and at the log of "
+            "Look whether the scheduler runs, whether `<flow>.copy` is paused or waits for a free slot of its pool, and at the log of "
             "its newest run.",
         ),
         True,

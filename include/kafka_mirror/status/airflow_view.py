@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from kafka_mirror.config.pools import DEFAULT_POOL
 from kafka_mirror.copy.model import Watermark
 from kafka_mirror.copy.verdict import Verdict
 
@@ -58,13 +59,12 @@ class AirflowView:
 
     `freshness` are the documents that the flow's freshness task returned, oldest first; `audit` is the newest document of an audit, and
     `audit_run` the DAG and the run that returned it. `copied` is what came of the newest good copy that had something to do, in the words
-    of its verdict, and `copied_by` its run. `copy_slots` are those of the pool of its copies, -1 without a limit; None: there is no such
-    pool. `silent` are Airflow's own components without a heartbeat.
+    of its verdict, and `copied_by` its run. `pools` are Airflow's pools with their slots, -1 without a limit. `silent` are Airflow's own
+    components without a heartbeat.
     """
 
     dags: tuple[Dag, ...] = ()
-    missing_pools: tuple[str, ...] = ()
-    copy_slots: int | None = None
+    pools: Mapping[str, int] = field(default_factory=lambda: {DEFAULT_POOL: 128})
     silent: tuple[str, ...] = ()
     freshness: tuple[Mapping[str, Any], ...] = ()
     audit: Mapping[str, Any] | None = None

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 from kafka_mirror.config.deadlines import LEAST_SECONDS
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport, NextStep
-from kafka_mirror.errors.next_step import own
+from kafka_mirror.errors.next_step import Command
 from kafka_mirror.errors.words import count_text, duration
 from kafka_mirror.status.limits import Limits
 from kafka_mirror.status.observation import SERVED, CheckObservation, LatePartition
@@ -72,19 +72,17 @@ def nothing_mirrored(observation: CheckObservation, limits: Limits) -> list[Flow
 
 
 def _look_at_the_copy() -> NextStep:
-    return NextStep.of(
-        "Look whether the copy DAG is paused, waits for its pool (",
-        own("pools"),
-        ") or for a free slot, and at the log of its newest run.",
-    )
+    return NextStep("Look whether the copy DAG is paused or waits for a free slot of its pool, and at the log of its newest run.")
 
 
-def too_few_slots(slots: int | None, needed: int) -> list[FlowProblem]:
+def too_few_slots(pool: str, slots: int | None, needed: int) -> list[FlowProblem]:
     """Returns the problem that the pool of a flow's copies, which Airflow has with these slots, is too small for runs that follow."""
     if slots is None or slots < 0 or slots >= needed:
         return []
-    advice = NextStep.of("Import the pools again: ", own("pools > pools.json && airflow pools import pools.json"))
-    summary = f"The pool of its copies has {count_text(slots, 'slot')} and needs {needed}: a run waits for the former one to end."
+    advice = NextStep.of("Give it more: ", Command(f"airflow pools set {pool} {needed} 'Copies'"))
+    summary = (
+        f"The pool {pool} of its copies has {count_text(slots, 'slot')}, and they need {needed}: a run waits for the former one to end."
+    )
     return [FlowProblem(TOO_FEW_SLOTS, summary, "", advice, for_seconds=0, severity="warning")]
 
 

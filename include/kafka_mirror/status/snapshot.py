@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from kafka_mirror.config.pools import DEFAULT_POOL
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.ledger.control_records import Decision
 from kafka_mirror.ledger.record import LastRecord, Writer
@@ -211,8 +212,10 @@ class FlowSnapshot:
     catch_up: CatchUp = field(default_factory=CatchUp)
     rhythm: float = 0.0
     """How many seconds old what is missing may be while the flow is well."""
+    pool: str = DEFAULT_POOL
+    """The Airflow pool of its copies."""
     slots: int = 1
-    """How many slots the pool of its copies needs."""
+    """How many slots its copies need there."""
     throttle: ThrottleStatus = field(default_factory=ThrottleStatus)
     groups: GroupsSnapshot = field(default_factory=GroupsSnapshot)
     heartbeats: tuple[HeartbeatPath, ...] = ()

@@ -245,6 +245,7 @@ class FlowSnapshotBuilder:
             throughput=throughput(samples),
             catch_up=catch_up_of(status, samples, self._interval, self._rhythm),
             rhythm=self._rhythm,
+            pool=self.flow.value("mirror.copy.pool"),
             slots=slots_of(self.flow),
             throttle=self._throttle(observation),
             groups=self._groups,

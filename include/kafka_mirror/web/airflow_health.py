@@ -12,6 +12,7 @@ from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.documents import from_document
 from kafka_mirror.status.airflow_view import COPY, AirflowView, Dag
 from kafka_mirror.status.problems import Alert
+from kafka_mirror.status.snapshot import FlowSnapshot
 from kafka_mirror.web.formatting import seconds
 
 _WATCHED = {"freshness": "no alert is sent when the flow is late or stuck", "refresh-topics": "new topics and partitions are not found"}
@@ -32,26 +33,24 @@ class AirflowIssue:
     """Whether nothing is copied because of it."""
 
 
-def airflow_issues(flow: str, view: AirflowView, now: datetime) -> list[AirflowIssue]:
+def airflow_issues(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> list[AirflowIssue]:
     """All issues of a flow, those that stop the copy first."""
-    return sorted((*_find_scheduling_issues(flow, view), *_find_alerting_issues(view, now)), key=lambda issue: not issue.stops)
+    return sorted((*_find_scheduling_issues(snapshot, view), *_find_alerting_issues(view, now)), key=lambda issue: not issue.stops)
 
 
-def _find_scheduling_issues(flow: str, view: AirflowView) -> Iterator[AirflowIssue]:
+def _find_scheduling_issues(snapshot: FlowSnapshot, view: AirflowView) -> Iterator[AirflowIssue]:
     copy = view.dag(COPY)
     if copy is None:
         yield AirflowIssue(
-            f"Airflow has no DAG that copies {flow}.",
+            f"Airflow has no DAG that copies {snapshot.flow}.",
             NextStep("Look for import errors (Airflow's home page), and whether the dag-processor has this configuration (MIRROR_CONFIG)."),
         )
     elif copy.paused:
         yield AirflowIssue(f"the DAG {copy.dag_id} is paused.", NextStep("Unpause it."), copy.dag_id)
-    for pool in view.missing_pools:
-        stops = pool.startswith("mirror_copy_")
+    if snapshot.pool not in view.pools:
         yield AirflowIssue(
-            f"there is no pool {pool}, so its tasks never start.",
-            NextStep.of("Create it: ", Command(f"{program()} pools > pools.json && airflow pools import pools.json")),
-            stops=stops,
+            f"there is no pool {snapshot.pool} (mirror.copy.pool), so its tasks never start.",
+            NextStep.of("Create it: ", Command(f"{program()} pools | airflow pools import /dev/stdin")),
         )
     for component in view.silent:
         yield AirflowIssue(

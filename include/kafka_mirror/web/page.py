@@ -173,7 +173,7 @@ def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Ma
         flow=flow,
         may_edit=may_edit(site.airflow, person, flow.name),
         problems=problems(_unique(snapshot)),
-        causes=[issue for issue in airflow_issues(snapshot.flow, flow.view, now) if issue != flow.state.cause],
+        causes=[issue for issue in airflow_issues(snapshot, flow.view, now) if issue != flow.state.cause],
         alerts=alerts_of(flow.view, now),
         topics=topic_table(observed, parameters),
         groups=group_table(observed.groups, parameters),

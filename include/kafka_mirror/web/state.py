@@ -45,7 +45,7 @@ class FlowState:
 
 def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowState:
     """The state of a flow. Of several things that are wrong it names the one to mend first."""
-    issue = next((issue for issue in airflow_issues(snapshot.flow, view, now) if issue.stops), None)
+    issue = next((issue for issue in airflow_issues(snapshot, view, now) if issue.stops), None)
     if is_old(snapshot, now):
         age = seconds(snapshot.age_seconds(now))
         because = f"what was seen last is {age} old; both clusters are asked again, which takes some seconds."
@@ -114,7 +114,7 @@ def _describe_copied_flow(snapshot: FlowSnapshot, view: AirflowView, now: dateti
 
 def _worst(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> Alert | None:
     """The problem to mend first that is no error of the snapshot: of its own, and of those that only alerts know."""
-    problems = (*snapshot.problems, *too_few_slots(view.copy_slots, snapshot.slots))
+    problems = (*snapshot.problems, *too_few_slots(snapshot.pool, view.pools.get(snapshot.pool), snapshot.slots))
     alerts = {problem.key(snapshot.flow): problem.alert(snapshot.flow, snapshot.taken or now) for problem in problems}
     alerts = {key: alert for key, alert in alerts.items() if alert.kind not in entries()}
     alerts |= {alert.key: alert for alert in alerts_of(view, now)}

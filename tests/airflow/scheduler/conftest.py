@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.config.pools import pools
 from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.java import ROOT
@@ -93,13 +92,12 @@ def airflow(
     on_call: dict[str, str],
     hangs: Hangs,
 ) -> AirflowServices:
-    """All flows' pools and copy DAGs, which are paused until a test needs them."""
+    """All flows' copy DAGs, which are paused until a test needs them."""
     files = [services_directory / f"{name}.properties" for name in pairs]
     known = {"MIRROR_CONFIG": ",".join(map(str, files)), "MIRROR_METRICS_TOKEN": METRICS_TOKEN}
     modules = {"PYTHONPATH": f"{hangs.directory}:{ROOT / 'include'}"}
     running = make_airflow("scheduler", environment={**known, **IMPATIENT, **on_call, **modules})
     api = running.api()
-    api.import_pools(pools(load(files).flows))
     api.add_connection("kafka_source", "kafka", extra=json.dumps({"bootstrap.servers": east.bootstrap}))
     api.add_connection("of_backfills", "http", host=hook.url, extra=json.dumps({"path": "/of_backfills"}))
     api.add_connection("in_database", "http", host=hook.url, extra=json.dumps({"path": "/in_database"}))

@@ -2,16 +2,10 @@
 
 import json
 
-from tests.unit.cli.command_line import THREE_FLOWS, only_flow
+from tests.unit.cli.command_line import VALID
 
 
 def test_pools_are_printed_as_airflow_imports_them(run):
-    code, output, _ = run("pools")
+    code, output, _ = run("pools", config=f"{VALID}\nmirror.copy.pool = copies\n")
     assert code == 0
-    assert set(json.loads(output)) == {"mirror_spark", "mirror_copy_east-to-west"}
-
-
-def test_an_invalid_flow_has_its_pool_because_its_tasks_have_to_start_to_fail(run):
-    code, output, _ = run("pools", "--json", config=THREE_FLOWS)
-    assert code == 0
-    assert "mirror_copy_west-to-east" in only_flow(output)["result"]
+    assert json.loads(output) == {"copies": {"slots": 4, "description": "Copies of east->west", "include_deferred": False}}

@@ -136,7 +136,6 @@ def test_names_for_airflow(flow):
     made = flow()
     assert made.name == "east->west"
     assert made.dag_id("copy") == "east-to-west.copy"
-    assert made.pool == "mirror_copy_east-to-west"
     assert made.tags == ("mirror", "east->west")
 
 

@@ -51,8 +51,3 @@ def test_configuration_of_the_example_as_json(capsys: pytest.CaptureFixture[str]
     assert main(["--config", str(EXAMPLE), "config", "--json"]) == 0
     document = json.loads(capsys.readouterr().out.replace(str(EXAMPLE.parent), "include"))
     expect("configuration", json.dumps(document, indent=1))
-
-
-def test_pools_of_the_example(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--config", str(EXAMPLE), "pools"]) == 0
-    expect("pools", capsys.readouterr().out)

@@ -129,15 +129,14 @@ def with_alert(**fields: Any) -> AirflowView:
         (snapshot(topic("a", 0)), paused("checkpoints"), "fine", "Fine", "everything"),
         (with_gap(), paused(), "stuck", "Not running", "is paused."),
         (snapshot(topic("a", 0)), AirflowView(), "stuck", "Not running", "no DAG that copies east->west"),
-        (snapshot(topic("a", 0)), replace(HEALTHY, missing_pools=("mirror_copy_east-to-west",)), "stuck", "Not running", "never start"),
-        (snapshot(topic("a", 0)), replace(HEALTHY, missing_pools=("mirror_spark",)), "fine", "Fine", "everything"),
+        (snapshot(topic("a", 0)), replace(HEALTHY, pools={}), "stuck", "Not running", "never start"),
         (
             replace(snapshot(topic("a", 0)), slots=4),
-            replace(HEALTHY, copy_slots=1),
-            *("behind", "Needs a look", "The pool of its copies has 1 slot and needs 4"),
+            replace(HEALTHY, pools={"default_pool": 1}),
+            *("behind", "Needs a look", "The pool default_pool of its copies has 1 slot, and they need 4"),
         ),
-        (replace(snapshot(topic("a", 0)), slots=4), replace(HEALTHY, copy_slots=4), "fine", "Fine", "everything"),
-        (replace(snapshot(topic("a", 0)), slots=4), replace(HEALTHY, copy_slots=-1), "fine", "Fine", "everything"),
+        (replace(snapshot(topic("a", 0)), slots=4), HEALTHY, "fine", "Fine", "everything"),
+        (replace(snapshot(topic("a", 0)), slots=4), replace(HEALTHY, pools={"default_pool": -1}), "fine", "Fine", "everything"),
         (snapshot(topic("a", 0)), replace(HEALTHY, silent=("scheduler",)), "stuck", "Not running", "scheduler gives no sign of life"),
         (snapshot(topic("a", 0)), replace(HEALTHY, silent=("dag-processor",)), "fine", "Fine", "everything"),
         (snapshot(topic("a", 0)), with_alert(), "behind", "Needs a look", "No heartbeat came for 5 min. Since"),
@@ -171,7 +170,7 @@ def test_what_is_wrong_always_says_what_to_do() -> None:
         (with_gap(), HEALTHY),
         (BUSY, paused()),
         (BUSY, with_alert()),
-        (replace(BUSY, slots=4), replace(HEALTHY, copy_slots=1)),
+        (replace(BUSY, slots=4), replace(HEALTHY, pools={"default_pool": 1})),
         (BUSY, replace(HEALTHY, silent=("scheduler",))),
     ):
         assert state_of(flow, view, NOW).next
@@ -182,11 +181,11 @@ def test_error_that_a_person_has_to_answer_is_told_before_one_that_mends_itself(
     assert "orders-2@300" in state_of(snapshot(topic("orders", 1, 1, 1), errors=(mends, stuck())), HEALTHY, NOW).because
 
 
-def test_causes_name_pauses_that_matter_and_missing_pools_those_that_stop_the_copy_first() -> None:
+def test_causes_name_pauses_that_matter_and_a_missing_pool_those_that_stop_the_copy_first() -> None:
     dags = (*HEALTHY.dags, Dag("east-to-west.freshness", "freshness"))
-    view = AirflowView(tuple(replace(dag, paused=True) for dag in dags), missing_pools=("mirror_spark",), silent=("scheduler",))
-    found = [(issue.stops, issue.dag_id) for issue in airflow_issues(FLOW, view, NOW)]
-    assert found == [(True, "east-to-west.copy"), (True, ""), (False, ""), (False, "east-to-west.freshness")]
+    view = AirflowView(tuple(replace(dag, paused=True) for dag in dags), pools={}, silent=("scheduler",))
+    found = [(issue.stops, issue.dag_id) for issue in airflow_issues(snapshot(), view, NOW)]
+    assert found == [(True, "east-to-west.copy"), (True, ""), (True, ""), (False, "east-to-west.freshness")]
 
 
 def test_alerts_are_the_newest_runs_and_damaged_ones_hide_no_other() -> None:
@@ -220,7 +219,7 @@ def watched(*freshness: dict[str, Any], state: str = "success") -> AirflowView:
     ],
 )
 def test_that_no_alert_is_sent_is_said_on_the_page_though_nothing_is_paused(view: AirflowView, said: str | None) -> None:
-    found = airflow_issues(FLOW, view, NOW)
+    found = airflow_issues(snapshot(), view, NOW)
     assert [(cause.stops, cause.dag_id, bool(cause.next)) for cause in found] == [(False, "east-to-west.freshness", True)] * bool(said)
     assert (said or "") in "".join(cause.what for cause in found)
 

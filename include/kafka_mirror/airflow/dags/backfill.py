@@ -29,9 +29,10 @@ from before the copy's start come only if somebody asks for them: by a Backfill,
 
 With `mirror.assets.events` = hours or days there is `announce` in front of it: it tells the assets of the topics that are complete.
 
-`live` and `history` copy slices of `mirror.run.max.seconds`. With a copy that ends with its plan they share a slot in the flow's pool, and
-the copy comes first. With one that follows they take turns lane by lane, each for the time of a transaction
-(`mirror.transaction.timeout.ms`). The last run of a backfill sends one summary of the whole range (`mirror.alert.connections`).
+`live` and `history` copy slices of `mirror.run.max.seconds`. With a copy that follows they take turns lane by lane, each for the time of a
+transaction (`mirror.transaction.timeout.ms`). One that ends with its plan takes a lane over from them, or they from it, and who lost it is
+tried again; in a pool with one slot (`mirror.copy.pool`) they wait for each other, and the copy comes first.
+The last run of a backfill sends one summary of the whole range (`mirror.alert.connections`).
 
 **When not to use it.** To make the copy go on: it does so by itself, and a backfill of times that it has passed copies nothing. To repair
 records that were mirrored wrongly: it never copies again what the ledger calls copied (`decide restart` does).
@@ -79,7 +80,7 @@ def tasks(flow: Flow) -> None:
     """resolve → live → history → audit (→ announce) → summary; what fails for some partitions keeps the others from nothing."""
     slices = {
         "flow": flow.name,
-        "pool": flow.pool,
+        "pool": flow.value("mirror.copy.pool"),
         "max_active_tis_per_dag": 1,
         # The copy's weight is that of three tasks, so it is always taken first.
         "priority_weight": 1,

@@ -41,7 +41,7 @@ def tasks(flow: Flow) -> None:
     copy = CopyOperator(
         task_id="copy",
         flow=flow.name,
-        pool=flow.pool,
+        pool=flow.value("mirror.copy.pool"),
         max_active_tis_per_dag=runs_at_once(flow),
         execution_timeout=copy_limit(flow),
     )

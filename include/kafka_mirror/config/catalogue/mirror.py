@@ -98,6 +98,15 @@ MIRROR = (
         GROUP,
         between(0),
     ),
+    Property(
+        "mirror.copy.pool",
+        "STRING",
+        "default_pool",
+        "The Airflow pool of the flow's copies. Nothing is lost or doubled in any pool. A copy that follows holds a slot all the time, so "
+        "with many flows a pool of their own leaves the default one to other DAGs. `pools` prints it for `airflow pools import`; until "
+        "Airflow has it, no copy starts.",
+        GROUP,
+    ),
     Property("mirror.run.max.bytes", "LONG", -1, "How many bytes one run copies; -1: no limit.", GROUP, between(-1)),
     Property(
         "mirror.transaction.max.bytes",
