@@ -339,7 +339,7 @@ def test_offset_syncs_of_mirrormaker_2_fill_in_what_the_ledger_does_not_know(mak
     ends = {each.partition: each.end for each in oracle.count(pair.source_bootstrap, topic)}
     context = group_context(mirroring.flow)
     with Cluster("east", context.clients.source_admin) as source:
-        ensure_internal_topic(source, context.offset_syncs_topic, 1)
+        ensure_internal_topic(source, context.offset_syncs_topic, 1, "offset-syncs.topic.replication.factor")
     syncs = [OffsetSync(topic, 0, upstream, upstream) for upstream in (5, ends[0] // 2)]
     records = [Outgoing(context.offset_syncs_topic, each.key, each.value) for each in syncs]
     RecordWriter("east", {"bootstrap.servers": pair.source_bootstrap}, 15).write(records, "offset syncs")

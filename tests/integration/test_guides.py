@@ -134,7 +134,10 @@ def written(page: str, pair: ClusterPair, names: dict[str, str], clusters: dict[
     named = {**names, **{topic: pair.topic(topic) for topic in (*TOPICS, "clicks")}}
     text = re.sub(r"(?<![\w.-])\w+(?=[\s,.>-]|$)", lambda word: named.get(word[0], word[0]), text, flags=re.MULTILINE)
     file = tmp_path / "mm2.properties"
-    file.write_text(text.replace("replication.factor = 3", "replication.factor = 1") + "offset-syncs.topic.replication.factor = 1\n")
+    file.write_text(
+        text.replace("replication.factor = 3", "replication.factor = 1")
+        + "".join(f"{topic}.topic.replication.factor = 1\n" for topic in ("offset-syncs", "checkpoints", "heartbeats"))
+    )
     return file
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
-from kafka_mirror.errors import AuthorizationRefused, MirrorError
+from kafka_mirror.errors import AuthorizationRefused, MirrorError, TooFewBrokers
 from kafka_mirror.formats.mm2 import Heartbeat, decode_heartbeat
 from kafka_mirror.status.alerts.check import _beats
 from kafka_mirror.status.steps import run_step
@@ -102,7 +102,7 @@ def test_who_may_not_beat_is_told_what_is_missing(properties, oracle, guarded):
 
 
 def test_more_replicas_than_brokers_are_refused_with_the_property(properties):
-    with pytest.raises(Exception, match=r"INVALID_REPLICATION_FACTOR.*heartbeats\.topic\.replication\.factor"):
+    with pytest.raises(TooFewBrokers, match=r"heartbeats\.topic\.replication\.factor=3"):
         run_step("heartbeats", pair(properties(**{"heartbeats.topic.replication.factor": "3"})))
 
 

@@ -132,7 +132,7 @@ def _complete(flow: Flow, source: Cluster, target: Cluster, wanted: Mapping[str,
 
 def _create(target: Cluster, topic: str, new: NewTopic, destination: HistoryTopics) -> None:
     try:
-        destination.topics[new.name] = create_topic(target, new)
+        destination.topics[new.name] = create_topic(target, new, "replication.factor")
     except MirrorError as error:
         destination.errors[topic] = error
 

@@ -126,6 +126,21 @@ class KafkaFailure(MirrorError):
         self.reason = reason
 
 
+class TooFewBrokers(DeclaredError):
+    """Topics of the mirror's own cannot be created, for they are to have more replicas than the cluster has brokers. `settings` are the
+    properties that say so, with their values."""
+
+    cluster: str
+    settings: Sequence[str]
+    text = "Cluster '{cluster}' has fewer brokers than replicas are asked for: {settings}. Nothing was created there."
+    next_text = "Set what is named to no more than the number of the cluster's brokers (1 for a trial on one), or to -1 for their default."
+    do = "Set the properties that the message names to no more than the number of brokers: to 1 for a trial on one broker, or to -1."
+    more = (
+        "`mirror.ledger.replication.factor` follows `offset-syncs.topic.replication.factor`. Topics that exist stay as they are. If "
+        "brokers are down, wait until they are back."
+    )
+
+
 class InternalRecordDamaged(DeclaredError):
     """A topic of offset syncs, checkpoints or heartbeats holds a record that is none of these."""
 

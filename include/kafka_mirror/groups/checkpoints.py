@@ -21,7 +21,7 @@ from kafka_mirror.groups.hole_reader import OVER_BUDGET
 from kafka_mirror.groups.mm2_topics import read_stored, write_checkpoints
 from kafka_mirror.groups.translation import BY_MAP, EXACT, NONE
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.create_topics import BY_THE_HOUR, ensure_internal_topic
+from kafka_mirror.kafka.create_topics import BY_THE_HOUR, CHECKPOINTS_FACTOR, ensure_internal_topic
 from kafka_mirror.kafka.model import End
 from kafka_mirror.ledger.clusters import check_ledger_name, check_two_clusters
 from kafka_mirror.ledger.step import StepResult
@@ -74,7 +74,8 @@ def emit(context: GroupContext, names: Collection[str], dry_run: bool = False) -
         candidates, refused = _find_candidates(translated.offsets, ends)
         new = due(candidates, stored)
         if not dry_run:
-            ensure_internal_topic(target, context.checkpoints_topic, context.checkpoints_replication_factor, BY_THE_HOUR)
+            factor = context.checkpoints_replication_factor
+            ensure_internal_topic(target, context.checkpoints_topic, factor, CHECKPOINTS_FACTOR, BY_THE_HOUR)
             if new:
                 write_checkpoints(context.target, clients.target_producer, context.checkpoints_topic, new, began, context.request_seconds)
     problems = [error.report() for error in (*damaged, *refused)]

@@ -15,7 +15,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.mm2_topics import newest_offset_syncs
 from kafka_mirror.groups.offset_sync_pairs import choose_pairs
 from kafka_mirror.groups.offset_sync_store import SyncPair
-from kafka_mirror.kafka.create_topics import BY_THE_HOUR, ensure_internal_topic
+from kafka_mirror.kafka.create_topics import BY_THE_HOUR, OFFSET_SYNCS_FACTOR, ensure_internal_topic
 from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.ledger.control_records import TAKEN_OVER
@@ -84,7 +84,7 @@ def _emit(
     syncs = [OffsetSync(*tp, *pair) for tp, pairs in due.items() for pair in pairs]
     if syncs:
         if newest_syncs is None:
-            ensure_internal_topic(cluster, topic, flow.value("offset-syncs.topic.replication.factor"), BY_THE_HOUR)
+            ensure_internal_topic(cluster, topic, flow.value(OFFSET_SYNCS_FACTOR), OFFSET_SYNCS_FACTOR, BY_THE_HOUR)
         writer = RecordWriter(cluster.alias, flow.client(side, "producer"), cluster.timeout)
         now = int(time.time() * 1000)
         writer.write((Outgoing(topic, sync.key, sync.value, now) for sync in syncs), "the offset syncs")

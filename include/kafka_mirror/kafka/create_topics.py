@@ -6,7 +6,7 @@ checkpoints and heartbeats are made as MirrorMaker 2 makes them, or taken as the
 
 from collections.abc import Mapping
 
-from kafka_mirror.errors import DeadlineExceeded, KafkaFailure, LedgerUnsuitable, MirrorError, NextStep
+from kafka_mirror.errors import DeadlineExceeded, LedgerUnsuitable, MirrorError, TooFewBrokers
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import NewTopic, Topic
 from kafka_mirror.kafka.polling import until
@@ -18,22 +18,39 @@ LEDGER_CONFIGS = {"cleanup.policy": "compact", "segment.ms": "300000"}
 INTERNAL_CONFIGS = {"cleanup.policy": "compact"}
 BY_THE_HOUR = {"segment.ms": str(60 * 60 * 1000)}
 """For topics of which all is read again and again: by default a week of records, or a gigabyte, would stand uncompacted."""
-_FEWER_REPLICAS = (
-    "Set its replication factor (heartbeats.topic.replication.factor, and likewise checkpoints.… and offset-syncs.…) to no more than the "
-    "number of brokers, or to -1 for their default."
-)
+
+LEDGER_FACTOR = "mirror.ledger.replication.factor"
+HEARTBEATS_FACTOR = "heartbeats.topic.replication.factor"
+CHECKPOINTS_FACTOR = "checkpoints.topic.replication.factor"
+OFFSET_SYNCS_FACTOR = "offset-syncs.topic.replication.factor"
 
 
-def create_topic(cluster: Cluster, new: NewTopic) -> Topic:
+def check_replicas(cluster: Cluster, factors: Mapping[str, tuple[str, int]]) -> None:
+    """Raises TooFewBrokers for those of the topics that are missing, each given with its property and replication factor, that the brokers
+    would not create. Creates none of them."""
+    outcomes = cluster.create_topics([NewTopic(name, 1, factor, {}) for name, (_, factor) in factors.items()], dry_run=True)
+    refused = [factors[name] for name, failure in outcomes.items() if _has_too_many_replicas(failure)]
+    if refused:
+        raise TooFewBrokers(cluster.alias, [f"{setting}={factor}" for setting, factor in refused])
+
+
+def _has_too_many_replicas(failure: MirrorError | None) -> bool:
+    return getattr(failure, "reason", "") == "INVALID_REPLICATION_FACTOR"
+
+
+def create_topic(cluster: Cluster, new: NewTopic, setting: str = "") -> Topic:
     """Creates the topic and waits until every partition has a leader. Does nothing harmful if someone else is faster: the topic is theirs.
 
-    Raises what the brokers say if it cannot be created, and DeadlineExceeded.
+    Raises TooFewBrokers where its replication factor is that of the property `setting`, what else the brokers say if it cannot be created,
+    and DeadlineExceeded.
     """
     failure = cluster.create_topics([new])[new.name]
 
     def led() -> Topic | None:
         topic = cluster.topics([new.name]).get(new.name)
         if topic is None and failure is not None and getattr(failure, "reason", "") != "TOPIC_ALREADY_EXISTS":
+            if setting and _has_too_many_replicas(failure):
+                raise TooFewBrokers(cluster.alias, [f"{setting}={new.replication_factor}"])
             raise failure
         return topic if topic is not None and all(partition.leader is not None for partition in topic.partitions) else None
 
@@ -50,7 +67,7 @@ def create_topic(cluster: Cluster, new: NewTopic) -> Topic:
 
 def create_compacted(target: Cluster, name: str, partitions: int, replication_factor: int) -> Topic:
     """Creates the topic, as `create_topic` does."""
-    return create_topic(target, NewTopic(name, partitions, replication_factor, LEDGER_CONFIGS))
+    return create_topic(target, NewTopic(name, partitions, replication_factor, LEDGER_CONFIGS), LEDGER_FACTOR)
 
 
 def check_compacted(target: Cluster, topic: Topic) -> None:
@@ -70,21 +87,17 @@ def check_compacted(target: Cluster, topic: Topic) -> None:
         raise LedgerUnsuitable(topic.name, "cleanup.policy", policy, "compact")
 
 
-def ensure_internal_topic(cluster: Cluster, name: str, replication_factor: int, more: Mapping[str, str] | None = None) -> None:
+def ensure_internal_topic(
+    cluster: Cluster, name: str, replication_factor: int, setting: str, more: Mapping[str, str] | None = None
+) -> None:
     """Creates the topic as MirrorMaker 2 does (one partition, compacted; `more` are further configs) where it is missing, and waits until
-    it has a leader.
+    it has a leader. `setting` is the property of its replication factor.
 
     Who may not create topics finds one that another made, as in MirrorMaker 2. The settings of a topic that is there are left alone.
-    Raises what the brokers say if it is missing and cannot be created.
+    Raises TooFewBrokers, and what else the brokers say if it is missing and cannot be created.
     """
-    if _led(cluster, name):
-        return
-    try:
-        create_topic(cluster, NewTopic(name, 1, replication_factor, {**INTERNAL_CONFIGS, **(more or {})}))
-    except KafkaFailure as failure:
-        if failure.reason == "INVALID_REPLICATION_FACTOR":
-            failure.step = NextStep(_FEWER_REPLICAS)
-        raise
+    if not _led(cluster, name):
+        create_topic(cluster, NewTopic(name, 1, replication_factor, {**INTERNAL_CONFIGS, **(more or {})}), setting)
 
 
 def _led(cluster: Cluster, name: str) -> bool:

@@ -14,7 +14,7 @@ from kafka_mirror.config.policies import replication_policy
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.mm2 import Heartbeat
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.create_topics import ensure_internal_topic
+from kafka_mirror.kafka.create_topics import HEARTBEATS_FACTOR, ensure_internal_topic
 from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.ledger.clusters import check_answering_clusters
@@ -40,7 +40,7 @@ class Heart:
             refused: dict[str, MirrorError] = {}
             missing = self.topic not in target.topics([self.topic], refused) and self.topic not in refused
             if not dry_run:
-                ensure_internal_topic(target, self.topic, self._flow.value("heartbeats.topic.replication.factor"))
+                ensure_internal_topic(target, self.topic, self._flow.value(HEARTBEATS_FACTOR), HEARTBEATS_FACTOR)
         return missing
 
     def beat(self) -> Heartbeat:

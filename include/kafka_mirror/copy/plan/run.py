@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from kafka_mirror.config import Flow
-from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.config.policies import replication_policy, topic_selection
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.copy.plan.discovery import digest_of
 from kafka_mirror.copy.plan.model import BLOCKED, Plan, Range
@@ -17,6 +17,7 @@ from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.errors import named_with
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.create_topics import CHECKPOINTS_FACTOR, HEARTBEATS_FACTOR, LEDGER_FACTOR, OFFSET_SYNCS_FACTOR, check_replicas
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.checks import check_closed, check_clusters, check_handed_back
 from kafka_mirror.ledger.clusters import (
@@ -130,6 +131,8 @@ def _survey(
         source.listing()  # its answer has the cluster's id too
     source_id = source.cluster_id()
     check_two_clusters(source, target, flow.value("mirror.one.cluster"))
+    if decisions.is_empty:
+        _check_replicas(flow, source, target)
     if not dry_run and decisions.is_empty:
         check_ledger_name(ledger_of(flow, target).topic, flow.source, target, decisions)
         decisions = read_decisions(flow, control, dry_run)  # nothing is created before both clusters have answered
@@ -156,6 +159,20 @@ def _survey(
         source_topics=_compute_digest(flow, source) if follow_for else "",
     )
     return PlanContext(plan, view, planning.topics, planning.source_offsets, planning.remotes, decisions, planning.waiting, planning.idle)
+
+
+def _check_replicas(flow: Flow, source: Cluster, target: Cluster) -> None:
+    """Raises TooFewBrokers on a fresh flow, before anything is created, with every property that is to be another one."""
+    policy = replication_policy(flow)
+    syncs = {policy.offset_syncs_topic(flow.target): OFFSET_SYNCS_FACTOR}
+    own = {policy.control_topic(flow.source): LEDGER_FACTOR}
+    if flow.value("emit.checkpoints.enabled"):
+        own[policy.checkpoints_topic(flow.source)] = CHECKPOINTS_FACTOR
+    if flow.value("emit.heartbeats.enabled"):
+        own[policy.heartbeats_topic()] = HEARTBEATS_FACTOR
+    check_replicas(target, {name: (setting, flow.value(setting)) for name, setting in own.items()})
+    if flow.value("emit.offset-syncs.enabled") and flow.value("offset-syncs.topic.location") == "source":
+        check_replicas(source, {name: (setting, flow.value(setting)) for name, setting in syncs.items()})
 
 
 def _compute_digest(flow: Flow, source: Cluster) -> str:
