@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import kafka_mirror.airflow  # noqa: F401 — tells the configuration how to ask for Airflow's connections; imports no Airflow
 from kafka_mirror import __version__
-from kafka_mirror.cli import spark
+from kafka_mirror.cli import config, spark
 from kafka_mirror.cli.answer import DONE, FAILED, UNUSABLE, WAITING, Answer
 from kafka_mirror.cli.options import check, complete, configured, unknown_names_notice
 from kafka_mirror.cli.parser import parser
@@ -70,6 +70,9 @@ def _run(given: Sequence[str]) -> int:
         check_watch(options)
     except UsageError as error:
         return _tell(options, iter([(None, Answer(UNUSABLE, errors=(error.report(),)))]))
+    if options.command == "config" and options.example:
+        print(config.example(), end="")
+        return 0
     if options.command == "spark":
         try:
             return spark.run(options)

@@ -24,12 +24,12 @@ def distribution(wheel: Path) -> Distribution:
     return PathDistribution(ZipPath(wheel, f"airflow_kafka_mirror-{kafka_mirror.__version__}.dist-info/"))  # type: ignore[arg-type]
 
 
-def test_everything_of_the_library_and_the_spark_programs_are_in_the_wheel(wheel: Path) -> None:
+def test_everything_of_the_library_the_spark_programs_and_the_example_are_in_the_wheel(wheel: Path) -> None:
     packed = set(ZipFile(wheel).namelist())
     library = {path.relative_to(ROOT / "include").as_posix() for path in (ROOT / "include" / "kafka_mirror").rglob("*") if path.is_file()}
-    jobs = {f"kafka_mirror/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "jobs").glob("*.*")}
+    beside = {f"kafka_mirror/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "jobs").glob("*.*")} | {"kafka_mirror/mm2.properties"}
     assert {"kafka_mirror/py.typed", "kafka_mirror/web/templates/base.html", "kafka_mirror/web/static/page.css"} <= library
-    assert {name for name in packed if name.startswith("kafka_mirror/")} == {name for name in library if "__pycache__" not in name} | jobs
+    assert {name for name in packed if name.startswith("kafka_mirror/")} == {name for name in library if "__pycache__" not in name} | beside
 
 
 def test_image_builds_the_same_wheel_from_what_is_copied_into_it(wheel: Path, tmp_path: Path) -> None:
@@ -66,6 +66,11 @@ def test_the_command_is_installed_and_calls_itself_by_its_name(command_line: Env
     assert command_line.run("python", "-m", "kafka_mirror", "--help").stdout.startswith("usage: python -m kafka_mirror ")
     refused = command_line.run("kafka-mirror", "plan", "--config", str(tmp_path / "none"), "--what", check=False)
     assert (refused.returncode, "See kafka-mirror plan --help." in refused.stderr) == (2, True)
+
+
+def test_the_example_is_printed_without_a_checkout(command_line: Environment) -> None:
+    example = (ROOT / "include" / "mm2.properties").read_text(encoding="utf-8")
+    assert command_line.run("kafka-mirror", "config", "--example").stdout == example
 
 
 @pytest.mark.parametrize("package", ["airflow", "pyspark", "fastapi", "jinja2", "httpx", "pytest"])

@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from kafka_mirror.cli.answer import DONE, UNUSABLE, Answer, Piece, table
@@ -18,6 +19,7 @@ from kafka_mirror.errors import MirrorError, UsageError
 from kafka_mirror.errors.next_step import of_the_flow
 
 Values = dict[str, EffectiveValue]
+NAME = "mm2.properties"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -29,6 +31,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="only what has this in its name or in the key it is from, such as deadline or 'mirror.*'",
     )
     command.add_argument("--changed", action="store_true", help="only what differs from the defaults")
+    command.add_argument("--example", action="store_true", help="print an annotated mm2.properties to begin with; reads no configuration")
+
+
+def example() -> str:
+    """The annotated mm2.properties: in the package, or beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    return next(path for path in (package / NAME, package.parent / NAME) if path.is_file()).read_text(encoding="utf-8")
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:

@@ -63,7 +63,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "take-over": ("take-over --flow 'east->west' --dry-run",),
     "hand-back": ("hand-back --flow 'east->west' --dry-run",),
-    "config": ("config --flow 'east->west'", "config --changed"),
+    "config": ("config --flow 'east->west'", "config --example > mm2.properties"),
     "pools": ("pools > pools.json",),
     "spark": ("spark serve", "spark serve --cores 4 --memory 1g"),
 }

@@ -1,9 +1,12 @@
 """The command `config`, which shows every value but secrets, and secrets that cannot be read."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.unit.cli.command_line import VALID, only_flow
 
+EXAMPLE = Path(__file__).parents[3] / "include" / "mm2.properties"
 SASL = """
 east.security.protocol = SASL_PLAINTEXT
 east.sasl.mechanism = PLAIN
@@ -109,3 +112,8 @@ def test_a_part_that_nothing_has_is_an_error_that_names_the_nearest_property(run
     assert (code, output) == (2, "")
     assert "No property or client setting of east->west matches 'mirror.lnaes'. Next: Did you mean 'mirror.lanes'? All of them: " in words
     assert "config --flow 'east->west'." in words
+
+
+def test_the_example_is_printed_whatever_is_configured(run, tmp_path):
+    code, output, _ = run("config", "--example", "--config", str(tmp_path / "none.properties"))
+    assert (code, output) == (0, EXAMPLE.read_text(encoding="utf-8"))
