@@ -4,9 +4,11 @@ import json
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from tests.integration.conftest import Mirroring
 from tests.waiting import PATIENCE, eventually
 
 LONG = 600.0
+CHANGE_SECONDS = 1.0
 OFTEN = {"source->target.mirror.follow.seconds": "1", "source->target.mirror.follow.discovery.seconds": "2"}
 
 
@@ -129,3 +132,39 @@ def test_the_command_copies_what_arrives_and_says_all_of_it_at_its_end(
     assert (answer["result"]["records"], answer["result"]["owed"]) == (90, 0)
     assert sum(answer["result"]["watermarks"]["records"]) == 90
     mirroring.assert_mirrored(topic)
+
+
+def test_a_changed_configuration_counts_while_the_command_follows_and_a_broken_one_ends_nothing(
+    make_mirroring: Callable[..., Mirroring], pair: Any, oracle: Any, topic: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    other = pair.topic("clicks")
+    oracle.create_topic(pair.source_bootstrap, other, 1)
+    oracle.produce(pair.source_bootstrap, other, 10, seed=2)
+    mirroring = make_mirroring(pair, OFTEN, topic)
+    file = Path(mirroring.flow.file)
+
+    def arrived(name: str, records: int) -> bool:
+        copied = {tp: record.records for tp, record in mirroring.ledger().items() if tp.topic == name}
+        return sum(copied.values()) == records
+
+    def change_and_end() -> None:
+        try:
+            eventually(lambda: arrived(topic, 60), "what was there")
+            file.write_text(file.read_text() + f"\n{pair.flow}.mirror.follow.seconds = never\n")
+            time.sleep(2 * CHANGE_SECONDS)
+            oracle.produce(pair.source_bootstrap, topic, 10, seed=3)
+            eventually(lambda: arrived(topic, 70), "what came with a configuration that cannot be loaded")
+            make_mirroring(pair, OFTEN, f"{topic},{other}")
+            began = time.monotonic()
+            eventually(lambda: arrived(other, 10), "a topic that the flow takes now")
+            took.append(time.monotonic() - began)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    took: list[float] = []
+    with ThreadPoolExecutor(1) as threads:
+        beside = threads.submit(change_and_end)
+        assert main(["--config", str(file), "copy", "--flow", pair.flow, "--follow", "10m", "--without-spark"]) == 0
+        beside.result(PATIENCE)
+    print(f"A changed configuration counted after {took[0]:.1f} s.")
+    mirroring.assert_mirrored(other)

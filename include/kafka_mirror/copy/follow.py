@@ -9,11 +9,12 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 
 from kafka_mirror.config import Flow, load_again
 from kafka_mirror.config.policies import replication_policy
+from kafka_mirror.copy.changed_files import ChangedFiles, announced
 from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult
 from kafka_mirror.copy.plan.discovery import Discovery, known_topics
 from kafka_mirror.copy.plan.model import Plan
@@ -53,11 +54,12 @@ def plan_anew(flow: Flow, by_person: bool, follow_for: float) -> tuple[Flow, Pla
 
 @contextmanager
 def watch_idle(flow: Flow, plan: Plan, ends_told: Ends) -> Iterator[Callable[[], bool]]:
-    """Gives a function that asks whether anything changed since a plan without work: the ends of its partitions, the decisions, the topics
-    of the source. An end that it has told of, which is in `ends_told` then, is no change once more. Raises what the clusters answer."""
+    """Gives a function that asks whether anything changed since a plan without work: the ends of its partitions, the decisions, the
+    configuration, the topics of the source. An end that it has told of, which is in `ends_told` then, is no change once more. Raises what
+    the clusters answer."""
     ends = {planned.topic_partition: planned.end for planned in plan.ranges}
     control = TopicPartition(replication_policy(flow).control_topic(flow.source), 0)
-    discovery = Discovery(known_topics(flow, plan.source_topics))
+    discovery, files = Discovery(known_topics(flow, plan.source_topics)), ChangedFiles(flow)
     with clusters(flow) as (source, target):
 
         def has_changed() -> bool:
@@ -66,9 +68,18 @@ def watch_idle(flow: Flow, plan: Plan, ends_told: Ends) -> Iterator[Callable[[],
             moved = {tp: end.offset for tp, end in now.items() if end.offset not in (ends[tp], ends_told.get(tp))}
             ends_told.update(moved)
             decided = target.offsets([control], "latest", committed=True).get(control, 0) > plan.control_end
-            return decided or bool(moved) or discovery.has_news(source)
+            return decided or bool(moved) or files.mean_another_flow() or discovery.has_news(source)
 
         yield has_changed
+
+
+@contextmanager
+def work_beside(flow: Flow, plan: Plan) -> Iterator[None]:
+    """What a run does in threads of its own while its lanes copy: offset syncs, and a look at the files of its configuration."""
+    with ExitStack() as threads:
+        threads.enter_context(synced_meanwhile(flow, plan))
+        threads.enter_context(announced(flow))
+        yield
 
 
 class Following:
@@ -86,7 +97,7 @@ class Following:
         hand_over: float = 0.0,
         anew: Callable[[Flow, bool, float], tuple[Flow, PlanContext]] | None = None,
         watch: Callable[[Flow, Plan, Ends], AbstractContextManager[Callable[[], bool]]] | None = None,
-        sync: Callable[[Flow, Plan], AbstractContextManager[None]] | None = None,
+        beside: Callable[[Flow, Plan], AbstractContextManager[None]] | None = None,
         keep: Callable[[RunResult], None] = lambda _result: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -101,7 +112,7 @@ class Following:
         self._wait = wait
         self._anew = anew or plan_anew
         self._watch = watch or watch_idle
-        self._sync = sync or synced_meanwhile
+        self._beside = beside or work_beside
         self._keep = keep
         self._now = now
         self._bytes_before = result.bytes
@@ -197,7 +208,7 @@ class Following:
         plan = replace(self.plan, follow_for=follow_for, hand_over_for=self._hand_over if is_last else 0.0)
         self._keep(self.result.copied(plan, ()))
         try:
-            with self._sync(self.flow, plan):
+            with self._beside(self.flow, plan):
                 answers = list(copy(self.flow, plan, self._bytes_left()))
         except Exception as failure:  # noqa: BLE001 — it is reported, and judged by the ledger
             return self._failed(plan, failure)

@@ -154,7 +154,10 @@ class LaneLog:
 
     def ends_for_news(self) -> None:
         """Something happened that the next plan acts on."""
-        log.info("%s no longer follows: since its plan somebody decided something, or the source got other topics.", self._lane)
+        log.info(
+            "%s no longer follows: since its plan somebody decided something or changed the configuration, or the source got other topics.",
+            self._lane,
+        )
 
     def overtaken(self, seconds: float) -> None:
         """Somebody has begun the lane although its run was not due."""

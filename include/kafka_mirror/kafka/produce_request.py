@@ -40,7 +40,7 @@ class Outgoing(NamedTuple):
 
     topic: str
     key: bytes
-    value: bytes
+    value: bytes | None
     timestamp: int = NO_TIMESTAMP
     partition: int = 0
     headers: tuple[tuple[str, bytes], ...] = ()

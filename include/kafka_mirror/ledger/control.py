@@ -20,7 +20,7 @@ from kafka_mirror.kafka.range_reader import Ranges
 from kafka_mirror.kafka.transactions import Fenced
 from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.ledger.compare_and_set import CommitInDoubt, ConditionalWriter, not_readable
-from kafka_mirror.ledger.control_records import Decision, decode, encode, encode_key
+from kafka_mirror.ledger.control_records import CONFIGURATION_KEY, Decision, decode, encode, encode_key
 
 Read = Callable[[Cluster, Mapping[str, Any], Ranges], list[StoredRecord]]
 
@@ -102,6 +102,11 @@ class Control:
         """
         records = [Outgoing(self.topic, encode_key(note), encode(note)) for note in notes]
         RecordWriter(self._target.alias, self._producer, self._target.timeout).write(records, "the notes of groups")
+
+    def announce_configuration(self) -> None:
+        """Lets lanes that follow end, because the configuration was changed: they watch the end of this topic. Raises as `note`."""
+        record = Outgoing(self.topic, CONFIGURATION_KEY, None)
+        RecordWriter(self._target.alias, self._producer, self._target.timeout).write([record], "the change of the configuration")
 
     def write(self, decision: Decision) -> None:
         """Writes a decision, acknowledged by all replicas, and reads it back. Raises KafkaFailure if it is not there then.

@@ -46,6 +46,9 @@ topic's place."""
 NOTES = (LEDGER, WAVE, WAVE_GROUP, GROUP_OFFSETS)
 """What the mirror writes for itself."""
 
+CONFIGURATION_KEY = b'["configuration",null,null]'
+"""The key of a record without value. It decides nothing: lanes that follow watch the topic's end, and end for a new plan."""
+
 Key = tuple[str, str | None, int | None]
 
 _OPPOSITES = {RESUME: PAUSE, TAKEN_OVER: HANDED_BACK, RETURNED: MOVED, REOPENED: CLOSED}

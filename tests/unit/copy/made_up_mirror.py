@@ -123,7 +123,7 @@ class Mirror:
         yield has_changed
 
     @contextmanager
-    def sync(self, _flow: Flow, plan: Plan) -> Iterator[None]:
+    def beside(self, _flow: Flow, plan: Plan) -> Iterator[None]:
         self.synced.append(len(plan.ranges))
         yield
 
@@ -172,7 +172,7 @@ class Mirror:
             hand_over=hand_over,
             anew=self.anew,
             watch=self.watch,
-            sync=self.sync,
+            beside=self.beside,
             keep=self.kept.append,
             now=self.now,
         )
