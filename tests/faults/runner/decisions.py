@@ -3,10 +3,11 @@
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
 from kafka_mirror.errors import NothingToDecide
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.control_records import ACCEPT_GAP, ACCEPT_RECORDS, PAUSE, RESTART, RESUME, TAKE_OWNERSHIP
+from kafka_mirror.ledger.control_records import ACCEPT_GAP, ACCEPT_RECORDS, PAUSE, RESTART, RESUME, TAKE_OWNERSHIP, UNLIMITED
 from services.oracle import Record
 from tests.faults.runner.faults import Fault, Round, ended
 from tests.faults.runner.site import Stuck
@@ -15,6 +16,10 @@ from tests.integration.conftest import Mirroring
 _IN_FRONT = 400
 _HEARD_SECONDS = 2
 """Beyond a turn, how soon lanes that follow act on a decision."""
+_NOTICED_SECONDS = 1
+"""How soon the process that starts lanes announces a changed configuration, on a busy machine."""
+_SLOW = 1000
+"""A rate, in bytes a second, by which a round takes more than an hour."""
 
 
 def restart(now: Round) -> bool:
@@ -118,6 +123,44 @@ def pause(now: Round) -> bool:
     return hit
 
 
+def throttle(now: Round) -> bool:
+    """The flow is throttled while it is copied, hardly goes on, and is let go. Lanes that follow keep to it soon."""
+    copy = now.site.copy_here()
+    hit = now.moment(copy)
+    now.site.throttle(_SLOW)
+    now.afterwards(lambda: now.site.throttle(UNLIMITED))
+    _assert_slow(now)
+    now.heal()
+    ended(copy)
+    return hit
+
+
+def configure(now: Round) -> bool:
+    """The flow's file is changed while it is copied, so that it hardly goes on, and changed back. A copy that does not follow goes on."""
+    site, file = now.site, Path(now.site.mirroring.flow.file)
+    before = file.read_text()
+    copy = site.copy_here()
+    hit = now.moment(copy)
+    now.afterwards(lambda: file.write_text(before))
+    file.write_text(f"{before}\n{site.mirroring.flow.name}.mirror.max.bytes.per.second = {_SLOW}\n")
+    if site.follow_seconds:
+        time.sleep(_NOTICED_SECONDS)
+        _assert_slow(now)
+    now.heal()
+    ended(copy)
+    return hit
+
+
+def _assert_slow(now: Round) -> None:
+    """What was open may still be committed; then only a small part of what there is may come."""
+    time.sleep(now.site.mirroring.flow.value("mirror.follow.seconds") + _HEARD_SECONDS)
+    now.site.produce(now.records // 8, now.chance.getrandbits(30))
+    before = now.site.written()
+    time.sleep(_HEARD_SECONDS)
+    after = now.site.written()
+    assert after - before < now.records // 20, f"at {_SLOW} bytes a second {after - before} offsets were written in {_HEARD_SECONDS} s"
+
+
 def accept_records(now: Round) -> bool:
     """Somebody else writes to remote partitions, and a person lets those records stand."""
     site = now.site
@@ -189,6 +232,8 @@ DECISIONS = (
     Fault("gap", "DeleteRecords above the watermark, accepted", accept_gap),
     Fault("skip", "a record that the target refuses, skipped", skip_record),
     Fault("pause-topic", "paused and resumed", pause),
+    Fault("throttle", "throttled and let go", throttle),
+    Fault("configure", "a configuration changed and changed back", configure),
     Fault("foreign", "records of somebody else, accepted", accept_records),
     Fault("ownership", "two installations that take the flow from each other", take_ownership),
 )

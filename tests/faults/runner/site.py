@@ -22,7 +22,7 @@ from kafka_mirror.decide.run import decide
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.ledger.control_records import ADOPT_CLUSTER, SKIP_RECORD, TAKE_OWNERSHIP
+from kafka_mirror.ledger.control_records import ADOPT_CLUSTER, SKIP_RECORD, TAKE_OWNERSHIP, THROTTLE
 from services.comparison import Account
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
@@ -189,6 +189,10 @@ class Site:
         NothingToDecide as the command does."""
         topic = None if word in (ADOPT_CLUSTER, TAKE_OWNERSHIP) else self.topic
         return decide((by or self.mirroring).flow, DecisionRequest(word, "somebody", "a round of faults", topic, partition, start=start))
+
+    def throttle(self, rate: int) -> None:
+        """A person says how fast the flow may copy, in bytes a second."""
+        decide(self.mirroring.flow, DecisionRequest(THROTTLE, "somebody", "a round of faults", bytes_per_second=rate))
 
     def skip(self, partition: int) -> None:
         """A person has the record skipped that blocks a partition. Raises NothingToDecide as the command does."""
