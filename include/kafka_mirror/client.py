@@ -22,7 +22,7 @@ from kafka_mirror.formats.mm2 import Fields
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.policy import ReplicationPolicy, lineage
+from kafka_mirror.policy import ReplicationPolicy, replication
 from kafka_mirror.policy.java_regex import compile_java
 
 _TARGET = "target"
@@ -80,7 +80,7 @@ class MirrorClient:
 
     def replication_hops(self, alias: str) -> int | None:
         """How many mirrors lie between the cluster `alias` and this one, as heartbeats show it; None if there is no way (Java: −1)."""
-        return lineage.fewest_hops(self._policy, self._topics(), alias)
+        return replication.fewest_hops(self._policy, self._topics(), alias)
 
     def heartbeat_topics(self) -> frozenset[str]:
         """The topics with heartbeats, this cluster's own and mirrored ones."""
@@ -92,14 +92,14 @@ class MirrorClient:
 
     def upstream_clusters(self) -> frozenset[str]:
         """The aliases of all clusters that are mirrored to this one, directly or not, as heartbeats show it."""
-        return lineage.upstream_clusters(self._policy, self._topics())
+        return replication.upstream_clusters(self._policy, self._topics())
 
     def remote_topics(self, source: str | None = None) -> frozenset[str]:
         """The topics that were mirrored; with `source` only those that came from that cluster directly.
 
         Under the IdentityReplicationPolicy a topic's name does not say so: without `source.cluster.alias` only heartbeats are found.
         """
-        return lineage.remote_topics(self._policy, self._topics(), source)
+        return replication.remote_topics(self._policy, self._topics(), source)
 
     def remote_consumer_offsets(self, alias: str, group: str) -> Offsets:
         """Where a consumer group of the cluster `alias` goes on here, by remote partition; empty for a group without checkpoints.

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.config.clients.kerberos import why_impossible
+from kafka_mirror.config.clients.sasl import why_impossible
 from services.flows import ClusterPair
 from services.java import ROOT
 from services.kafka import KafkaCluster, Listener

@@ -231,7 +231,7 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
         ("cutover/groups/model.py", "kafka_mirror.kafka.model", False),
         ("cutover/groups/model.py", "kafka_mirror.cutover.groups.survey", True),
         ("cutover/groups/survey.py", "kafka_mirror.kafka.groups", False),
-        ("policy/lineage.py", "kafka_mirror.client", True),
+        ("policy/replication.py", "kafka_mirror.client", True),
         ("client.py", "kafka_mirror.kafka.cluster", False),
         ("client.py", "confluent_kafka", True),
         ("copy/run.py", "kafka_mirror.airflow.copy", True),

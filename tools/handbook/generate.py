@@ -12,9 +12,9 @@ sys.path[:0] = [str(ROOT / "include"), str(Path(__file__).parent)]
 
 import dag_tables
 from command_line import markdown_commands
+from properties import markdown_client_table, markdown_table
 from rooms import markdown_rooms
 
-from kafka_mirror.config.docs import markdown_client_table, markdown_table
 from kafka_mirror.config.support import markdown_versions
 from kafka_mirror.web.metric_names import markdown_metrics
 

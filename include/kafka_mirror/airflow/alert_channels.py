@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_mirror.airflow.connections import connection_of
-from kafka_mirror.config.notifiers import is_notifier
+from kafka_mirror.config.catalogue.alerts import is_notifier
 from kafka_mirror.errors import AlertConnectionUnusable, NotificationFailed
 from kafka_mirror.status.alerts.channels import Channel
 from kafka_mirror.status.alerts.webhook import SECONDS, Webhook

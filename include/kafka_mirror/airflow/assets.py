@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Asset, AssetAlias
 
 from kafka_mirror.airflow.lineage import namespace
-from kafka_mirror.config.patterns import compile_pattern
+from kafka_mirror.policy.java_regex import compile_java
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -43,7 +43,7 @@ def outlets(flow: Flow) -> list[AssetAlias]:
 
 def is_asset(flow: Flow) -> Callable[[str], bool]:
     """Tells of a source topic whether its remote topic is an asset."""
-    return compile_pattern("|".join(flow.value("mirror.assets.topics"))).matches
+    return compile_java("|".join(flow.value("mirror.assets.topics"))).matches
 
 
 def asset_of(flow: Flow, remote: str) -> Asset:

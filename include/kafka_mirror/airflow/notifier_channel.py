@@ -9,7 +9,7 @@ from airflow.sdk import BaseNotifier
 
 from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.config import Flow
-from kafka_mirror.config.notifiers import NotifierCall, parse_notifiers
+from kafka_mirror.config.catalogue.alerts import NotifierCall, parse_notifiers
 from kafka_mirror.errors import AlertNotifierUnusable, NotificationFailed
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.status.problems import Alert

@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 
 from kafka_mirror.config import Flow
-from kafka_mirror.config.catalogue.backfill import REMOTE, TOPIC
-from kafka_mirror.config.patterns import compile_pattern
+from kafka_mirror.config.catalogue.mirror import REMOTE, TOPIC
 from kafka_mirror.config.policies import config_property_filter, topic_selection
 from kafka_mirror.errors import HistoryIntoCompacted, HistoryTopicRefused, KafkaFailure, MirrorError
 from kafka_mirror.kafka.cluster import Cluster
@@ -13,8 +12,9 @@ from kafka_mirror.kafka.create_topics import create_topic
 from kafka_mirror.kafka.model import NewTopic, Topic, is_compacted
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.policy import TopicSelection
+from kafka_mirror.policy.java_regex import compile_java
 from kafka_mirror.policy.replication import is_ledger_or_control_topic
-from kafka_mirror.policy.topic_names import unusable
+from kafka_mirror.policy.selection import unusable
 from kafka_mirror.topics.config_diff import select_configs_to_create
 
 KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
@@ -84,7 +84,7 @@ def _explain_refusal(flow: Flow, selection: TopicSelection, topic: str, name: st
     if other is not None:
         return f"is the remote topic of {other}"
     allowed = flow.value("mirror.backfill.into.allowed")
-    if not any(compile_pattern(mirrored_topic).matches(name) for mirrored_topic in allowed):
+    if not any(compile_java(mirrored_topic).matches(name) for mirrored_topic in allowed):
         return f"does not match mirror.backfill.into.allowed ({', '.join(allowed) or 'empty'})"
     return ""
 

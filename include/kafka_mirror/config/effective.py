@@ -12,7 +12,7 @@ from kafka_mirror.config.flow import Flow, Role, Side
 from kafka_mirror.config.references import has_reference
 from kafka_mirror.config.setting import DEFAULT, Setting, is_secret
 from kafka_mirror.errors import ConfigurationError
-from kafka_mirror.logins.source import PROPERTIES
+from kafka_mirror.logins.token import PROPERTIES
 
 HIDDEN = "(hidden)"
 _DEFAULT = "default"

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafka_mirror.config.patterns import compile_pattern
 from kafka_mirror.config.properties import parse
 from kafka_mirror.config.setting import Setting
 from kafka_mirror.errors import ConfigurationError, Problem
+from kafka_mirror.policy.java_regex import compile_java
 
 HANDED_OVER = "MIRROR_CONNECTIONS"
 """The environment variable of a job's process with what it needs of the connections: JSON, `<connection>:<field>` -> value."""
@@ -226,7 +226,7 @@ def _provide_environment(environ: Mapping[str, str] | None, allowed: str) -> Pro
         """The variable of this name. Raises ValueError."""
         if path:
             raise ValueError("an environment variable has no path; write ${env:VAR}")
-        if allowed and not compile_pattern(allowed).matches(key):
+        if allowed and not compile_java(allowed).matches(key):
             raise ValueError("the provider's allowlist.pattern does not allow this variable")
         variables = os.environ if environ is None else environ
         if key not in variables:

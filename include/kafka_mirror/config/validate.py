@@ -1,7 +1,5 @@
-"""What is wrong with a flow, all of it at once, without resolving a secret.
-
-What of a flow only shows when its references are resolved, all of it at once, before anything is written.
-"""
+"""What is wrong with a flow, all of it at once: while it is loaded without resolving a secret, and before anything is written with all
+references resolved."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -9,12 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from kafka_mirror.config import heartbeats
 from kafka_mirror.config.catalogue import CATALOGUE
 from kafka_mirror.config.catalogue.connect import WORKER_NAMES
 from kafka_mirror.config.catalogue.mm2 import MIRROR_CLASSES
 from kafka_mirror.config.catalogue.per_topic import reset_position
 from kafka_mirror.config.clients.mapping import client_settings
+from kafka_mirror.config.deadlines import HEARTBEAT_CLIENTS, HEARTBEAT_PROPERTIES, slower_interval_notice
 from kafka_mirror.config.file import located, place
 from kafka_mirror.config.flow import CLIENTS, Configuration, Flow, InvalidFlow, Role, Side
 from kafka_mirror.config.hints import hints, with_likely_cause
@@ -92,10 +90,10 @@ def validate(flow: Flow, unknown: list[UnknownKey]) -> Findings:
 def validate_heartbeat_pair(flow: Flow) -> Findings:
     """Validates a pair that is no enabled flow: only what its heartbeats depend on."""
     found = Findings(flow)
-    settings = {name: flow.connector[name] for name in heartbeats.READ if name in flow.connector}
+    settings = {name: flow.connector[name] for name in HEARTBEAT_PROPERTIES if name in flow.connector}
     _check_values(found, settings)
-    _check_clients(found, heartbeats.USED)
-    clients = [setting for side, role in heartbeats.USED for setting in flow.java_settings(side, role).values()]
+    _check_clients(found, HEARTBEAT_CLIENTS)
+    clients = [setting for side, role in HEARTBEAT_CLIENTS for setting in flow.java_settings(side, role).values()]
     for setting in {id(each): each for each in (*settings.values(), *clients)}.values():
         found.add(flow.references.check(setting))
     _check_cadence(found)
@@ -106,7 +104,7 @@ def _check_cadence(found: Findings) -> None:
     if found.problems:
         return
     with suppress(ConfigurationError):  # a reference that leads nowhere is an error when the value is needed
-        notice = heartbeats.slower_interval_notice(found.flow)
+        notice = slower_interval_notice(found.flow)
         if notice is not None:
             found.notice(notice)
 

@@ -15,8 +15,7 @@ from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy import GroupFilter, IdleMembers, TopicFilter
-from kafka_mirror.policy.filters import DefaultGroupFilter
-from kafka_mirror.policy.idle_members import idle_members
+from kafka_mirror.policy.filters import DefaultGroupFilter, idle_members
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

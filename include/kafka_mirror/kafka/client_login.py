@@ -23,10 +23,22 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from kafka_mirror.errors import TokenUnavailable
 from kafka_mirror.kafka.client_log import keep_secret, masked
-from kafka_mirror.logins.kerberos import GSSAPI, KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
-from kafka_mirror.logins.oauth_endpoint import CLIENT_ID, CLIENT_SECRET, SCOPE, URL
-from kafka_mirror.logins.source import CLASS, PROPERTIES, NoToken, TokenSource, properties_of, shared_source, token_source
-from kafka_mirror.logins.token import LoginToken
+from kafka_mirror.logins.oauth import CLIENT_ID, CLIENT_SECRET, SCOPE, URL
+from kafka_mirror.logins.token import (
+    CLASS,
+    GSSAPI,
+    KEYTAB,
+    PRINCIPAL,
+    PROPERTIES,
+    SERVICE,
+    TICKET_CACHE,
+    LoginToken,
+    NoToken,
+    TokenSource,
+    properties_of,
+    shared_source,
+    token_source,
+)
 
 _IN_MEMORY = "MEMORY:mirror"
 _OURS = (KEYTAB, PRINCIPAL, TICKET_CACHE)
@@ -176,7 +188,7 @@ def _client_credentials(settings: Mapping[str, Any]) -> TokenSource:
     properties = {java: str(settings[name]) for name, java in _CLIENT_CREDENTIALS.items() if name in settings}
     pairs = str(settings.get("sasl.oauthbearer.extensions", "")).split(",")
     properties |= {f"extension_{name}": text for name, equals, text in (pair.partition("=") for pair in pairs) if equals}
-    return shared_source("kafka_mirror.logins.oauth_endpoint.ClientSecret", properties)
+    return shared_source("kafka_mirror.logins.oauth.ClientSecret", properties)
 
 
 def _valid(source: TokenSource) -> LoginToken:

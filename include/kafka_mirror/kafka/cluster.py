@@ -27,7 +27,7 @@ from kafka_mirror.kafka.connection_errors import TOPIC_DENIED, UNKNOWN_TOPIC, Er
 from kafka_mirror.kafka.model import OPERATIONS, ConfigEntry, End, LogOffsets, LogPosition, NewTopic, Topic
 from kafka_mirror.kafka.offset_questions import EpochEnd, OffsetQuestion
 from kafka_mirror.kafka.polling import until
-from kafka_mirror.policy.topic_names import unusable
+from kafka_mirror.policy.selection import unusable
 
 Partitions = Iterable[TopicPartition]
 Item = TypeVar("Item")

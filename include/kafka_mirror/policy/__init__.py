@@ -6,8 +6,7 @@ The classes below are public: users' own policies and filters derive from them. 
 `config`, `kafka` and every room above them may import it.
 """
 
-from kafka_mirror.policy.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
-from kafka_mirror.policy.idle_members import IdleMembers
+from kafka_mirror.policy.filters import ConfigPropertyFilter, GroupFilter, IdleMembers, TopicFilter
 from kafka_mirror.policy.replication import (
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,

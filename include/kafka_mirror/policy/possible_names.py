@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 from math import inf
+from typing import Literal
 
-from kafka_mirror.policy.java_grammar import LINE_ENDS, Ranges, Token, tokens
+from kafka_mirror.policy.java_regex import LINE_ENDS, Ranges, Token, tokens
 
 IN_NAMES: Ranges = [(0x2D, 0x2E), (0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)]
 """The characters of topics' names, and of the names of their configs: letters, digits, `.`, `_` and `-`."""
@@ -11,6 +12,13 @@ ANY_TEXT: Ranges = [(0, 0x10FFFF)]
 """Those of group ids and subjects, which may be any text."""
 LONGEST = 249
 """How long Kafka lets a topic's name be."""
+Names = Literal["topic", "config", "group", "subject"]
+"""What the names are of that a pattern chooses from."""
+
+_ADVICE = (
+    "Such names hold letters, digits, '.', '_' and '-' alone; write a list without quotes, with commas between its members, and "
+    r"\\ for one backslash"
+)
 
 
 @dataclass
@@ -41,6 +49,15 @@ class _GroupLength:
         """At `|`, or at the end of the group."""
         self.shortest = min(self.shortest, self.length)
         self.length, self.ended_here = 0, False
+
+
+def matches_nothing(pattern: str, of: Names) -> str | None:
+    """Why no name of this kind can ever match a pattern that compiles, with what to write; None if one may."""
+    is_strict = of in ("topic", "config")
+    why = impossible(pattern, IN_NAMES, LONGEST) if is_strict else impossible(pattern, ANY_TEXT)
+    if not why:
+        return None
+    return f"no {of} can ever match '{printable(pattern)}': {why}. {_ADVICE if is_strict else ''}".rstrip()
 
 
 def impossible(pattern: str, letters: Ranges, longest: float = inf) -> str:

@@ -1,16 +1,30 @@
 """Which topics of its source a flow mirrors, and under which names."""
 
+import re
 from collections import deque
 from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass, replace
 
 from kafka_mirror.errors import RemoteNameUnusable, TopicGoesRound
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.policy.filters import DefaultTopicFilter, TopicFilter
-from kafka_mirror.policy.idle_members import IdleMembers, idle_members
+from kafka_mirror.policy.filters import DefaultTopicFilter, IdleMembers, TopicFilter, idle_members
 from kafka_mirror.policy.rename import RenameRefused
 from kafka_mirror.policy.replication import ReplicationPolicy, is_ledger_or_control_topic
-from kafka_mirror.policy.topic_names import unusable
+
+_LONGEST_NAME = 249
+_ILLEGAL = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def unusable(name: str) -> str:
+    """Why Kafka would not take this as a topic's name; empty if it would."""
+    if len(name) > _LONGEST_NAME:
+        return f"has {len(name)} characters, and Kafka takes {_LONGEST_NAME} at most"
+    illegal = sorted(set(_ILLEGAL.findall(name)))
+    if illegal:
+        characters = ", ".join(repr(character) for character in illegal)
+        return f"contains {characters}, and Kafka takes letters, digits, '.', '_' and '-' only"
+    return "cannot be a topic's name" if name in ("", ".", "..") else ""
+
 
 _SHOWN = 3
 

@@ -11,7 +11,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.mm2_topics import read_between
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.policy import ReplicationPolicy
-from kafka_mirror.policy.lineage import sources
+from kafka_mirror.policy.replication import sources
 from kafka_mirror.status.observation import Beats
 from kafka_mirror.status.snapshot import HeartbeatPath
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
-from kafka_mirror.config.heartbeats import seconds_between_beats
+from kafka_mirror.config.deadlines import seconds_between_beats
 from kafka_mirror.config.policies import replication_policy
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.mm2 import Heartbeat

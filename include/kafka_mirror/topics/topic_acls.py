@@ -20,7 +20,7 @@ from kafka_mirror.kafka.polling import until
 from kafka_mirror.ledger.clusters import current_selection, renamed_topics, two_clusters
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy import TopicSelection
-from kafka_mirror.policy.topic_names import unusable
+from kafka_mirror.policy.selection import unusable
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

@@ -11,7 +11,7 @@ from kafka_mirror.errors import MirrorError, RemoteNameUnusable
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.clusters import ledger_of
 from kafka_mirror.policy import TopicSelection
-from kafka_mirror.policy.topic_names import unusable
+from kafka_mirror.policy.selection import unusable
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from kafka_mirror.config.catalogue import CATALOGUE, TOP_LEVEL
-from kafka_mirror.config.docs import markdown_client_table, markdown_table
+from tools.handbook.properties import markdown_client_table, markdown_table
 
 
 @pytest.mark.parametrize("definition", CATALOGUE.values(), ids=list(CATALOGUE))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.config.catalogue.mm2 import IDENTITY_POLICY
-from kafka_mirror.config.cross_flow import flows_leading_back
 from kafka_mirror.config.flow import Flow
+from kafka_mirror.config.load import flows_leading_back
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.config.references import References
 from kafka_mirror.config.setting import Setting

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.config.heartbeats import seconds_between_beats
+from kafka_mirror.config.deadlines import seconds_between_beats
 from kafka_mirror.errors import UsageError
 
 HEAD = "clusters = a, b, c\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\nc.bootstrap.servers = h:3\n"

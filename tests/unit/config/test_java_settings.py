@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_mirror.config.clients.catalogue import CLIENT_PROPERTIES, SASL_KEYS, SSL_KEYS
+from kafka_mirror.config.clients.catalogue import CLIENT_PROPERTIES, SASL_KEYS, SECURITY_PROPERTIES, SSL_KEYS
 from kafka_mirror.config.clients.mapping import is_known
-from kafka_mirror.config.clients.security_catalogue import SECURITY_PROPERTIES
-from kafka_mirror.config.docs import markdown_client_table
+from tools.handbook.properties import markdown_client_table
 
 OURS = (*CLIENT_PROPERTIES.values(), *SECURITY_PROPERTIES.values())
 ROLES = ("admin", "consumer", "producer")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_mirror.config.notifiers import check_notifiers, is_notifier, parse_notifiers
+from kafka_mirror.config.catalogue.alerts import check_notifiers, is_notifier, parse_notifiers
 
 
 def test_classes_are_named_by_their_paths_with_arguments_as_python_writes_them():

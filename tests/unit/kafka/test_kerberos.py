@@ -12,7 +12,7 @@ from kafka.errors import SaslAuthenticationFailedError
 from kafka_mirror.errors import TokenUnavailable
 from kafka_mirror.kafka import client_login
 from kafka_mirror.kafka.client_login import python_settings, with_ticket
-from kafka_mirror.logins.kerberos import KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
+from kafka_mirror.logins.token import KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
 
 BY_KEYTAB = {"sasl.mechanism": "GSSAPI", SERVICE: "kafka", KEYTAB: "/etc/mirror.keytab", PRINCIPAL: "mirror@EXAMPLE.ORG"}
 BY_CACHE = {"sasl.mechanism": "GSSAPI", SERVICE: "kafka", TICKET_CACHE: "/run/mirror.ccache"}

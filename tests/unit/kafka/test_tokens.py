@@ -12,7 +12,7 @@ from kafka_mirror.kafka import client_log
 from kafka_mirror.kafka.admin import ClientErrors, settings_with
 from kafka_mirror.kafka.client_log import masked
 from kafka_mirror.kafka.client_login import python_settings
-from kafka_mirror.logins.source import CLASS, PROPERTIES
+from kafka_mirror.logins.token import CLASS, PROPERTIES
 from tests.unit.logins.token_providers import endpoint
 
 PROVIDERS = "tests.unit.logins.token_providers."

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
 
-from kafka_mirror.logins.aws_msk import MskIamTokens, region_of
+from kafka_mirror.logins.clouds import MskIamTokens, region_of
 from tests.unit.logins.token_providers import endpoint
 
 BOOTSTRAP = {"bootstrap.servers": "b-1.my-cluster-1.abc.c2.kafka.eu-west-1.amazonaws.com:9098,b-2:9098"}

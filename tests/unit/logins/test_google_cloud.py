@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import google.auth
 import pytest
 
-from kafka_mirror.logins.google_cloud import GoogleTokens
+from kafka_mirror.logins.clouds import GoogleTokens
 
 
 class Credentials:

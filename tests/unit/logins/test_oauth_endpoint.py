@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from kafka_mirror.logins.oauth_endpoint import CLIENT_ID, CLIENT_SECRET, SCOPE, URL, ClientAssertion, ClientSecret, JwtBearer
+from kafka_mirror.logins.oauth import CLIENT_ID, CLIENT_SECRET, SCOPE, URL, ClientAssertion, ClientSecret, JwtBearer
 from tests.unit.logins.token_providers import endpoint
 
 GIVEN = (200, {"access_token": "abc", "expires_in": 3600})

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kafka_mirror.logins import LoginToken, TokenProvider
-from kafka_mirror.logins.source import CLASS, PROPERTIES, NoToken, TokenSource, token_source
+from kafka_mirror.logins.token import CLASS, PROPERTIES, NoToken, TokenSource, token_source
 from tests.unit.logins.token_providers import Counting
 
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from kafka_mirror.logins.oauth import URL, TokenFile
 from kafka_mirror.logins.token import expiry_of_jwt
-from kafka_mirror.logins.token_file import URL, TokenFile
 
 
 def jwt(**claims):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, lineage
+from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, replication
 
 POLICY = DefaultReplicationPolicy({})
 HEARTBEATS = ("heartbeats", "source1.heartbeats", "source2.source1.heartbeats", "source3.heartbeats")
@@ -22,40 +22,40 @@ OTHERS = ("topic", "source4.topic", "source1-heartbeats", "source1.checkpoints.i
     ],
 )
 def test_hops_are_counted_from_the_nearest_cluster_on(topic, alias, hops):
-    assert lineage.hops(POLICY, topic, alias) == hops
+    assert replication.hops(POLICY, topic, alias) == hops
 
 
 def test_the_shortest_way_counts_and_only_heartbeats_show_one():
-    found = {alias: lineage.fewest_hops(POLICY, HEARTBEATS + OTHERS, alias) for alias in ("source1", "source2", "source3", "source4")}
+    found = {alias: replication.fewest_hops(POLICY, HEARTBEATS + OTHERS, alias) for alias in ("source1", "source2", "source3", "source4")}
     assert found == {"source1": 1, "source2": 1, "source3": 1, "source4": None}
-    assert lineage.fewest_hops(POLICY, ("source2.source1.heartbeats", "c.source2.source1.heartbeats"), "source1") == 2
-    assert lineage.fewest_hops(POLICY, (), "source1") is None
+    assert replication.fewest_hops(POLICY, ("source2.source1.heartbeats", "c.source2.source1.heartbeats"), "source1") == 2
+    assert replication.fewest_hops(POLICY, (), "source1") is None
 
 
 def test_upstream_clusters_are_all_in_the_names_of_heartbeats():
-    assert lineage.upstream_clusters(POLICY, HEARTBEATS + OTHERS) == {"source1", "source2", "source3"}
-    assert lineage.upstream_clusters(POLICY, ("heartbeats",)) == set()
+    assert replication.upstream_clusters(POLICY, HEARTBEATS + OTHERS) == {"source1", "source2", "source3"}
+    assert replication.upstream_clusters(POLICY, ("heartbeats",)) == set()
 
 
 def test_upstream_clusters_under_the_identity_policy():
     policy = IdentityReplicationPolicy({"source.cluster.alias": "primary"})
-    assert lineage.upstream_clusters(policy, ("a.heartbeats", "c.b.heartbeats", "topic", "d.topic", "heartbeats")) == {"a", "b", "c"}
+    assert replication.upstream_clusters(policy, ("a.heartbeats", "c.b.heartbeats", "topic", "d.topic", "heartbeats")) == {"a", "b", "c"}
 
 
 def test_remote_topics_are_those_with_a_source_and_not_internal():
     topics = ("topic", "heartbeats", "source1.topic", "source2.source1.topic", "source1.checkpoints.internal", "source1.foo.internal")
-    assert lineage.remote_topics(POLICY, topics) == {"source1.topic", "source2.source1.topic", "source1.foo.internal"}
-    assert lineage.remote_topics(POLICY, topics, "source2") == {"source2.source1.topic"}
+    assert replication.remote_topics(POLICY, topics) == {"source1.topic", "source2.source1.topic", "source1.foo.internal"}
+    assert replication.remote_topics(POLICY, topics, "source2") == {"source2.source1.topic"}
 
 
 def test_remote_topics_with_another_separator():
     policy = DefaultReplicationPolicy({"replication.policy.separator": "__"})
-    assert lineage.remote_topics(policy, ("source1__topic", "source1.topic", "source1__checkpoints__internal")) == {"source1__topic"}
+    assert replication.remote_topics(policy, ("source1__topic", "source1.topic", "source1__checkpoints__internal")) == {"source1__topic"}
 
 
 def test_remote_topics_under_the_identity_policy_need_the_alias():
     topics = ("topic1", "topic2", "heartbeats", "backup.heartbeats")
-    assert lineage.remote_topics(IdentityReplicationPolicy({}), topics) == {"backup.heartbeats"}
+    assert replication.remote_topics(IdentityReplicationPolicy({}), topics) == {"backup.heartbeats"}
     policy = IdentityReplicationPolicy({"source.cluster.alias": "primary"})
-    assert lineage.remote_topics(policy, topics) == {"topic1", "topic2", "backup.heartbeats"}
-    assert lineage.remote_topics(policy, topics, "primary") == {"topic1", "topic2"}
+    assert replication.remote_topics(policy, topics) == {"topic1", "topic2", "backup.heartbeats"}
+    assert replication.remote_topics(policy, topics, "primary") == {"topic1", "topic2"}

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
 from kafka_mirror.policy.filters import DefaultTopicFilter
-from kafka_mirror.policy.rename import RenamingPolicy
-from kafka_mirror.policy.rename_rule import Renames
+from kafka_mirror.policy.rename import Renames, RenamingPolicy
 
 IDENTITY = IdentityReplicationPolicy({"source.cluster.alias": "east"})
 NAMES = st.lists(st.sampled_from(["east", "west", "orders", "heartbeats", "v1"]), min_size=1, max_size=4).map(".".join)

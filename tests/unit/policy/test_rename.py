@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
-from kafka_mirror.policy.rename import RenameRefused, RenamingPolicy
-from kafka_mirror.policy.rename_rule import RenameRule, Renames
+from kafka_mirror.policy.rename import RenameRefused, RenameRule, Renames, RenamingPolicy
 
 REMOTE_NAMES = DefaultReplicationPolicy({})
 

@@ -5,7 +5,7 @@ import pytest
 from kafka_mirror.kafka.model import Partition, Topic
 from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
 from kafka_mirror.policy.filters import DefaultTopicFilter
-from kafka_mirror.policy.topic_names import unusable
+from kafka_mirror.policy.selection import unusable
 from kafka_mirror.topics.topic_diff import TopicChange, TopicChanges, find_orphans, plan_topics
 
 DEFAULT = DefaultReplicationPolicy({"source.cluster.alias": "east"})

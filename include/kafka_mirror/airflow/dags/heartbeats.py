@@ -6,7 +6,7 @@ from kafka_mirror.airflow.dags.factory import FlowDag
 from kafka_mirror.airflow.heartbeats import RUN_SECONDS, HeartbeatOperator
 from kafka_mirror.airflow.tasks import step_task
 from kafka_mirror.config import Configuration, Flow
-from kafka_mirror.config.heartbeats import seconds_between_beats
+from kafka_mirror.config.deadlines import seconds_between_beats
 
 DOC = """
 Writes a heartbeat (source, target, now) to the topic `heartbeats` of the **target**. It does not look at the source. A heartbeat shows its

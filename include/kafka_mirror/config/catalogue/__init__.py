@@ -7,13 +7,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from kafka_mirror.config.catalogue.alerts import ALERTS
-from kafka_mirror.config.catalogue.backfill import BACKFILL
-from kafka_mirror.config.catalogue.connect import CONNECT
-from kafka_mirror.config.catalogue.driver import DRIVER
-from kafka_mirror.config.catalogue.mirror import MIRROR, RUNNING
+from kafka_mirror.config.catalogue.connect import CONNECT, DRIVER
+from kafka_mirror.config.catalogue.mirror import BACKFILL, MIRROR, RUNNING, SCHEMAS
 from kafka_mirror.config.catalogue.mm2 import CHECKPOINT, COMMON, HEARTBEAT, INHERITED, SOURCE
-from kafka_mirror.config.catalogue.property import Property
-from kafka_mirror.config.catalogue.schemas import SCHEMAS
+from kafka_mirror.config.catalogue.values import Property
 
 CATALOGUE: Mapping[str, Property] = MappingProxyType(
     {prop.name: prop for prop in (*MIRROR, *RUNNING, *ALERTS, *BACKFILL, *SCHEMAS, *COMMON, *SOURCE, *CHECKPOINT, *HEARTBEAT, *CONNECT)}

@@ -1,7 +1,9 @@
-"""The properties of the Connect framework: read and checked, so that a file of MirrorMaker 2 stays valid; most mean nothing in batch."""
+"""The properties that MirrorMaker 2 reads for Kafka Connect and for the whole file (`MirrorMakerConfig`).
 
-from kafka_mirror.config.catalogue.property import Property
-from kafka_mirror.config.catalogue.values import Type, Valid, any_case, between, one_of, some_of
+They are read and checked, so that its file stays valid; most mean nothing without Connect workers.
+"""
+
+from kafka_mirror.config.catalogue.values import Property, Type, Valid, any_case, between, one_of, some_of
 
 GROUP = "Kafka Connect"
 _BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -140,4 +142,36 @@ WORKER_NAMES = frozenset(
         "header.converter key.converter value.converter header.converter.plugin.version key.converter.plugin.version "
         "value.converter.plugin.version"
     ).split()
+)
+
+
+_OF_FILE = "the whole file"
+_NO_WORKER_NO_REST = "there is no Connect worker and no REST server"
+
+
+def _rest(name: str, type_: Type, default: object, doc: str) -> Property:
+    return Property(name, type_, default, doc, _OF_FILE, effect=_NO_WORKER_NO_REST)
+
+
+DRIVER = (
+    Property(
+        "clusters", "LIST", None, "The aliases of the clusters; required. An alias becomes part of topic names: choose it once.", _OF_FILE
+    ),
+    Property(
+        "config.providers",
+        "LIST",
+        (),
+        "Names of further providers of references, each with `config.providers.<name>.class` (EnvVarConfigProvider, FileConfigProvider or "
+        "DirectoryConfigProvider) and `.param.<key>`. `env`, `file`, `dir` and `conn` are there without.",
+        _OF_FILE,
+    ),
+    _rest("dedicated.mode.enable.internal.rest", "BOOLEAN", False, "Whether the nodes of MirrorMaker 2 talk to each other."),
+    _rest("listeners", "LIST", ("http://:8083",), "Where its REST server listens."),
+    _rest("rest.advertised.host.name", "STRING", None, "The host name that it tells other nodes."),
+    _rest("rest.advertised.port", "INT", None, "The port that it tells other nodes."),
+    _rest("rest.advertised.listener", "STRING", None, "The listener that it tells other nodes."),
+    _rest("access.control.allow.origin", "STRING", "", "Its Access-Control-Allow-Origin header."),
+    _rest("access.control.allow.methods", "STRING", "", "Its Access-Control-Allow-Methods header."),
+    _rest("response.http.headers.config", "STRING", "", "Rules for its response headers."),
+    _rest("ssl.client.auth", "STRING", "none", "Whether it asks for client certificates."),
 )

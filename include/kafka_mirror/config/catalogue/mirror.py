@@ -1,11 +1,9 @@
-"""Our own properties. Their names begin with `mirror.`; an unknown one is an error.
+"""Our own properties, `mirror.*`, without those of alerts. An unknown one is an error."""
 
-Our own properties about how a flow runs beside its copy: how fast it may be, and what is shown of it.
-"""
+import re
 
-from kafka_mirror.config.catalogue.per_topic import on_gap_words, on_unexplained_target_words, start_words
-from kafka_mirror.config.catalogue.property import Property
-from kafka_mirror.config.catalogue.values import Valid, between, factor, one_of, regexes, rename_rules, some_of
+from kafka_mirror.config.catalogue.per_topic import on_gap_words, on_unexplained_target_words, on_wild_timestamp_words, start_words
+from kafka_mirror.config.catalogue.values import Property, Valid, between, context_rules, factor, one_of, regexes, rename_rules, some_of
 
 GROUP = "mirror"
 
@@ -231,8 +229,6 @@ MIRROR = (
     Property("mirror.spark.properties.file", "STRING", "", "A spark-defaults file for the copy's job.", GROUP),
 )
 
-_GROUP = "mirror"
-
 
 def _allow_rate() -> Valid:
     return Valid("-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "must be -1 (no limit) or at least 1")
@@ -244,7 +240,7 @@ RUNNING = (
         "LONG",
         -1,
         "How many bytes of keys, values and headers a second the flow copies at most; -1: no limit. `decide throttle` overrides it.",
-        _GROUP,
+        GROUP,
         _allow_rate(),
     ),
     Property(
@@ -252,7 +248,7 @@ RUNNING = (
         "LIST",
         (),
         "The source topics whose remote topics are assets of Airflow, with the events of mirror.assets.events.",
-        _GROUP,
+        GROUP,
         regexes("topic"),
     ),
     Property(
@@ -261,7 +257,7 @@ RUNNING = (
         ("copies",),
         "When an asset gets an event. copies: records came. hours, days: an hour or a day (UTC) is complete and audited; "
         "its event has it as the partition key.",
-        _GROUP,
+        GROUP,
         some_of("copies", "hours", "days"),
     ),
     Property(
@@ -269,14 +265,14 @@ RUNNING = (
         "BOOLEAN",
         False,
         "Whether an hour or day that got records after its event gets another event, with the reason.",
-        _GROUP,
+        GROUP,
     ),
     Property(
         "mirror.status.refresh.seconds",
         "LONG",
         15,
         "How often the status page and the metrics look at the clusters at most, while somebody asks for them.",
-        _GROUP,
+        GROUP,
         between(5, 240),
     ),
     Property(
@@ -284,14 +280,119 @@ RUNNING = (
         "PASSWORD",
         "",
         "The token with which Prometheus may read the flow's metrics; best a reference. MIRROR_METRICS_TOKEN opens those of all flows.",
-        _GROUP,
+        GROUP,
     ),
     Property(
         "mirror.metrics.series.max",
         "INT",
         1000,
         "Of how many partitions, topics and groups each there are metrics of their own; with more of a kind, that kind is left out.",
-        _GROUP,
+        GROUP,
         between(0),
+    ),
+)
+
+
+REMOTE, TOPIC = "{remote}", "{topic}"
+"""What stands for the remote topic's name, and for the source topic's, in mirror.backfill.into."""
+
+_FIELD = r"(?:\*|[0-9]{1,2}(?:-[0-9]{1,2})?(?:,[0-9]{1,2}(?:-[0-9]{1,2})?)*)(?:/[0-9]{1,2})?"
+_NAMED = r"[A-Za-z]{3}(?:[-,][A-Za-z]{3})*"
+_CRON = re.compile(rf"{_FIELD}(?: +{_FIELD}){{2}}(?: +(?:{_FIELD}|{_NAMED})){{2}}")
+
+
+def _allow_schedules() -> Valid:
+    def check(value: str) -> str | None:
+        found = _CRON.fullmatch(value.strip())
+        return None if found else "must be a cron expression of five fields, such as '0 0 * * *'; its times are UTC"
+
+    return Valid("cron expression, UTC", check)
+
+
+BACKFILL = (
+    Property(
+        "mirror.backfill.schedule",
+        "STRING",
+        "0 0 * * *",
+        "When the backfill DAG runs by itself, and how long its data intervals are, so also the steps of Airflow's backfills.",
+        GROUP,
+        _allow_schedules(),
+    ),
+    Property(
+        "mirror.backfill.into",
+        "STRING",
+        "history.{remote}",
+        "The topic on the target that history goes to: {remote} is the remote topic's name, {topic} the source topic's. '{remote}' alone "
+        "is the remote topic itself.",
+        GROUP,
+    ),
+    Property(
+        "mirror.backfill.into.allowed",
+        "LIST",
+        (r"history\..*",),
+        "Which topics history may go to, beside the remote topic itself.",
+        GROUP,
+        regexes("topic"),
+    ),
+    Property(
+        "mirror.backfill.order",
+        "STRING",
+        "time",
+        "Whether history of a partition is written in the order of time only, or in whatever order it is asked for.",
+        GROUP,
+        one_of("time", "any"),
+    ),
+    Property(
+        "mirror.backfill.on.wild.timestamp",
+        "PER-TOPIC",
+        ("fail",),
+        "What a backfill does with an interval over which a record jumps that is stamped far ahead: fail, or take it as it is.",
+        GROUP,
+        on_wild_timestamp_words(),
+    ),
+)
+
+
+def _allow_urls() -> Valid:
+    def check(value: tuple[str, ...]) -> str | None:
+        wrong = [url for url in value if not url.startswith(("http://", "https://"))]
+        return f"has to begin with http:// or https:// ({wrong[0]} does not)" if wrong else None
+
+    return Valid("addresses that begin with http:// or https://", check)
+
+
+def _define_side(side: str) -> tuple[Property, ...]:
+    own = f"mirror.schemas.{side}"
+    return (
+        Property(f"{own}.url", "LIST", (), f"Where the {side}'s schema registry answers (Confluent's API).", GROUP, _allow_urls()),
+        Property(f"{own}.basic.auth.user.info", "PASSWORD", "", f"name:password for the {side}'s registry; best a reference.", GROUP),
+        Property(f"{own}.bearer.auth.token", "PASSWORD", "", f"The token for the {side}'s registry; best a reference.", GROUP),
+        Property(f"{own}.ssl.ca.location", "STRING", "", f"A PEM file of those who may sign the {side}'s registry's certificate.", GROUP),
+        Property(f"{own}.ssl.certificate.location", "STRING", "", f"A PEM file with our certificate for the {side}'s registry.", GROUP),
+        Property(f"{own}.ssl.key.location", "STRING", "", "A PEM file with the key of that certificate, if it stands elsewhere.", GROUP),
+    )
+
+
+SCHEMAS = (
+    *_define_side("source"),
+    *_define_side("target"),
+    Property(
+        "mirror.schemas.interval.seconds", "LONG", 600, "The time between two runs that bring schemas to the target.", GROUP, between(10)
+    ),
+    Property(
+        "mirror.schemas.subjects",
+        "LIST",
+        (".*",),
+        "Which subjects the target gets, by their names without a context. What their schemas refer to comes too.",
+        GROUP,
+        regexes("subject"),
+    ),
+    Property(
+        "mirror.schemas.contexts",
+        "LIST",
+        (),
+        "Contexts that have another name on the target: `.prod -> .copy`. `.` is the default context.",
+        GROUP,
+        context_rules(),
     ),
 )

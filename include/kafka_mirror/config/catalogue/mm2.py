@@ -1,7 +1,6 @@
 """The properties of MirrorMaker 2's three connectors, with the defaults of Kafka 4.3.1."""
 
-from kafka_mirror.config.catalogue.property import Property
-from kafka_mirror.config.catalogue.values import Valid, between, factor, one_of, policy_class, regexes
+from kafka_mirror.config.catalogue.values import Property, Valid, between, factor, one_of, policy_class, regexes
 from kafka_mirror.config.clients.catalogue import SECURITY_KEYS
 
 MIRROR_CLASSES = "org.apache.kafka.connect.mirror."

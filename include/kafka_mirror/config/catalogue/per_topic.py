@@ -9,7 +9,8 @@ from typing import Any, Literal
 import pendulum
 
 from kafka_mirror.config.catalogue.values import Valid
-from kafka_mirror.config.patterns import compile_pattern, matches_nothing
+from kafka_mirror.policy.java_regex import compile_java
+from kafka_mirror.policy.possible_names import matches_nothing
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].+)?")
 _DURATION = re.compile(r"P(?:([0-9]+)D)?(?:T(?=.)(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]{0,9})?)S)?)?")
@@ -46,7 +47,7 @@ class Rule:
 
     def matches(self, topic: str) -> bool:
         """Whether the rule is for this topic: the expression has to match the whole name."""
-        return self.pattern is None or compile_pattern(self.pattern).matches(topic)
+        return self.pattern is None or compile_java(self.pattern).matches(topic)
 
 
 def rule(member: str) -> Rule:
@@ -123,7 +124,7 @@ def _allow_words(text: str, parse_word: Callable[[str], object]) -> Valid:
             for each in rules:
                 parse_word(each.word)
                 if each.pattern is not None:
-                    compile_pattern(each.pattern)
+                    compile_java(each.pattern)
                     if complaint := matches_nothing(each.pattern, "topic"):
                         return complaint
         except ValueError as error:

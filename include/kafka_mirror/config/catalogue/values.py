@@ -1,12 +1,15 @@
-"""Kafka's types of configuration values and how it parses them (`ConfigDef.parseType`), and what a value may be."""
+"""What a property is: its type, its default, and which values it may have, parsed as Kafka parses them (`ConfigDef.parseType`)."""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kafka_mirror.config.patterns import Names, compile_pattern, matches_nothing
+from kafka_mirror.config.policies import check_class
 from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.policy.java_regex import compile_java
+from kafka_mirror.policy.possible_names import Names, matches_nothing
+from kafka_mirror.policy.rename import Renames, parse_contexts
 
 Type = Literal["BOOLEAN", "SHORT", "INT", "LONG", "DOUBLE", "STRING", "PASSWORD", "CLASS", "LIST", "PER-TOPIC"]
 
@@ -105,51 +108,28 @@ def factor() -> Valid:
 
 def policy_class(name: str) -> Valid:
     """One of MirrorMaker 2's own policies or filters, or a Python class that can be imported; `name` is the property's."""
-
-    def check(value: Any) -> str | None:
-        """Why the class cannot be used, if it cannot."""
-        # The policies import the configuration, so it imports theirs only when it has a class to look at.
-        from kafka_mirror.config.policies import check_class
-
-        try:
-            check_class(name, value)
-        except ConfigurationError as error:
-            return error.problems[0].message
-        return None
-
-    return Valid("a class of MirrorMaker 2, or a Python class", check)
+    return Valid("a class of MirrorMaker 2, or a Python class", lambda value: _complain(check_class, name, value))
 
 
 def rename_rules() -> Valid:
     """A list of rules `pattern -> replacement` that can be read backwards."""
-
-    def check(value: Any) -> str | None:
-        """What is wrong with the first rule that cannot be used."""
-        from kafka_mirror.policy.rename_rule import Renames  # the policies import the configuration
-
-        try:
-            Renames.parse(value)
-        except ValueError as error:
-            return f"{error}"
-        return None
-
-    return Valid("rules: pattern -> replacement", check)
+    return Valid("rules: pattern -> replacement", lambda value: _complain(Renames.parse, value))
 
 
 def context_rules() -> Valid:
     """A list of rules `.context -> .context`."""
+    return Valid("rules: .context -> .context", lambda value: _complain(parse_contexts, value))
 
-    def check(value: Any) -> str | None:
-        """What is wrong with the first rule that cannot be used."""
-        from kafka_mirror.policy.schema_contexts import parse_contexts  # as the policies, which import the configuration
 
-        try:
-            parse_contexts(value)
-        except ValueError as error:
-            return f"{error}"
-        return None
-
-    return Valid("rules: .context -> .context", check)
+def _complain(parse: Callable[..., object], *arguments: Any) -> str | None:
+    """What `parse` says against these; None if it takes them."""
+    try:
+        parse(*arguments)
+    except ConfigurationError as error:
+        return error.problems[0].message
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def regexes(of: Names) -> Valid:
@@ -159,11 +139,8 @@ def regexes(of: Names) -> Valid:
     """
 
     def complaint(pattern: str) -> str | None:
-        try:
-            compile_pattern(pattern)
-        except ValueError as error:
-            return f"the regular expression '{pattern}' cannot be used: {error}"
-        return None
+        why = _complain(compile_java, pattern)
+        return f"the regular expression '{pattern}' cannot be used: {why}" if why else None
 
     def check(value: Any) -> str | None:
         """What Java would say of the expressions as they are joined, of the one that is wrong if it is wrong alone; or which matches no
@@ -175,3 +152,34 @@ def regexes(of: Names) -> Valid:
         return next(filter(None, (matches_nothing(each, of) for each in alone)), None)
 
     return Valid("regular expressions of Java", check)
+
+
+@dataclass(frozen=True)
+class Property:
+    """One property: defined here once, for parsing, validation and the handbook's table alike."""
+
+    name: str
+    type: Type
+    default: Any
+    """The typed default; None: there is none, or it is taken from `default_from`."""
+    doc: str
+    group: str
+    valid: Valid | None = None
+    default_from: str = ""
+    """The property whose value stands in if this one is not set."""
+    top_level: bool = True
+    """Whether the top level of the file reaches it; otherwise only `S->T.<name>` does."""
+    effect: str = ""
+    """Why the property has no meaning in a batch mirror; empty: it has one."""
+    refused: str = ""
+    """Why every value but the default is refused; empty: `valid` says what is possible."""
+
+    def parse(self, text: str) -> Any:
+        """The typed, valid value of a text. Raises ValueError that says what is allowed."""
+        value = parse_value(self.type, text)
+        complaint = self.valid.check(value) if self.valid else None
+        if self.refused and value != self.default:
+            complaint = self.refused
+        if complaint:
+            raise ValueError(complaint)
+        return value

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from kafka_mirror.config.clients.catalogue import CLIENT_KEYS, CLIENT_PROPERTIES
-from kafka_mirror.config.clients.client_settings import MappedSettings
-from kafka_mirror.config.clients.jaas import jaas_text
-from kafka_mirror.config.setting import Setting
+from kafka_mirror.config.clients.sasl import jaas_text
+from kafka_mirror.config.setting import MappedSettings, Setting
 from kafka_mirror.errors import Problem
-from kafka_mirror.logins.kerberos import GSSAPI, KEYTAB, PRINCIPAL, SERVICE
+from kafka_mirror.logins.token import GSSAPI, KEYTAB, PRINCIPAL, SERVICE
 
 CONNECTION = "connection"
 """The key after the cluster's alias."""

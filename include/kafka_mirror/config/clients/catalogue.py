@@ -1,9 +1,6 @@
-"""The settings of Java's clients, and what each becomes for librdkafka: a setting, a refusal, or nothing.
+"""The settings of Java's clients (all of Kafka 4.3.1), and what each becomes for librdkafka: a setting, a refusal, or nothing.
 
-Complete for Kafka 4.3.1. Security settings (`security.protocol`, `ssl.*`, `sasl.*`) are in `catalogue_security.py`: they depend on each
-other.
-
-The names that clusters inherit from the top level of the file: CLIENT_KEYS of MM2's `MirrorClientConfig` (Kafka 4.3.1).
+Security settings depend on each other, so `sasl` and `tls` map them.
 """
 
 from collections.abc import Callable, Mapping
@@ -200,3 +197,61 @@ _IGNORED = (
 )
 
 CLIENT_PROPERTIES: Mapping[str, ClientProperty] = {prop.name: prop for prop in (*_MAPPED, *_REFUSED, *_IGNORED)}
+
+
+_KAFKA = "org.apache.kafka.common.security.oauthbearer."
+_MSK = "software.amazon.msk.auth.iam."
+OAUTH_HANDLERS = tuple(f"{_KAFKA}{part}OAuthBearerLoginCallbackHandler" for part in ("", "secured."))
+OAUTH_RETRIEVERS = tuple(f"{_KAFKA}{part}JwtRetriever" for part in ("Default", "ClientCredentials", "File", "JwtBearer"))
+CLIENT_HANDLERS = (f"{_MSK}IAMClientCallbackHandler", f"{_MSK}IAMOAuthBearerLoginCallbackHandler")
+TOKEN_CLASSES: Mapping[str, str] = {
+    f"{_MSK}IAMOAuthBearerLoginCallbackHandler": "kafka_mirror.logins.clouds.MskIamTokens",
+    "com.google.cloud.hosted.kafka.auth.GcpLoginCallbackHandler": "kafka_mirror.logins.clouds.GoogleTokens",
+}
+"""Java's class in sasl.login.callback.handler.class -> ours that does the same."""
+
+_SECURITY_MAPPED = {
+    "security.protocol": "security.protocol",
+    "ssl.endpoint.identification.algorithm": "ssl.endpoint.identification.algorithm",
+    **dict.fromkeys(("ssl.truststore." + part for part in ("certificates", "location", "password", "type")), "ssl.ca.pem"),
+    **dict.fromkeys(
+        (
+            *("ssl.keystore." + part for part in ("certificate.chain", "key", "location", "password", "type")),
+            "ssl.key.password",
+        ),
+        "ssl.certificate.pem, ssl.key.pem",
+    ),
+    "sasl.mechanism": "sasl.mechanism",
+    "sasl.jaas.config": "sasl.username, sasl.password, sasl.kerberos.*, sasl.oauthbearer.*, oauth_cb",
+    "sasl.kerberos.service.name": "sasl.kerberos.service.name",
+    "sasl.login.callback.handler.class": "oauth_cb",
+    "sasl.oauthbearer.token.endpoint.url": "sasl.oauthbearer.token.endpoint.url",
+    "sasl.oauthbearer.scope": "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
+    **{name: "oauth_cb" for name in SASL_KEYS if name.startswith("sasl.oauthbearer.assertion.")},
+}
+
+NO_JAVA = "a Java class cannot be loaded here; remove it"
+
+
+def _refuse_java_class(name: str, allowed: tuple[str, ...] = ()) -> ClientProperty:
+    check = Valid(" or ".join(allowed), lambda text: None if text.strip() in ("", *allowed) else NO_JAVA)
+    return ClientProperty(name, ALL, refuse=check)
+
+
+_SECURITY_REFUSED = (
+    _refuse_java_class("ssl.engine.factory.class"),
+    _refuse_java_class("sasl.client.callback.handler.class", CLIENT_HANDLERS),
+    _refuse_java_class("sasl.login.class"),
+    _refuse_java_class("sasl.oauthbearer.jwt.retriever.class", OAUTH_RETRIEVERS),
+)
+
+_JAVAS_OWN = "it is a setting of Java's TLS or SASL library, and librdkafka has its own"
+
+_SECURITY_KNOWN = (*(ClientProperty(name, ALL, librdkafka) for name, librdkafka in _SECURITY_MAPPED.items()), *_SECURITY_REFUSED)
+_SECURITY_IGNORED = tuple(
+    ClientProperty(name, ALL, effect=_JAVAS_OWN) for name in (*SSL_KEYS, *SASL_KEYS) if name not in {prop.name for prop in _SECURITY_KNOWN}
+)
+
+SECURITY_PROPERTIES: Mapping[str, ClientProperty] = {prop.name: prop for prop in (*_SECURITY_KNOWN, *_SECURITY_IGNORED)}

@@ -9,12 +9,10 @@ from typing import Any
 
 from kafka_mirror.config.catalogue.values import parse_list
 from kafka_mirror.config.clients.airflow_connection import CONNECTION, ConnectionSettings, refuse_both, tune
-from kafka_mirror.config.clients.catalogue import CLIENT_KEYS, CLIENT_PROPERTIES, ClientProperty
-from kafka_mirror.config.clients.client_settings import MappedSettings
+from kafka_mirror.config.clients.catalogue import CLIENT_KEYS, CLIENT_PROPERTIES, SECURITY_PROPERTIES, ClientProperty
 from kafka_mirror.config.clients.sasl import sasl_settings
-from kafka_mirror.config.clients.security_catalogue import SECURITY_PROPERTIES
 from kafka_mirror.config.clients.tls import tls_settings
-from kafka_mirror.config.setting import Setting
+from kafka_mirror.config.setting import MappedSettings, Setting
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 

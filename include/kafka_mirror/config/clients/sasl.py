@@ -1,14 +1,244 @@
-"""SASL: from Java's `sasl.*`, the login module above all, to librdkafka's."""
+"""SASL: from Java's `sasl.*`, the login module (`sasl.jaas.config`) above all, to librdkafka's settings.
 
-from collections.abc import Mapping
+Kerberos: not librdkafka's kinit holds the ticket, whose cache all processes of a host would share, but this process
+(`kafka_mirror.kafka.client_login`). OAUTHBEARER and AWS_MSK_IAM: librdkafka itself gets tokens by client credentials with a secret; every
+other way is a class of `kafka_mirror.logins` or the user's, whose name and properties are settings of the client.
+"""
 
-from kafka_mirror.config.clients.client_settings import MappedSettings
-from kafka_mirror.config.clients.jaas import LoginModule, parse_jaas
-from kafka_mirror.config.clients.kerberos import kerberos_settings, why_impossible
-from kafka_mirror.config.clients.oauth import msk_iam_settings, oauth_settings
-from kafka_mirror.config.clients.security_catalogue import CLIENT_HANDLERS, NO_JAVA
-from kafka_mirror.config.setting import Setting
-from kafka_mirror.logins.kerberos import GSSAPI
+import importlib.util
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafka_mirror.config.clients.catalogue import CLIENT_HANDLERS, NO_JAVA, OAUTH_HANDLERS, OAUTH_RETRIEVERS, TOKEN_CLASSES
+from kafka_mirror.config.policies import custom_class
+from kafka_mirror.config.setting import MappedSettings, Setting
+from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.logins import TokenProvider
+from kafka_mirror.logins.token import CLASS, GSSAPI, KEYTAB, PRINCIPAL, PROPERTIES, SERVICE, TICKET_CACHE
+
+_TOKEN = re.compile(
+    r"""\s+ | //[^\n]* | /\*.*?\*/
+      | "(?P<double>(?:[^"\\\r\n]|\\.)*)" | '(?P<single>(?:[^'\\\r\n]|\\.)*)'
+      | (?P<mark>[;=]) | (?P<word>[^\s;="']+)""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
+_CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_NAMES = {"\\": "\\\\", '"': '\\"', **{character: f"\\{letter}" for letter, character in _CONTROL.items()}}
+_FLAGS = ("required", "requisite", "sufficient", "optional")
+
+
+@dataclass(frozen=True)
+class LoginModule:
+    """The Java class and its options; the options hold secrets."""
+
+    name: str
+    options: Mapping[str, str] = field(repr=False)
+
+    @property
+    def simple_name(self) -> str:
+        """The class without its package."""
+        return self.name.rpartition(".")[2]
+
+
+def parse_jaas(text: str) -> LoginModule:
+    """The one login module of the text. Raises ValueError that says what is wrong and never quotes the text: it holds a password."""
+    tokens = list(_split(text))
+    ends = [index for index, (kind, value) in enumerate(tokens) if (kind, value) == ("mark", ";")]
+    if not ends or ends[-1] != len(tokens) - 1:
+        raise ValueError("has to end with a semicolon")
+    if len(ends) > 1:
+        raise ValueError(f"holds {len(ends)} login modules; it must be one")
+    body = tokens[:-1]
+    if len(body) < 2 or any(kind == "mark" for kind, _ in body[:2]) or body[1][1].lower() not in _FLAGS:
+        raise ValueError('must be: <login module class> required <option>="<value>" …;')
+    options: dict[str, str] = {}
+    rest = body[2:]
+    for first in range(0, len(rest), 3):
+        match rest[first : first + 3]:
+            case [("word" | "quoted", name), ("mark", "="), ("word" | "quoted", value)]:
+                options[name] = value
+            case _:
+                raise ValueError('has an option that is not <option>="<value>"; put the value in quotes, and \\ before a quote in it')
+    return LoginModule(body[0][1], options)
+
+
+def jaas_text(module: str, options: Mapping[str, str]) -> str:
+    """The text that `parse_jaas` reads as this login module with these options."""
+    written = "".join(f' {name}="{_quote(value)}"' for name, value in options.items())
+    return f"{module} required{written};"
+
+
+def _quote(value: str) -> str:
+    return "".join(_NAMES.get(character, character) for character in value)
+
+
+def _split(text: str) -> Iterator[tuple[str, str]]:
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise ValueError("has a quote that is not closed")
+        position = match.end()
+        if match.lastgroup in ("double", "single"):
+            yield "quoted", _ESCAPE.sub(_unescape, match.group(match.lastgroup))
+        elif match.lastgroup:
+            yield match.lastgroup, match.group()
+
+
+def _unescape(match: re.Match[str]) -> str:
+    what = match.group(1)
+    return chr(int(what, 8)) if what[0] in "01234567" else _CONTROL.get(what, what)
+
+
+_INSTEAD = (
+    "Or log in to the same brokers by a client certificate (security.protocol=SSL), SCRAM-SHA-512 or OAUTHBEARER, on a listener of its own "
+    "if need be"
+)
+_NO_SASL = (
+    "GSSAPI (Kerberos) is not possible with this confluent-kafka, whose package brings a librdkafka without it. Build it against a "
+    f"librdkafka that has it (pip install --no-binary confluent-kafka confluent-kafka), here and on Spark's workers. {_INSTEAD}"
+)
+_NO_GSSAPI = f"GSSAPI (Kerberos) needs the Python package gssapi, here and on Spark's workers. {_INSTEAD}"
+
+
+def why_impossible() -> str:
+    """Why no client of this environment can log in by Kerberos; empty if it can."""
+    client = importlib.util.find_spec("confluent_kafka")
+    if client is not None and client.origin is not None and Path(client.origin).parent.with_name("confluent_kafka.libs").exists():
+        return _NO_SASL  # a package of PyPI: it has its libraries beside it
+    return "" if importlib.util.find_spec("gssapi") else _NO_GSSAPI
+
+
+def kerberos_settings(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str, module: LoginModule | None) -> None:
+    """Map the login by a keytab or a ticket cache. Java's rules (Kafka's KerberosLogin): one service name, from either place."""
+    jaas = settings.get("sasl.jaas.config")
+    if module is None or jaas is None or jaas.unresolved:
+        return
+    _set_service(mapped, settings, alias, jaas, module)
+    options = module.options
+    principal, keytab = options.get("principal", ""), options.get("keyTab", "")
+    if _is_true(options, "useKeyTab"):
+        if not principal or not keytab:
+            mapped.refuse(jaas, "with useKeyTab=true it has to have the options keyTab and principal")
+        else:
+            mapped.put(KEYTAB, keytab.removeprefix("file:"), jaas)
+            mapped.put(PRINCIPAL, principal, jaas)
+            if mapped.files and not Path(keytab.removeprefix("file:")).is_file():
+                mapped.refuse(jaas, f"names the keytab {keytab}, and there is no such file")
+    elif _is_true(options, "useTicketCache"):
+        mapped.put(TICKET_CACHE, options.get("ticketCache", ""), jaas)
+    else:
+        mapped.refuse(
+            jaas, "has to have useKeyTab=true, with keyTab and principal, or useTicketCache=true: no person is there to type a password"
+        )
+
+
+def _set_service(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str, jaas: Setting, module: LoginModule) -> None:
+    named, setting = module.options.get("serviceName", ""), settings.get(SERVICE)
+    if setting is not None and setting.unresolved:
+        return
+    text = setting.text.strip() if setting is not None else ""
+    if named and text and named != text:
+        mapped.refuse(jaas, f"has the serviceName {named}, and {SERVICE} is {text}; they must be the same")
+    elif named or text:
+        mapped.put(SERVICE, named or text, setting or jaas)
+    else:
+        mapped.refuse(f"{alias}.{SERVICE}", "is missing: the brokers' own name in Kerberos, which is kafka nearly everywhere")
+
+
+def _is_true(options: Mapping[str, str], name: str) -> bool:
+    return options.get(name, "").lower() == "true"
+
+
+_HANDLER = "sasl.login.callback.handler.class"
+_RETRIEVER = "sasl.oauthbearer.jwt.retriever.class"
+_URL = "sasl.oauthbearer.token.endpoint.url"
+_ASSERTION = "sasl.oauthbearer.assertion."
+_DEFAULT, _CLIENT_CREDENTIALS, _FILE, _JWT_BEARER = OAUTH_RETRIEVERS
+_NEAREST = (
+    "For client credentials name Kafka's own OAuthBearerLoginCallbackHandler, "
+    "for Microsoft Entra ID kafka_mirror.logins.azure_entra.EntraTokens"
+)
+
+Settings = Mapping[str, Setting]
+
+
+def oauth_settings(mapped: MappedSettings, settings: Settings, alias: str, module: LoginModule | None) -> None:
+    """Map `sasl.oauthbearer.*` and the classes that Java's clients would load. What is not resolved yet is left for later."""
+    handler, retriever = settings.get(_HANDLER), settings.get(_RETRIEVER)
+    if any(each and each.unresolved for each in (handler, retriever)):
+        return
+    named = handler.text.strip() if handler else ""
+    if handler and named not in ("", *OAUTH_HANDLERS):
+        _log_in_by_class(mapped, settings, TOKEN_CLASSES.get(named, named), handler, module)
+        return
+    way = (retriever.text.strip() if retriever else "") or _DEFAULT
+    if retriever and way not in OAUTH_RETRIEVERS:
+        mapped.refuse(retriever, f"a Java class cannot be loaded here; known are {', '.join(OAUTH_RETRIEVERS)}")
+    elif way == _FILE or (way == _DEFAULT and _URL in settings and settings[_URL].text.strip().lower().startswith("file:")):
+        _log_in_by_class(mapped, settings, "kafka_mirror.logins.oauth.TokenFile", settings["sasl.mechanism"], module)
+    elif way == _JWT_BEARER:
+        _log_in_by_class(mapped, settings, "kafka_mirror.logins.oauth.JwtBearer", settings["sasl.mechanism"], module)
+    elif _ASSERTION + "file" in settings or _ASSERTION + "claim.iss" in settings:
+        _log_in_by_class(mapped, settings, "kafka_mirror.logins.oauth.ClientAssertion", settings["sasl.mechanism"], module)
+    else:
+        _log_in_by_secret(mapped, settings, alias, module)
+
+
+def msk_iam_settings(mapped: MappedSettings, settings: Settings, module: LoginModule | None) -> None:
+    """Map AWS_MSK_IAM: the same brokers take the same signature as a token, at the same port."""
+    _log_in_by_class(mapped, settings, "kafka_mirror.logins.clouds.MskIamTokens", settings["sasl.mechanism"], module)
+
+
+def _log_in_by_class(mapped: MappedSettings, settings: Settings, kind: str, said: Setting, module: LoginModule | None) -> None:
+    """Tokens of a class. It is made once to see whether it can be: `said` is the setting that asks for it."""
+    given = {name: each for name, each in settings.items() if name == "bootstrap.servers" or name.startswith("sasl.oauthbearer.")}
+    jaas = settings.get("sasl.jaas.config")
+    if any(each.unresolved for each in given.values()) or (jaas and (jaas.unresolved or module is None)):
+        return
+    properties = {name: each.text.strip() for name, each in given.items()} | dict(module.options if module else {})
+    try:
+        custom_class("sasl.login.callback.handler.class", kind, TokenProvider)(properties)
+    except ConfigurationError as error:
+        mapped.refuse(said, f"{error.problems[0].message}. {_NEAREST}")
+    except (ValueError, ImportError) as error:
+        mapped.refuse(said, str(error))
+    except Exception as error:  # noqa: BLE001 — whatever a user's class does
+        mapped.refuse(said, f"cannot be constructed: {type(error).__name__}: {error}")
+    mapped.put(CLASS, kind, said)
+    mapped.put(PROPERTIES, json.dumps(properties, sort_keys=True), jaas, *given.values())
+
+
+def _log_in_by_secret(mapped: MappedSettings, settings: Settings, alias: str, module: LoginModule | None) -> None:
+    """Client credentials (KIP-768)."""
+    options = module.options if module else {}
+    jaas = settings.get("sasl.jaas.config")
+    wanted = (
+        (_URL, _URL, "", True),
+        ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.credentials.client.id", "clientId", True),
+        ("sasl.oauthbearer.client.secret", "sasl.oauthbearer.client.credentials.client.secret", "clientSecret", True),
+        ("sasl.oauthbearer.scope", "sasl.oauthbearer.scope", "scope", False),
+    )
+    mapped.put("sasl.oauthbearer.method", "oidc", settings["sasl.mechanism"])
+    for name, property_name, option, needed in wanted:
+        if property_name in settings:
+            mapped.take(name, settings[property_name], str.strip)
+        elif option in options:
+            assert jaas is not None
+            mapped.take(name, jaas._replace(text=options[option]), str)
+        elif needed and not (jaas and jaas.unresolved and module is None):
+            mapped.refuse(
+                f"{alias}.{property_name}",
+                "is missing, and client credentials need it; for tokens of another kind name a class in sasl.login.callback.handler.class",
+            )
+    extensions = [f"{name.removeprefix('extension_')}={value}" for name, value in options.items() if name.startswith("extension_")]
+    if extensions and jaas and not jaas.unresolved:
+        mapped.put("sasl.oauthbearer.extensions", ",".join(extensions), jaas)
+
 
 _MODULES = {
     "PLAIN": "PlainLoginModule",

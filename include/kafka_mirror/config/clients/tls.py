@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_mirror.config.clients.client_settings import MappedSettings
 from kafka_mirror.config.clients.jks import DamagedKeyStore, WrongKeyPassword, WrongPassword
-from kafka_mirror.config.setting import Setting
+from kafka_mirror.config.setting import MappedSettings, Setting
 
 if TYPE_CHECKING:
     from kafka_mirror.config.clients.key_stores import Identity

@@ -27,7 +27,7 @@ from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.ledger.topic import LedgerView
 from kafka_mirror.policy import IdleMembers, TopicSelection
-from kafka_mirror.policy.idle_members import idle_members
+from kafka_mirror.policy.filters import idle_members
 from kafka_mirror.topics.topics import UNCHECKED, RefreshTopicsResult, refresh_topics, refusals
 
 

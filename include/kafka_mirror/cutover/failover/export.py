@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from kafka_mirror.errors import ExportDiffers, ExportFailed
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.policy.topic_names import unusable
+from kafka_mirror.policy.selection import unusable
 
 DESCRIPTION, OPEN_DESCRIPTION = "export.json", "export.open.json"
 VERSION = 1

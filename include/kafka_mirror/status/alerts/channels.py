@@ -6,7 +6,7 @@ This package knows no Airflow: `provide` tells it how to make a channel of one o
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from kafka_mirror.config.notifiers import parse_notifiers
+from kafka_mirror.config.catalogue.alerts import parse_notifiers
 from kafka_mirror.errors import AlertConnectionUnusable, MirrorError
 from kafka_mirror.status.problems import Alert
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from kafka_mirror.config.patterns import compile_pattern
 from kafka_mirror.errors import ErrorReport, MirrorError, RegistryRefused, SchemaConflict, SchemaIdChanged
 from kafka_mirror.formats.documents import columns
 from kafka_mirror.ledger.clusters import check_answering_clusters
 from kafka_mirror.ledger.step import StepResult
-from kafka_mirror.policy.idle_members import idle_members
-from kafka_mirror.policy.schema_contexts import parse_contexts
+from kafka_mirror.policy.filters import idle_members
+from kafka_mirror.policy.java_regex import compile_java
+from kafka_mirror.policy.rename import parse_contexts
 from kafka_mirror.topics.schemas.model import DEFAULT_CONTEXT, SchemaVersion, SubjectName
 from kafka_mirror.topics.schemas.plan import IMPORT, Contexts, SchemaPlan, SettingsChange, plan
 from kafka_mirror.topics.schemas.registry import Registry, RegistryAccess
@@ -105,7 +105,7 @@ def difference(flow: "Flow", source: Registry, target: Registry) -> SchemaPlan:
     """What the target lacks now. Raises RegistryUnreachable and RegistryRefused."""
     contexts = Contexts(parse_contexts(flow.value("mirror.schemas.contexts")))
     members = flow.value("mirror.schemas.subjects")
-    pattern = compile_pattern("|".join(members))
+    pattern = compile_java("|".join(members))
     there, here = source.content(), target.content()
     names = there.subjects()
     planned = plan(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.config import references
-from kafka_mirror.config.clients.jaas import jaas_text, parse_jaas
+from kafka_mirror.config.clients.sasl import jaas_text, parse_jaas
 from kafka_mirror.config.effective import shown_client
 from kafka_mirror.config.flow import CLIENTS, handed_over
 from kafka_mirror.errors import ConfigurationError

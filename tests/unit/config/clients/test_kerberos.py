@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka_mirror.config.clients import kerberos, sasl
-from kafka_mirror.config.clients.client_settings import MappedSettings
-from kafka_mirror.config.clients.kerberos import why_impossible
+from kafka_mirror.config.clients import sasl
 from kafka_mirror.config.clients.mapping import Client, client_settings
-from kafka_mirror.config.setting import Setting
-from kafka_mirror.logins.kerberos import KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
+from kafka_mirror.config.clients.sasl import why_impossible
+from kafka_mirror.config.setting import MappedSettings, Setting
+from kafka_mirror.logins.token import KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
 
 MODULE = "com.sun.security.auth.module.Krb5LoginModule required"
 
@@ -71,7 +70,7 @@ def test_a_package_with_a_librdkafka_of_its_own_and_a_missing_gssapi_are_each_to
     package = tmp_path / "confluent_kafka"
     package.mkdir()
     present = {"confluent_kafka": ModuleSpec("confluent_kafka", None, origin=str(package / "__init__.py"))}
-    monkeypatch.setattr(kerberos.importlib.util, "find_spec", present.get)
+    monkeypatch.setattr(sasl.importlib.util, "find_spec", present.get)
     assert "needs the Python package gssapi" in why_impossible()
     present["gssapi"] = ModuleSpec("gssapi", None)
     assert why_impossible() == ""

@@ -10,7 +10,7 @@ import kafka_mirror.logins.token
 from kafka_mirror.config.clients.mapping import Client, client_settings
 from kafka_mirror.config.setting import Setting
 from kafka_mirror.kafka.admin import ClientErrors, settings_with
-from kafka_mirror.logins.source import CLASS, PROPERTIES
+from kafka_mirror.logins.token import CLASS, PROPERTIES
 
 KAFKA = "org.apache.kafka.common.security.oauthbearer."
 MSK = "software.amazon.msk.auth.iam."
@@ -57,7 +57,7 @@ def test_msk_iam_becomes_a_login_by_tokens():
     found = mapped(IAM)
     assert (found.problems, found.settings["sasl.mechanism"]) == ([], "OAUTHBEARER")
     assert class_and_properties(IAM) == (
-        "kafka_mirror.logins.aws_msk.MskIamTokens",
+        "kafka_mirror.logins.clouds.MskIamTokens",
         {
             "bootstrap.servers": BOOTSTRAP,
             "awsProfileName": "p",
@@ -67,7 +67,7 @@ def test_msk_iam_becomes_a_login_by_tokens():
         },
     )
     named, properties = class_and_properties(IAM_BY_TOKENS)
-    assert (named, properties["awsRoleArn"]) == ("kafka_mirror.logins.aws_msk.MskIamTokens", "arn:r")
+    assert (named, properties["awsRoleArn"]) == ("kafka_mirror.logins.clouds.MskIamTokens", "arn:r")
 
 
 def test_librdkafka_takes_what_becomes_of_msk_iam(monkeypatch):
@@ -86,15 +86,15 @@ def test_librdkafka_takes_what_becomes_of_msk_iam(monkeypatch):
 @pytest.mark.parametrize(
     ("java", "named"),
     [
-        ({"login.callback.handler.class": "com.google.cloud.hosted.kafka.auth.GcpLoginCallbackHandler"}, "google_cloud.GoogleTokens"),
+        ({"login.callback.handler.class": "com.google.cloud.hosted.kafka.auth.GcpLoginCallbackHandler"}, "clouds.GoogleTokens"),
         (
             {"login.callback.handler.class": "kafka_mirror.logins.azure_entra.EntraTokens", "oauthbearer.scope": "s"},
             "azure_entra.EntraTokens",
         ),
-        ({"login.callback.handler.class": HANDLER, "oauthbearer.token.endpoint.url": "file:///run/token"}, "token_file.TokenFile"),
+        ({"login.callback.handler.class": HANDLER, "oauthbearer.token.endpoint.url": "file:///run/token"}, "oauth.TokenFile"),
         (
             {"oauthbearer.jwt.retriever.class": f"{KAFKA}FileJwtRetriever", "oauthbearer.token.endpoint.url": "file:///run/token"},
-            "token_file.TokenFile",
+            "oauth.TokenFile",
         ),
         (
             {
@@ -102,11 +102,11 @@ def test_librdkafka_takes_what_becomes_of_msk_iam(monkeypatch):
                 "oauthbearer.token.endpoint.url": "https://idp/token",
                 "oauthbearer.assertion.private.key.file": "/run/key.pem",
             },
-            "oauth_endpoint.JwtBearer",
+            "oauth.JwtBearer",
         ),
         (
             {"oauthbearer.token.endpoint.url": "https://idp/token", "oauthbearer.assertion.file": "/run/assertion"},
-            "oauth_endpoint.ClientAssertion",
+            "oauth.ClientAssertion",
         ),
         (
             {
@@ -115,7 +115,7 @@ def test_librdkafka_takes_what_becomes_of_msk_iam(monkeypatch):
                 "oauthbearer.assertion.claim.iss": "me",
                 "oauthbearer.assertion.private.key.file": "/run/key.pem",
             },
-            "oauth_endpoint.ClientAssertion",
+            "oauth.ClientAssertion",
         ),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.policy.schema_contexts import parse_contexts
+from kafka_mirror.policy.rename import parse_contexts
 from kafka_mirror.topics.schemas.model import Reference, RegistryContent, SchemaVersion, SubjectName, SubjectSettings
 from kafka_mirror.topics.schemas.plan import Contexts, SettingsChange, plan
 

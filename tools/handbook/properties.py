@@ -5,9 +5,8 @@ from typing import Any
 
 from kafka_mirror.config.catalogue import CATALOGUE, OF_THE_FILE
 from kafka_mirror.config.catalogue.connect import WORKER_NAMES
-from kafka_mirror.config.catalogue.property import Property
-from kafka_mirror.config.clients.catalogue import ALL, CLIENT_PROPERTIES, ClientProperty
-from kafka_mirror.config.clients.security_catalogue import SECURITY_PROPERTIES
+from kafka_mirror.config.catalogue.values import Property
+from kafka_mirror.config.clients.catalogue import ALL, CLIENT_PROPERTIES, SECURITY_PROPERTIES, ClientProperty
 
 _BY_TOPIC = "list of [&lt;topic regex>=]&lt;word>, the first match wins; words:"
 _TITLES = {"mirror": "The mirror's own (`mirror.*`)"}

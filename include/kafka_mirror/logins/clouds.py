@@ -1,12 +1,17 @@
-"""Tokens for AWS MSK's IAM: AWS's own signer signs them, with the credentials that the options of Java's aws-msk-iam-auth lead to.
+"""Tokens for AWS MSK's IAM and for Google Cloud's Managed Service for Apache Kafka.
 
-MSK's brokers take both mechanisms at the same port, so a client that is configured for AWS_MSK_IAM logs in by OAUTHBEARER here.
+MSK's brokers take AWS_MSK_IAM and OAUTHBEARER at the same port, so a client that is configured for the first logs in by the second here:
+AWS's own signer signs, with the credentials that the options of Java's aws-msk-iam-auth lead to.
 """
 
+import base64
+import json
 import logging
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC
 from typing import Any
 
 from kafka_mirror.logins.token import LoginToken, TokenProvider, needs
@@ -116,3 +121,33 @@ def region_of(host: str) -> str | None:
         return None
     labels = [label for label in host.split(".") if _REGION.fullmatch(label)]
     return labels[-1] if labels else None
+
+
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_HEADER = {"typ": "JWT", "alg": "GOOG_OAUTH2_TOKEN"}
+
+
+class GoogleTokens(TokenProvider):
+    """By Google's application default credentials."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        super().__init__(properties)
+        needs("google.auth", "google")
+        self._credentials: Any = None
+
+    def token(self) -> LoginToken:
+        """Google's access token inside a JWT that names the account. Raises what google-auth raises, ValueError for a nameless account."""
+        import google.auth
+        from google.auth.transport.requests import Request
+
+        if self._credentials is None:
+            self._credentials, _ = google.auth.default(scopes=[_SCOPE])
+        credentials = self._credentials
+        credentials.refresh(Request())
+        account = getattr(credentials, "service_account_email", None) or getattr(credentials, "account", None)
+        if not account:
+            raise ValueError(f"credentials of the kind {type(credentials).__name__} name no account; use a service account")
+        expires = credentials.expiry.replace(tzinfo=UTC).timestamp()
+        claims = {"exp": int(expires), "iat": int(time.time()), "scope": "kafka", "sub": account}
+        parts = (json.dumps(_HEADER), json.dumps(claims), credentials.token)
+        return LoginToken(".".join(base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in parts), expires)
