@@ -19,8 +19,7 @@ from kafka_mirror.formats.documents import from_document, pack, to_document, unp
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
-    from kafka_mirror.status.alerts.audits import Audits
-    from kafka_mirror.status.alerts.step_errors import StepErrors
+    from kafka_mirror.status.alerts.audits import Audits, StepErrors
 
 _AUDITS = "audits"
 _STEP = "step {}"
@@ -77,14 +76,14 @@ def remember_step(flow: FlowName, step: str, run: str, errors: Sequence[ErrorRep
 
 def step_errors_of(flow: "Flow") -> list[ErrorReport]:
     """The errors that stand since the newest run of each of the flow's steps."""
-    from kafka_mirror.status.alerts.step_errors import is_enabled
+    from kafka_mirror.status.alerts.audits import is_enabled
     from kafka_mirror.status.steps import STEPS
 
     return [error for step in STEPS if is_enabled(flow, step) for error in _step(flow, step).standing]
 
 
 def _step(flow: FlowName, step: str) -> "StepErrors":
-    from kafka_mirror.status.alerts.step_errors import StepErrors
+    from kafka_mirror.status.alerts.audits import StepErrors
 
     document = _store(flow).get(_STEP.format(step), default=None)
     try:

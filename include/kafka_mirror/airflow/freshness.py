@@ -39,8 +39,8 @@ def freshness_task(flow: Flow) -> Any:
     @task(task_id="freshness", inlets=[asset], retries=0, execution_timeout=_MAX_DURATION, **ONE_VALUE)
     def run() -> dict[str, Any]:
         """Checks, stores the new state, sends the alerts, and stores which of them could not be sent."""
+        from kafka_mirror.status.alerts.audits import add_step_errors
         from kafka_mirror.status.alerts.check import check, deliver_outbox, observe_for_alerts
-        from kafka_mirror.status.alerts.step_errors import add_step_errors
 
         with watched_task():
             store = asset_store(asset.name)

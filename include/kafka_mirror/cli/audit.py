@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.audit.model import DIFFERENT
 from kafka_mirror.cli.answer import DONE, FAILED, Answer
-from kafka_mirror.cli.progress import Counter, progress
+from kafka_mirror.cli.terminal import Counter, progress
 from kafka_mirror.config import Flow
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, Piece, table
-from kafka_mirror.cli.progress import progress
+from kafka_mirror.cli.terminal import progress
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.batch_text import batches_text
 from kafka_mirror.copy.follow import Following

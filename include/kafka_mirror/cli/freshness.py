@@ -29,8 +29,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Fails when something is over its limit. It remembers nothing: for how long something lasts is judged by records' timestamps and by
     the ledger alone, what only a step can see by dry runs of the steps that are cheap, and nothing is sent."""
+    from kafka_mirror.status.alerts.audits import add_step_errors, ask_dry_runs
     from kafka_mirror.status.alerts.check import observe_for_alerts
-    from kafka_mirror.status.alerts.step_errors import add_step_errors, ask_dry_runs
     from kafka_mirror.status.judge import problems
     from kafka_mirror.status.limits import limits_of
     from kafka_mirror.status.observation import with_waits

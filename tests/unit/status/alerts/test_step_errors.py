@@ -8,7 +8,7 @@ from kafka_mirror.airflow.dags.heartbeats import KIND as HEARTBEATS
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.runbook import entries
 from kafka_mirror.formats.documents import pack, unpack
-from kafka_mirror.status.alerts.step_errors import StepErrors, add_step_errors
+from kafka_mirror.status.alerts.audits import StepErrors, add_step_errors
 from kafka_mirror.status.judge import problems
 from kafka_mirror.status.limits import Limits
 from kafka_mirror.status.steps import STEPS, SWITCHES
