@@ -9,7 +9,7 @@ from kafka_mirror.errors.display import visible
 from kafka_mirror.formats.documents import to_document
 
 DONE, FAILED, UNUSABLE, NOTHING_TO_DO, WAITING = "done", "failed", "unusable", "nothing to do", "waiting"
-"""States beside those of the verdict. `unusable`: the configuration or the command line has to be corrected first. `waiting`: for people or
+"""States beside those of the verdict. `unusable`: the configuration or the command line must be corrected first. `waiting`: for people or
 for the clusters, after which the same command goes on."""
 
 

@@ -32,7 +32,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Compares, and writes nothing. A difference is a failure, and what both sides no longer have is none. What is not copied yet is said,
     and with `--complete` it is a failure too.
 
-    A topic that was never copied is a failure of the flow that is named; without a name it has to be a topic of one of them.
+    A topic that was never copied is a failure of the flow that is named; without a name it must be a topic of one of them.
     """
     from kafka_mirror.audit.report import errors_of, lines_of
     from kafka_mirror.audit.run import audit, names, times
@@ -56,7 +56,7 @@ def comparer(flow: Flow, options: argparse.Namespace) -> "Compare":
     from kafka_mirror.audit.compare_ranges import compare_audit_ranges
     from kafka_mirror.audit.job import by_hand, by_size
 
-    spark = by_hand(flow, options.master, _by(options))
+    spark = by_hand(flow, options.master, _describe_way(options))
 
     def in_process(context: "AuditContext", stretches: "Sequence[AuditRange]") -> "list[Outcome]":
         read = Counter()
@@ -70,7 +70,7 @@ def comparer(flow: Flow, options: argparse.Namespace) -> "Compare":
     return in_process if options.without_spark else on_spark if options.master else by_size(flow, on_spark, in_process)
 
 
-def _by(options: argparse.Namespace) -> str:
+def _describe_way(options: argparse.Namespace) -> str:
     """What is asked for: the same command once more is the next try of it."""
     from kafka_mirror.audit.run import names
 

@@ -55,17 +55,17 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         options.accept_wild_timestamps,
     )
     try:
-        return replace(_filled(flow, request, options), known=frozenset(request.topics))
+        return replace(_fill(flow, request, options), known=frozenset(request.topics))
     except UsageError as error:
         mine = tuple(name for name in request.topics if name not in error.names)
         if options.flow is not None or not error.names:
             raise
         if not mine:
             return Answer(NOTHING_TO_DO, text=error.message)
-        return replace(_filled(flow, replace(request, topics=mine), options), known=frozenset(mine))
+        return replace(_fill(flow, replace(request, topics=mine), options), known=frozenset(mine))
 
 
-def _filled(flow: Flow, request: BackfillRequest, options: argparse.Namespace) -> Answer:
+def _fill(flow: Flow, request: BackfillRequest, options: argparse.Namespace) -> Answer:
     from kafka_mirror.audit.report import errors_of, lines_of
     from kafka_mirror.backfill.run import run_backfill
     from kafka_mirror.backfill.summary import summary
@@ -75,13 +75,13 @@ def _filled(flow: Flow, request: BackfillRequest, options: argparse.Namespace) -
     filled = run_backfill(flow, request, copy, options.dry_run, run_name)
     if options.dry_run:
         return _would(filled)
-    audited = _audited(flow, filled, options)
+    audited = _audit(flow, filled, options)
     done = summary(filled.resolution, filled.live, filled.history, audited.state if audited else "", errors_of(audited) if audited else ())
     lines = [*_lines(filled), *(lines_of(audited) if audited else ()), str(done)]
     return Answer(FAILED if done.errors or done.owed else DONE, _document(filled, done), done.errors, lines)
 
 
-def _audited(flow: Flow, filled: "BackfillOutcome", options: argparse.Namespace) -> "AuditResult | None":
+def _audit(flow: Flow, filled: "BackfillOutcome", options: argparse.Namespace) -> "AuditResult | None":
     """Both sides of the interval compared; None if there is nothing in it."""
     from kafka_mirror.audit.run import audit
 

@@ -81,7 +81,7 @@ def _follow(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: st
         return _follow_on_spark(flow, options, planned, run_name, due)
     from kafka_mirror.copy.run import copy_in_process
 
-    with _stopped_by_interrupt() as stop:
+    with _stop_by_interrupt() as stop:
 
         def copy(now: Flow, newest: Plan, max_bytes: int) -> Sequence[LaneResult]:
             """Copies by one plan, and shows how far it is."""
@@ -135,7 +135,7 @@ def copier(flow: Flow, options: argparse.Namespace, run_name: str) -> Callable[[
 
 
 @contextmanager
-def _stopped_by_interrupt() -> Iterator[threading.Event]:
+def _stop_by_interrupt() -> Iterator[threading.Event]:
     """An event that Ctrl-C sets. Lanes of this process end by it after their open transactions, and a second Ctrl-C interrupts them."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():

@@ -39,7 +39,7 @@ def add_arguments(step: Parser, add_common: AddCommon) -> None:
     step.set_defaults(check=check, prog=step.prog)
     unset = dict.fromkeys(("topics", "groups", "wave", "max_lag", "mode", "until", "step", "by", "reason", "who", "output"))
     for name, add in ((PLAN, _add_plan), (RUN, _add_run), (STATUS, _add_status), (ROLLBACK, _add_rollback), (REPORT, _add_report)):
-        # What stands in front of the part holds, unless it is said again behind it.
+        # What stands in front of the part holds, unless it is said again after it.
         part = step.add_command(name, _PARTS[name], argument_default=argparse.SUPPRESS)
         part.set_defaults(**unset)
         add(part)
@@ -79,7 +79,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def _add_wave(part: Parser) -> None:
     part.add_argument("--topics", metavar="PATTERNS", type=typed(patterns), help="the wave's topics: Java patterns between commas")
-    groups = "the wave's consumer groups, likewise (default: all with a position in one of its topics)"
+    groups = "the wave's consumer groups: Java patterns between commas (default: all with a position in one of its topics)"
     part.add_argument("--groups", metavar="PATTERNS", type=typed(patterns), help=groups)
 
 
@@ -108,13 +108,13 @@ def _add_run(part: Parser) -> None:
     part.add_argument("--mode", choices=MODES, help=f"failover: the source is lost, or you declare it lost (default: {PLANNED})")
     of_steps = {"metavar": "STEP", "choices": STEPS}
     part.add_one_of(
-        ("--until", {**of_steps, "help": "end behind this step"}),
-        ("--step", {**of_steps, "help": "run this step alone; those in front of it have to be done"}),
+        ("--until", {**of_steps, "help": "end after this step"}),
+        ("--step", {**of_steps, "help": "run this step alone; those before it must be done"}),
     )
     _add_lag(part, default=1000)
-    fence = f"who keeps producers off: you, a DENY of WRITE that the mirror sets, or nobody and it looks only once (default: {BY_HAND})"
+    fence = f"who keeps producers off: you, a DENY of WRITE that the mirror sets, or no one, and it looks only once (default: {BY_HAND})"
     part.add_argument("--by", choices=FENCES, help=fence)
-    quiet = "how long the ends have to stand still behind the fence (default: 5)"
+    quiet = "how long the ends must stand still after the fence (default: 5)"
     part.add_argument("--quiet-seconds", metavar="N", type=typed(_seconds), default=5.0, help=quiet)
     part.add_argument("--full-audit", action="store_true", default=False, help="audit the wave whole, not only since its last good audit")
     _add_wait(part)

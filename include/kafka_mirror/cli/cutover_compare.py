@@ -43,7 +43,7 @@ def add_parts(step: Parser, add_common: AddCommon) -> None:
 
 
 def run_compare(flow: Flow, options: argparse.Namespace) -> Answer:
-    """Compares; fails when something has to be looked at before anything moves back."""
+    """Compares; fails when a person must look at something before anything moves back."""
     from kafka_mirror.cutover.failover.source_comparison import compare_source
 
     result = compare_source(flow, getattr(options, "topics", ()), getattr(options, "export", None), not options.without_audit)
@@ -74,7 +74,7 @@ def _text(result: "SourceComparison") -> list[Piece]:
             "-" if compared.watermark is None else compared.watermark,
             f"{compared.only_start}..{compared.only_end - 1}" if compared.only else "-",
             f"{compared.lost_start}..{compared.lost_end - 1}" if compared.lost else "-",
-            _exported(result, compared.source),
+            _describe_export(result, compared.source),
         )
         for compared in result.partitions
         if compared.only or compared.lost or compared.open_until is not None
@@ -82,8 +82,8 @@ def _text(result: "SourceComparison") -> list[Piece]:
     return [f"{len(result.partitions)} partitions compared.", *table(_HEAD, rows), *map(str, result.findings)]
 
 
-def _exported(result: "SourceComparison", tp: TopicPartition) -> str:
-    files = ((result.exported, ""), (result.exported_open, " behind the open transaction"))
+def _describe_export(result: "SourceComparison", tp: TopicPartition) -> str:
+    files = ((result.exported, ""), (result.exported_open, " after the open transaction"))
     return ", ".join(f"{counts[tp]} records{where}" for counts, where in files if tp in counts) or "-"
 
 

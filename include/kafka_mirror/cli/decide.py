@@ -87,7 +87,7 @@ def _adder(option: str, help: str, **how: Any) -> Callable[..., None]:
 
 
 _UNSET = argparse.SUPPRESS
-"""The default of an option behind the decision: what stood in front of it holds."""
+"""The default of an option after the decision: what stood before it holds."""
 
 _ALWAYS = ("reason", "who")
 _ADD: dict[str, Callable[..., None]] = {
@@ -107,10 +107,10 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     from kafka_mirror.decide.run import decide, decisions_of
 
     if options.decision == LIST:
-        return _listed(decisions_of(flow))
+        return _list_decisions(decisions_of(flow))
     made = decide(flow, request(options), options.dry_run)
     verb = "would be decided" if options.dry_run else "decided"
-    lines = [f"{_about(effect.decision)}: {verb}: {effect.effect}." for effect in made]
+    lines = [f"{_describe_subject(effect.decision)}: {verb}: {effect.effect}." for effect in made]
     if not options.dry_run and options.decision != THROTTLE:
         lines.append("The next run of the copy acts on it.")
     return Answer(DONE, {"decisions": [_document(effect) for effect in made]}, text="\n".join(lines))
@@ -159,8 +159,11 @@ def _rate(text: str) -> str:
     return text
 
 
-def _listed(decisions: list[tuple[Decision, bool]]) -> Answer:
-    rows = [(_about(each), "in force" if counts else "used up", moment_text(each.when), each.who, each.why) for each, counts in decisions]
+def _list_decisions(decisions: list[tuple[Decision, bool]]) -> Answer:
+    rows = [
+        (_describe_subject(each), "in force" if counts else "used up", moment_text(each.when), each.who, each.why)
+        for each, counts in decisions
+    ]
     lines = table(("decision", "state", "when", "who", "why"), rows) or ["Nothing was decided."]
     documents = [{**as_document(each), "in_force": counts} for each, counts in decisions]
     return Answer(DONE, {"decisions": documents}, text=lines)
@@ -170,6 +173,6 @@ def _document(made: DecisionWithEffect) -> dict[str, Any]:
     return {**as_document(made.decision), "effect": made.effect}
 
 
-def _about(decision: Decision) -> str:
+def _describe_subject(decision: Decision) -> str:
     where = decision.alias if decision.topic is None else decision.topic
     return " ".join([decision.decision, *([where] if where else [])]) + (f"-{decision.partition}" if decision.partition is not None else "")

@@ -36,14 +36,14 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     from kafka_mirror.status.observation import with_waits
 
     if options.test_alert:
-        return _tested(flow)
+        return _send_test(flow)
     seen = observe_for_alerts(flow)
     if seen.comparable:
         seen = add_step_errors(seen, ask_dry_runs(flow))
     seen = with_waits(seen, None)
     late, judgement = seen.late, problems(seen, limits_of(flow))
     found = [problem.alert(flow.name, seen.status.time) for problem in judgement.problems if problem.opens]
-    lines: list[Piece] = [f"{alert.kind}: {alert.summary}" + (f"\n  {_indented(alert.detail)}" if alert.detail else "") for alert in found]
+    lines: list[Piece] = [f"{alert.kind}: {alert.summary}" + (f"\n  {_indent(alert.detail)}" if alert.detail else "") for alert in found]
     lines += [f"Next: {next}" for next in dict.fromkeys(alert.next for alert in found)]
     if not found:
         lines = ["Nothing is over its limit."]
@@ -56,13 +56,13 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     return Answer(FAILED if found else DONE, result, (), lines)
 
 
-def _tested(flow: Flow) -> Answer:
+def _send_test(flow: Flow) -> Answer:
     from kafka_mirror.status.alerts.check import test_alert
 
     connections = connections_of(flow)
     if not connections:
         raise UsageError(
-            f"{flow.name} sends alerts to nobody.",
+            f"{flow.name} sends alerts to no one.",
             next="Set mirror.alert.connections or mirror.alert.notifiers.",
         )
     alert = test_alert(flow.name)
@@ -78,5 +78,5 @@ def _row(each: "LatePartition") -> tuple[object, ...]:
     return (each.status.topic, each.status.partition, each.records, duration(each.seconds))
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return text.replace("\n", "\n  ")

@@ -26,7 +26,7 @@ _NO_CHOICE = re.compile(r"(?:argument (?P<argument>\S+): )?invalid choice: '(?P<
 class Parser(argparse.ArgumentParser):
     """Raises UsageError instead of leaving the program.
 
-    What a command needs is not checked while the words are read, but by `check`, for everything that is missing is told at once.
+    What a command needs is not checked while the words are read, but by `check`, so that everything that is missing is named at once.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -71,16 +71,16 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """The help; it shows as needed the options without which the command does nothing."""
-        with self._shown_as_needed():
+        with self._show_as_needed():
             return super().format_help()
 
     def format_usage(self) -> str:
         """The usage, without brackets around those options."""
-        with self._shown_as_needed():
+        with self._show_as_needed():
             return super().format_usage()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse's, but what a command does not know is told by that command, which knows its options."""
+        """As argparse's, but a command itself names what it does not know, which knows its options."""
         words = sys.argv[1:] if args is None else list(args)
         # In front of a command argparse would take the value of an option that it does not know for the command.
         self._refuse_unknown([word for word in takewhile(lambda word: word.startswith("--"), words) if not self._knows(word)])
@@ -119,7 +119,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"The command line cannot be used: {what}.", next=(hint, "See ", Command(f"{self.prog} --help"), "."))
 
     @contextmanager
-    def _shown_as_needed(self) -> Iterator[None]:
+    def _show_as_needed(self) -> Iterator[None]:
         for action in self._needed:
             action.required = True
         try:
@@ -188,7 +188,7 @@ def complete(top: argparse.ArgumentParser) -> None:
 
 
 def complete_flow(parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    """What the shell offers behind `--flow`."""
+    """What the shell offers after `--flow`."""
     return flow_names(parsed_args)
 
 

@@ -90,7 +90,7 @@ def examples(command: str) -> str:
 _EPILOG = """exit codes:
   0  done
   1  something failed; every error says what, where and what to do next
-  2  the command line or the configuration has to be corrected
+  2  the command line or the configuration must be corrected
   3  a step of a cutover waits; the same command goes on
 With several flows each is tried, and the highest code counts.
 Results go to standard output, everything else to standard error."""
@@ -139,15 +139,15 @@ def parser() -> Parser:
     for by_group in (checkpoints, group_offsets):
         by_group.add_argument("--master", metavar="URL", help="translate on this Spark cluster, however few groups there are")
     group_offsets.add_argument(
-        "--undo", metavar="RUN", help="put back what the groups had on the target before this run, where nobody else moved them since"
+        "--undo", metavar="RUN", help="put back what the groups had on the target before this run, where no one else moved them since"
     )
     translating = _add(top, "translate", "say where a group would go on on the target; writes nothing", translate.run)
     translate.add_arguments(translating)
-    standing = _add(top, "status", "say how each partition stands: how far behind, stuck, since when; writes nothing", status.run)
+    standing = _add(top, "status", "show each partition's lag, whether it is blocked, and since when; writes nothing", status.run)
     standing.add_argument("--topic", metavar="TOPIC", help="only this topic, in the summary and among the errors too")
     standing.add_argument("--problems", action="store_true", help="only the partitions that the next run does not simply serve")
     watch.add_arguments(standing)
-    judging = _add(top, "freshness", "say what is over its limit: how far behind, stuck, broken; writes nothing", freshness.run)
+    judging = _add(top, "freshness", "check lag and errors against the alert limits; writes nothing", freshness.run)
     freshness.add_arguments(judging)
     auditing = _add(top, "audit", "compare what is copied with what stands on the target; writes nothing", audit.run)
     audit.add_arguments(auditing)
@@ -190,7 +190,7 @@ def _add_common_of_a_flow(step: argparse.ArgumentParser, writes: bool) -> None:
 
 
 def _add_common(step: argparse.ArgumentParser, **defaults: Any) -> None:
-    """What may stand in front of the command and behind it; only the parser in front sets the defaults."""
+    """What may stand before the command and after it; only the parser before it sets the defaults."""
 
     def default(name: str) -> Any:
         return defaults.get(name, argparse.SUPPRESS)

@@ -60,7 +60,8 @@ def summary(found: Status) -> str:
         parts = [f"{noun}; how far they are behind is unknown"]
     elif found.behind:
         oldest = "" if found.oldest_seconds is None else f", oldest {duration(found.oldest_seconds)}"
-        parts = [f"{len(found.behind)} of {noun} behind by at most {found.lag:,} records{oldest}"]
+        late = len(found.behind)
+        parts = [f"{late} of {noun} behind by at most {found.lag:,} records{oldest}"]
     else:
         parts = [f"{noun}, none behind"]
     if found.unknown and found.lag is not None:
@@ -68,7 +69,9 @@ def summary(found: Status) -> str:
     told = PROGRESSING if found.lag is not None else PROGRESSING | {UNKNOWN}
     parts += [f"{number} {state}" for state, number in sorted(found.states.items()) if state not in told]
     parts.append(
-        f"last written {_clock(found.written.time, found.time)} UTC by {_who(found.written)}" if found.written else "nothing written yet"
+        f"last written {_clock(found.written.time, found.time)} UTC by {_name_writer(found.written)}"
+        if found.written
+        else "nothing written yet"
     )
     return "; ".join(parts)
 
@@ -79,7 +82,7 @@ def _row(each: PartitionStatus, now: datetime) -> tuple[object, ...]:
     return (each.topic, each.partition, each.state, *numbers, oldest, _clock(each.written.time, now) if each.written else "-")
 
 
-def _who(writer: Writer) -> str:
+def _name_writer(writer: Writer) -> str:
     return f"{writer.host} ({writer.run})" if writer.run else writer.host
 
 

@@ -70,13 +70,13 @@ def say_error(flow: str | None, error: ErrorReport) -> None:
     """Writes an error to standard error: one line, so that a command in it can be copied, however wide the terminal is."""
     where = f"{flow}: " if flow else ""
     if is_terminal(sys.stderr):
-        console(sys.stderr).print(_coloured(where, error), soft_wrap=True)
+        console(sys.stderr).print(_colour(where, error), soft_wrap=True)
     else:
         sys.stderr.write(visible(f"{where}{error}\n"))
 
 
 def console(stream: TextIO) -> "Console":
-    """The terminal behind standard output or standard error."""
+    """The terminal of standard output or standard error."""
     from rich.console import Console
 
     return Console(file=stream, highlight=False, markup=False, emoji=False)
@@ -96,7 +96,7 @@ def fitted(table: Table) -> "RichTable":
     return result
 
 
-def _coloured(where: str, error: ErrorReport) -> "Text":
+def _colour(where: str, error: ErrorReport) -> "Text":
     from rich.text import Text
 
     text = Text.assemble(where, (error.code, f"bold {_BAD}"), f": {visible(error.message)}")
@@ -132,7 +132,7 @@ class Counter:
         self._lock = threading.Lock()
 
     def add(self, number: int) -> None:
-        """Counts so many more."""
+        """Counts this many more."""
         with self._lock:
             self._value += number
 
@@ -146,8 +146,8 @@ class Counter:
 def progress(
     begins: str, offsets: int, positions: Positions | None = None, every: float = 0.5, lasts: float | None = None
 ) -> Iterator[None]:
-    """Shows how far the block is, while it runs: `begins` says what it does with so many offsets. It asks for the position every so many
-    seconds; without `positions` nobody knows it, and only the time is shown. A block that `lasts` so many seconds ends with them, and not
+    """Shows how far the block is, while it runs: `begins` says what it does with how many `offsets`. It asks for the position every `every`
+    seconds; without `positions` it is unknown, and only the time is shown. A block that `lasts` a number of seconds ends with them, and not
     with its offsets."""
     if not is_terminal(sys.stderr) or logging.getLogger("kafka_mirror").isEnabledFor(logging.INFO):
         yield
@@ -191,7 +191,7 @@ def _draw(bar: "Progress", offsets: int, positions: Positions | None, every: flo
                     words = outlook(samples, offsets) if positions else duration(now - began)
                     bar.update(task, completed=min(done, offsets), description=words)
                 ended.wait(every)
-    except Exception as failure:  # noqa: BLE001 — the step must not fail because nobody can say how far it is
+    except Exception as failure:  # noqa: BLE001 — the step must not fail because its progress is unknown
         log.warning("How far it is cannot be shown any more: %s", failure)
         _stop(bar)
 

@@ -73,12 +73,12 @@ def _summary(offsets: "tuple[GroupOffset, ...]") -> str:
     open_ones = sum(1 for answer in answers if answer.target is not None and answer.reread is None)
     missing = sum(1 for answer in answers if answer.target is None)
     told = [f"Failed over now, it would read {f'at most {known:,} records' if known else 'no record'} again"]
-    told += [f"in {open_ones} partitions nobody knows how many"] if open_ones else []
+    told += [f"in {open_ones} partitions how many is unknown"] if open_ones else []
     told += [f"and {missing} of {len(answers)} partitions have no answer"] if missing else []
-    return ", ".join(told) + "." + _ahead(sum(answer.ahead for answer in answers))
+    return ", ".join(told) + "." + _count_ahead(sum(answer.ahead for answer in answers))
 
 
-def _ahead(offsets: int) -> str:
+def _count_ahead(offsets: int) -> str:
     """What to wait for; empty if there is nothing."""
     return (
         f"\nIt is {offsets:,} offsets ahead of the copy: what it has read there it reads again if it moves before the copy has passed it."

@@ -32,7 +32,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         type=_seconds,
         const=DEFAULT_SECONDS,
-        help=f"look again every so many seconds ({DEFAULT_SECONDS:g} if none are given) and redraw the terminal, until Ctrl-C",
+        help=f"look again after this many seconds ({DEFAULT_SECONDS:g} if none are given) and redraw the terminal, until Ctrl-C",
     )
 
 
@@ -94,5 +94,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
-        raise argparse.ArgumentTypeError(f"has to be a number of seconds from {_LEAST_SECONDS:g} to {_MOST_SECONDS:g} (it is {text!r})")
+        raise argparse.ArgumentTypeError(f"must be a number of seconds from {_LEAST_SECONDS:g} to {_MOST_SECONDS:g} (it is {text!r})")
     return seconds

@@ -104,7 +104,7 @@ def test_without_a_terminal_it_is_refused(run):
 def test_seconds_that_make_no_sense_are_refused_by_name(run, seconds):
     code, _, words = run("status", f"--watch={seconds}")
     assert code == 2
-    assert f"cannot be used: --watch: has to be a number of seconds from 1 to 3600 (it is '{seconds}')" in words
+    assert f"cannot be used: --watch: must be a number of seconds from 1 to 3600 (it is '{seconds}')" in words
 
 
 def test_without_a_number_it_looks_every_five_seconds():
