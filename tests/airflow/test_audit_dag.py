@@ -17,7 +17,7 @@ def test_an_audit_is_green_or_red_by_the_first_difference_and_starts_spark_only_
     from kafka_mirror.__main__ import main
     from kafka_mirror.airflow import audit as audit_operator
     from kafka_mirror.audit.compare_ranges import compare_audit_ranges
-    from kafka_mirror.audit.context import audit_context
+    from kafka_mirror.audit.reader import audit_context
 
     submitted: list[int] = []
 

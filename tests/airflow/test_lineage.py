@@ -18,7 +18,7 @@ from kafka_mirror.airflow.lineage import SCHEMAS, Lineage, TopicLineage, facets,
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, PartitionAudit
 from kafka_mirror.config import Flow
 from kafka_mirror.config.flow import FlowName
-from kafka_mirror.topics.schemas.model import SchemaVersion, SubjectName
+from kafka_mirror.topics.schemas.plan import SchemaVersion, SubjectName
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
 from tests.airflow.lineage_schemas import faults

@@ -45,7 +45,7 @@ ADAPTERS = {
     *("kafka_mirror.backfill", "kafka_mirror.cutover", "kafka_mirror.migration"),
     *("kafka_mirror.airflow", "kafka_mirror.cli", "kafka_mirror.web", "kafka_mirror.client"),
 }
-AUDIT_CORE = {"compare.py", "digest.py", "history_ranges.py", "model.py", "report.py"}
+AUDIT_CORE = {"compare.py", "digest.py", "copied_ranges.py", "model.py", "report.py"}
 """The audit's modules that are pure; the others read."""
 CUTOVER_ADAPTERS = {
     *("failover/close_flow.py", "failover/source_comparison.py", "failover/steps.py", "failover/survey.py"),

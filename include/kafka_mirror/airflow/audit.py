@@ -67,7 +67,7 @@ class MirrorAuditOperator(RunsOnSpark, ReportsLineage, FlowOperator):
 
     def execute(self, context: Context) -> Any:
         """Compares, and leaves the result to the alerts of the freshness DAG."""
-        from kafka_mirror.audit.job import by_size, on_spark
+        from kafka_mirror.audit.parallel import by_size, on_spark
         from kafka_mirror.audit.report import errors_of, lines_of
         from kafka_mirror.audit.run import audit
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafka_mirror.config import Flow
     from kafka_mirror.config.flow import Side
     from kafka_mirror.copy.model import LaneResult
-    from kafka_mirror.topics.schemas.model import SchemaVersion
+    from kafka_mirror.topics.schemas.plan import SchemaVersion
 
 _PROVIDER = "airflow.providers.openlineage"
 SCHEMAS = "mirror_schemaRegistry"

@@ -5,13 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from kafka_mirror.audit.context import AuditContext
+from kafka_mirror.audit.copied_ranges import TARGET_GONE
 from kafka_mirror.audit.digest import Digest
-from kafka_mirror.audit.history_ranges import TARGET_GONE
 from kafka_mirror.audit.locate import Locator, parts_of
 from kafka_mirror.audit.model import LeftOut
 from kafka_mirror.audit.range import AuditRange, Outcome
-from kafka_mirror.audit.reader import ReadListener, Side, no_listener
+from kafka_mirror.audit.reader import AuditContext, ReadListener, Side, no_listener
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
@@ -42,7 +41,7 @@ def equal_ranges(
 ) -> dict[AuditRange, Outcome]:
     """The outcomes of the stretches that are equal by their closed batches (`equal_by_batches`); none where batches cannot be compared."""
     try:
-        from kafka_mirror.audit.equal_batches import equal_by_batches
+        from kafka_mirror.audit.batch_reader import equal_by_batches
     except ImportError as missing:
         log.info("%s: every record is read, for the package %s is not there to compare closed batches.", context.flow, missing.name)
         return {}

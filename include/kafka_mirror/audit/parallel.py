@@ -10,21 +10,24 @@ both sides' are held against each other once they are joined.
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kafka_mirror.audit.compare_ranges import compare_audit_ranges, equal_ranges, outcome_of_digests, sides_of
-from kafka_mirror.audit.context import AuditContext
 from kafka_mirror.audit.copied_ranges import pair_at_or_after
 from kafka_mirror.audit.digest import Digest, Piece
 from kafka_mirror.audit.locate import parts_of
 from kafka_mirror.audit.range import AuditRange, Outcome
-from kafka_mirror.audit.reader import Side
+from kafka_mirror.audit.reader import AuditContext, Side, audit_context
+from kafka_mirror.audit.run import Compare
+from kafka_mirror.config import Flow
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.reader import Part
 from kafka_mirror.spark.driver import Spark
+from kafka_mirror.spark.run import SparkRunner, runner_by_hand
 
 MOST_STRETCHES = 500
 """How many stretches one task compares at most; most of a small one's time is waiting for brokers."""
@@ -238,3 +241,41 @@ def _read_digest(side: Side, task: PieceTask) -> PieceDigest:
 def _merge(pieces: Sequence[PieceDigest]) -> Digest:
     in_order = sorted(pieces, key=lambda piece: piece.task.part.start)
     return Digest(tuple(block for piece in in_order for block in piece.digest.blocks))
+
+
+@dataclass(frozen=True)
+class AuditWork:
+    """What a job compares."""
+
+    stretches: tuple[AuditRange, ...]
+    show_payload: bool = False
+
+
+def compare_stretches(spark: Spark, flow: Flow, work: AuditWork) -> tuple[Outcome, ...]:
+    """The job: compares the stretches on the workers of a Spark; their outcomes in any order."""
+    context, least = audit_context(flow, work.show_payload), flow.value("mirror.audit.spark.threshold")
+    return tuple(compare_on_spark(context, work.stretches, least, spark))
+
+
+def by_size(flow: Flow, on_spark: Compare, in_process: Compare = compare_audit_ranges) -> Compare:
+    """Compares in this process what is small, and on Spark what is more than mirror.audit.spark.threshold."""
+
+    def compare(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
+        few = sum(stretch.offsets for stretch in stretches) <= flow.value("mirror.audit.spark.threshold")
+        return in_process(context, stretches) if few else on_spark(context, stretches)
+
+    return compare
+
+
+def on_spark(flow: Flow, runner: Callable[[], SparkRunner], by: str) -> Compare:
+    """Compares by a job; `by` as in `SparkRunner.run`. Raises what that raises."""
+
+    def compare(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
+        return list(runner().run(compare_stretches, flow, AuditWork(tuple(stretches), context.show_payload), "audit", by))
+
+    return compare
+
+
+def by_hand(flow: Flow, master: str | None, by: str) -> Compare:
+    """Compares by a job on the Spark that the command or the flow names, where `by` says which command it is."""
+    return on_spark(flow, partial(runner_by_hand, flow, master), f"hand: {by}")

@@ -4,20 +4,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from kafka_mirror.audit.copied_ranges import empty_range_at_end, live_ranges
-from kafka_mirror.audit.history_ranges import (
+from kafka_mirror.audit.copied_ranges import (
     HISTORY_GONE,
     HISTORY_LOST,
     PLACE_UNKNOWN,
     countable,
+    empty_range_at_end,
     forgotten,
     history_range,
+    live_ranges,
     subtract_intervals,
 )
-from kafka_mirror.audit.log_bounds import LogBoundsReader
 from kafka_mirror.audit.model import Backlog, LeftOut
 from kafka_mirror.audit.range import AuditRange
-from kafka_mirror.audit.scope import Scope, not_begun, not_begun_notice
+from kafka_mirror.audit.scope import LogBoundsReader, Scope, not_begun, not_begun_notice
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.plan.left_on_source import moved_topics, written_since_moved
 from kafka_mirror.errors import ErrorReport, MirrorError, SourceUnreadable, TargetMissing, TargetRecreated

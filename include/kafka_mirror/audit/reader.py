@@ -1,16 +1,41 @@
-"""One side of an audit: the digests of many partitions in one reading, and the records of one partition where they must be seen."""
+"""What an audit reads: the clusters of a flow, the digests of many partitions of one side, and the records of one partition."""
 
 import math
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import closing
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.audit.digest import Digest, Digester, Piece
+from kafka_mirror.config.resolved_flow import ResolvedFlow, resolved_flow
 from kafka_mirror.errors import MirrorError, RecordUnreadable
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import Record, UnreadableHeaders, record_of
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.reader import Part, PartReader
+
+if TYPE_CHECKING:
+    from kafka_mirror.config import Flow
+
+_LEAST_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class AuditContext(ResolvedFlow):
+    """One flow's clusters as an audit reads them. It holds secrets: never log it, never store it."""
+
+    show_payload: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """For how long a cluster may be silent."""
+        return max(self.request_seconds, _LEAST_SECONDS)
+
+
+def audit_context(flow: "Flow", show_payload: bool) -> AuditContext:
+    """The flow's, with every reference resolved now. Raises ConfigurationError."""
+    return AuditContext(**vars(resolved_flow(flow, writes=False)), show_payload=show_payload)
+
 
 ReadListener = Callable[[int], None]
 """Gets how many more offsets were read; it must not raise."""

@@ -10,8 +10,8 @@ from kafka_mirror.cli.terminal import Counter, progress
 from kafka_mirror.config import Flow
 
 if TYPE_CHECKING:
-    from kafka_mirror.audit.context import AuditContext
     from kafka_mirror.audit.range import AuditRange, Outcome
+    from kafka_mirror.audit.reader import AuditContext
     from kafka_mirror.audit.run import Compare
 
 
@@ -54,7 +54,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 def comparer(flow: Flow, options: argparse.Namespace) -> "Compare":
     """Returns the comparison to use: this process with `--without-spark`, Spark with `--master`, else by the amount."""
     from kafka_mirror.audit.compare_ranges import compare_audit_ranges
-    from kafka_mirror.audit.job import by_hand, by_size
+    from kafka_mirror.audit.parallel import by_hand, by_size
 
     spark = by_hand(flow, options.master, _describe_way(options))
 

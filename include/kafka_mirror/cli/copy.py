@@ -13,15 +13,13 @@ from typing import Any
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, Piece, table
 from kafka_mirror.cli.terminal import progress
 from kafka_mirror.config import Flow
-from kafka_mirror.copy.batch_text import batches_text
 from kafka_mirror.copy.follow import Following
 from kafka_mirror.copy.job import watermarks_to_columns
-from kafka_mirror.copy.ledger_progress import positions
 from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan, to_columns
 from kafka_mirror.copy.plan.run import plan, plan_context
-from kafka_mirror.copy.publish import Published, publish
-from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.copy.publish import Published, positions, publish
+from kafka_mirror.copy.run_result import RunResult, batches_text
 from kafka_mirror.copy.verdict import Verdict, other_runs_text, verdict
 from kafka_mirror.errors.words import duration
 from kafka_mirror.ledger.step import run_by_hand

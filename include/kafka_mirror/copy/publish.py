@@ -1,12 +1,13 @@
-"""What the ledger says after a copy, and the offset syncs that follow from it.
+"""What the ledger says during and after a copy, and the offset syncs that follow from it.
 
 The ledger is the truth; what the job reported is only compared with it. It is read no older than what the copy itself has seen.
 """
 
 import logging
+import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark, is_hand_over
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
+from kafka_mirror.formats.offsets.intervals import within
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_syncs import NO_SYNCS, OffsetSyncsResult, emit
 from kafka_mirror.kafka.bootstrap_servers import beginning_at, connect_anew
@@ -229,3 +231,31 @@ def _stale(topic: str, view: LedgerView, ends: Mapping[int, int]) -> StaleAnswer
 def _untold(view: LedgerView, ends: Mapping[int, int]) -> MirrorError | None:
     """What is wrong with a lane whose end nobody told, if there is one: whoever was asked may not reach its leader, or be no leader."""
     return next((view.unreadable[lane] for lane in ends if lane in view.unreadable and lane not in view.ends), None)
+
+
+def positions(flow: Flow, plan: Plan, run: str) -> Generator[int, None, None]:
+    """Gives, each time it is asked, how many of the plan's offsets the run of this name has committed, and what it followed beyond them.
+    Raises what the target answers.
+
+    What was read of the ledger once is not read again.
+    """
+    ranges = [replace(planned, end=sys.maxsize) for planned in plan.ranges] if plan.follow_for else plan.ranges
+    records: dict[TopicPartition, LedgerRecord] = {}
+    ends: dict[int, int] = {}
+    with Cluster(flow.target, flow.client("target", "admin"), flow.request_seconds) as target:
+        ledger = ledger_of(flow, target)
+        while True:
+            view = ledger.read(since=ends)
+            records.update(view.records)
+            ends.update(view.ends)
+            yield sum(committed(planned, records.get(planned.topic_partition), run, plan.into) for planned in ranges)
+
+
+def committed(planned: Range, record: LedgerRecord | None, run: str, into: Mapping[str, str]) -> int:
+    """How many offsets of a range the run has committed: none while the ledger's record is another run's. `into` as in `Plan`."""
+    if record is None or record.writer.run != run:
+        return 0
+    if planned.topic not in into:
+        return max(0, min(record.watermark, planned.end) - planned.start)
+    written = (topic for topic in record.history_topics if topic.topic == into[planned.topic])
+    return sum(end - start for topic in written for start, end in within(topic.intervals, planned.start, planned.end))

@@ -1,11 +1,24 @@
-"""What a run planned and did: by one plan, or by several together."""
+"""What a run planned and did: by one plan, or by several together; and how its batches went, in words."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, SkippedRecords, Watermark, added_reasons, added_shares
+from kafka_mirror.copy.model import (
+    FORWARDED,
+    JOINED,
+    REWRITTEN,
+    BatchShare,
+    CopiedElsewhere,
+    LaneResult,
+    RewriteReason,
+    SkippedRecords,
+    Watermark,
+    added_reasons,
+    added_shares,
+)
 from kafka_mirror.copy.plan.model import DECIDED, Plan, Range
 from kafka_mirror.errors import ErrorReport
+from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 
 Totals = tuple[int, int]
@@ -174,3 +187,15 @@ def _added(first: Watermark, second: Watermark) -> Watermark:
 
 def _skipped(first: SkippedRecords, second: SkippedRecords) -> SkippedRecords:
     return replace(first, records=first.records + second.records)
+
+
+def batches_text(shares: Sequence[BatchShare], rewritten: Sequence[RewriteReason]) -> list[str]:
+    """How many batches were forwarded, joined and rewritten, and why; nothing where none was copied."""
+    counts = {share.way: share.batches for share in shares}
+    if not counts:
+        return []
+    reasons = "; ".join(
+        f"{count_text(why.batches, 'batch', 'batches')} such as in {why.topic}-{why.partition}: {why.reason}" for why in rewritten
+    )
+    ways = ", ".join(f"{counts.get(way, 0):,} {way}" for way in (FORWARDED, JOINED, REWRITTEN))
+    return [f"batches of the source: {ways}{f' ({reasons})' if reasons else ''}"]

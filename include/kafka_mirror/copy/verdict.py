@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_mirror.copy.batch_text import batches_text
 from kafka_mirror.copy.model import (
     HANDED_OVER,
     BatchShare,
@@ -16,6 +15,7 @@ from kafka_mirror.copy.model import (
 )
 from kafka_mirror.copy.plan.model import BLOCKED, Plan, Range
 from kafka_mirror.copy.publish import Published
+from kafka_mirror.copy.run_result import batches_text
 from kafka_mirror.errors import ErrorReport, JobFailed, NothingMoved
 from kafka_mirror.formats.offsets.partition import TopicPartition
 

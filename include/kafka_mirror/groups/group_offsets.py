@@ -20,7 +20,7 @@ from kafka_mirror.groups.group_translation import NOT_MIRRORED, GroupOffset, tra
 from kafka_mirror.groups.translation import no_answer
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import without_leader
-from kafka_mirror.kafka.group_coordinators import AT_ONCE
+from kafka_mirror.kafka.group_offsets import AT_ONCE
 from kafka_mirror.kafka.groups import Group, Groups
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.clusters import check_ledger_name, check_two_clusters

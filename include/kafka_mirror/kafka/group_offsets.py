@@ -1,17 +1,118 @@
-"""What groups committed, committing for groups without members, and deleting what they committed: the messages, and what they mean."""
+"""What groups committed, commits for groups without members, and deletions: the messages, and how coordinators are asked.
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+Each coordinator is asked for its own groups. Groups whose coordinator moves or loads are asked for again, the others are not. A refusal
+that concerns one group is the error of that group alone.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from typing import Any, TypeVar
 
 import kafka.errors as errors
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 
+from kafka_mirror.errors import DeadlineExceeded, KafkaFailure, MirrorError
+from kafka_mirror.errors.display import show
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import BrokerConnection
-from kafka_mirror.kafka.connection_errors import COORDINATOR_MOVES, DENIED, UNKNOWN_TOPIC, name_of
-from kafka_mirror.kafka.group_coordinators import Take
+from kafka_mirror.kafka.broker_pool import OF_GROUPS, BrokerPool
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.connection_errors import (
+    COORDINATOR_MOVES,
+    DENIED,
+    LOST_TRACK_NEXT,
+    TOPIC_DENIED,
+    UNKNOWN_TOPIC,
+    is_retriable,
+    name_of,
+    raise_for,
+)
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.schema_answers import read_by
+
+AT_ONCE = 500
+"""Groups in one request."""
+_UNASKED = 0
+_BROKER_FAULT = errors.UnknownError.errno
+
+Result = TypeVar("Result")
+Take = Callable[[Mapping[str, tuple[int, Any]]], None]
+"""Takes what a coordinator says of groups: an error code, and the answer where that is 0."""
+Send = Callable[[BrokerConnection, Sequence[str], Take], None]
+"""Sends a coordinator what there is to ask about some groups; what it says is for `Take`."""
+Errors = MutableMapping[str, MirrorError]
+
+
+def ask_coordinators(
+    cluster: Cluster, verb: str, names: Iterable[str], send: Send, refused: Errors, operation: str = "DESCRIBE"
+) -> dict[str, Any]:
+    """What the coordinators answer, by group. What fails for one group alone goes into `refused` by its name; raises what concerns the
+    cluster as a whole. `verb` says in errors what is done with groups, `operation` what they may refuse us."""
+    wanted = sorted(set(names))
+    answers: dict[str, Any] = {}
+    for first in range(0, len(wanted), AT_ONCE):
+        question = _Question(verb, wanted[first : first + AT_ONCE], send, refused, operation)
+        try:
+            cluster.ask(f"{verb} groups", question.ask)
+        except DeadlineExceeded as late:
+            refused.update(dict.fromkeys(question.waiting, late))
+            if not question.answers:  # nobody answers at all: the next ones need not wait as long
+                refused.update(dict.fromkeys(wanted[first + AT_ONCE :], late))
+                break
+        finally:
+            answers |= question.answers
+    return answers
+
+
+class _Question:
+    """Some groups, as far as they are answered."""
+
+    def __init__(self, verb: str, names: Iterable[str], send: Send, refused: Errors, operation: str) -> None:
+        self.answers: dict[str, Any] = {}
+        self.waiting = dict.fromkeys(names, _UNASKED)
+        """The error code, which passes, of those that are not answered yet."""
+        self._verb = verb
+        self._send = send
+        self._refused = refused
+        self._operation = operation
+
+    def ask(self, pool: BrokerPool) -> None:
+        """Asks for those that still wait. Raises kafka-python's error for a code that passes."""
+        self.waiting = dict.fromkeys(self.waiting, _UNASKED)
+        by_node: dict[int, list[str]] = {}
+        for name, coordinator in pool.coordinators(self.waiting, OF_GROUPS).items():
+            if coordinator.error_code:
+                self._take(pool, {name: (coordinator.error_code, None)})
+            else:
+                by_node.setdefault(coordinator.node, []).append(name)
+        connections = {pool.to(node): there for node, there in by_node.items()}
+        for connection, there in connections.items():
+            self._send(connection, there, lambda said: self._take(pool, said))
+        for connection in connections:
+            while connection.in_flight:
+                connection.receive()
+        if self.waiting:
+            raise_for(max(self.waiting.values()))
+            raise errors.KafkaProtocolError("an answer leaves out groups that were asked for")
+
+    def _take(self, pool: BrokerPool, said: Mapping[str, tuple[int, Any]]) -> None:
+        if not said.keys() <= self.waiting.keys():
+            raise errors.KafkaProtocolError("an answer is about other groups")
+        for name, (code, answer) in said.items():
+            if code and is_retriable(code):
+                self.waiting[name] = code
+                continue
+            del self.waiting[name]
+            if code:
+                self._refused[name] = self._refusal(pool, name, code)
+            else:
+                self.answers[name] = answer
+
+    def _refusal(self, pool: BrokerPool, name: str, code: int) -> MirrorError:
+        group = f"the group {show(name)}"
+        what = f"topics that {group} committed" if code == TOPIC_DENIED else group
+        refusal = pool.refused(code, f"{self._verb} {group}", operation=self._operation, what=what)
+        return KafkaFailure(refusal.message, reason="UNKNOWN", next=LOST_TRACK_NEXT) if code == _BROKER_FAULT else refusal
+
 
 _FETCH_OLDEST, _STABLE, _SEVERAL_GROUPS, _FETCH_NEWEST = 2, 7, 8, 9
 """Versions of OffsetFetch: that of Kafka 2.1 at least, the first that tells what is stable (2.5), the first that asks for several groups

@@ -20,8 +20,7 @@ from kafka_mirror.kafka.broker_connection import OF_TARGET, BrokerConnection
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import name_of
-from kafka_mirror.kafka.group_coordinators import Errors, Take, ask_coordinators
-from kafka_mirror.kafka.group_offsets import changed, send_of_one, topics_of
+from kafka_mirror.kafka.group_offsets import Errors, Take, ask_coordinators, changed, send_of_one, topics_of
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.polling import until

@@ -14,8 +14,7 @@ from kafka_mirror.kafka.broker_connection import BrokerConnection
 from kafka_mirror.kafka.broker_pool import BrokerPool, ask_metadata
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import DENIED, raise_for
-from kafka_mirror.kafka.group_coordinators import Errors, Take, ask_coordinators
-from kafka_mirror.kafka.group_offsets import send_commit, send_delete, send_fetch, tells_unstable
+from kafka_mirror.kafka.group_offsets import Errors, Take, ask_coordinators, send_commit, send_delete, send_fetch, tells_unstable
 from kafka_mirror.kafka.model import OPERATIONS, Committed, GroupMember
 from kafka_mirror.kafka.schema_answers import read_by
 from kafka_mirror.kafka.schemas import ConsumerGroupDescribeRequest

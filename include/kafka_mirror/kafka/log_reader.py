@@ -24,7 +24,7 @@ from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.batch_fetch import FetchLimits
 from kafka_mirror.kafka.broker_pool import Leader
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.range_reader import FETCH_BYTES, Batches, RangeReader, Ranges, records_within
+from kafka_mirror.kafka.reader import FETCH_BYTES, Batches, RangeReader, Ranges, records_within
 
 _MOST_BYTES = 32 * 1024 * 1024
 """Of all logs together; a ledger that is larger is read as a whole each time."""

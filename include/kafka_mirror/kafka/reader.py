@@ -1,22 +1,252 @@
-"""Reading records between two offsets of each partition: to the very end of each range, and not a record further.
+"""Reads ranges of partitions to the very end of each, and no record further, over a cluster's connections.
 
-`BoundedReader` reads few records, or the first of many; `PartReader` reads large ranges, for whoever looks at every record and keeps none.
+`RangeReader` reads in rounds: in each, every leader is asked once. A round is one question, so what breaks or moves meanwhile is asked
+again, and each range goes on where it was. `BoundedReader` reads few records, or the first of many; `PartReader` reads large ranges for
+callers that look at every record and keep none.
 """
 
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import closing
+from itertools import islice
 from typing import Any, NamedTuple
 
-from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded, LogMoved, MirrorError, StaleAnswer
-from kafka_mirror.formats.batches.batch_records import ReadRecord
+import kafka.errors as errors
+
+from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded, KafkaFailure, LogMoved, MirrorError, StaleAnswer
+from kafka_mirror.formats.batches.batch_records import ReadRecord, opened, records_of
+from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED
+from kafka_mirror.formats.batches.record_batch import RecordBatch
 from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
-from kafka_mirror.kafka.batch_fetch import FetchLimits
-from kafka_mirror.kafka.connection_errors import LOAD_NEXT, Errors, collect_refusal
-from kafka_mirror.kafka.range_reader import FETCH_BYTES, RangeReader, Ranges, TimeIsUp, named, records_within
+from kafka_mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
+from kafka_mirror.kafka.broker_pool import BrokerPool, Leader
+from kafka_mirror.kafka.connection_errors import LOAD_NEXT, Errors, collect_refusal, is_retriable, raise_for
+from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
+
+FETCH_BYTES = 8 * 1024 * 1024
+_PAUSE_SECONDS = 0.05
+_LOOK_SECONDS = 1.0
+"""After so long without anything the cluster is asked anew who leads."""
+_RECORDS, _RECORD_BYTES = 10_000, 4 * 1024 * 1024
+"""About so many records, or so many bytes of them, are handed over at once."""
+_OUT_OF_RANGE = errors.OffsetOutOfRangeError.errno
+
+Ranges = Mapping[TopicPartition, tuple[int, int]]
+Batches = list[tuple[RecordBatch, bool]]
+"""Each with whether a reader gets its records: markers, aborted and empty batches have none."""
+Failed = Callable[[TopicPartition, MirrorError], None]
+"""Takes what keeps a partition from being read to its end: ends it (`RangeReader.end`), or raises."""
+
+
+class TimeIsUp(Exception):
+    """Raised when a reading would take longer than it may in all."""
+
+
+def _raise(_tp: TopicPartition, failure: MirrorError) -> None:
+    raise failure
+
+
+class RangeReader:
+    """One reading of ranges `[start, end)`. A range that begins in front of its log is read from where that begins."""
+
+    def __init__(
+        self,
+        cluster: AskedCluster,
+        ranges: Ranges,
+        limits: FetchLimits,
+        failed: Failed = _raise,
+        *,
+        ends_at: float = math.inf,
+        at_once: int | None = None,
+    ) -> None:
+        """`ends_at`: until when (time.monotonic) it may read; `at_once`: how many ranges are read at the same time."""
+        self.cluster = cluster
+        self.limits = limits
+        self.failed = failed
+        self.open: dict[TopicPartition, int] = {}
+        """The ends of the ranges that are being read."""
+        self._ranges = ranges
+        self._ends_at = ends_at
+        self._at_once = max(len(ranges) if at_once is None else at_once, 1)
+        self._waiting = sorted(ranges)
+        self._fetched: dict[TopicPartition, FetchedPartition] = {}
+        self._refused: dict[str, int] = {}
+        """The error codes of topics, as the newest metadata have them."""
+        self._heard_at = time.monotonic()
+
+    def end(self, tp: TopicPartition) -> None:
+        """Reads no more of a range."""
+        self.open.pop(tp, None)
+        self._fetched.pop(tp, None)
+
+    def batches(self) -> Iterator[tuple[TopicPartition, Batches]]:
+        """What comes of each range, in order. Raises DeadlineExceeded when nothing comes, TimeIsUp, StaleAnswer when a broker's log ends in
+        front of a range, and what concerns the whole cluster."""
+        while self._waiting or self.open:
+            if self._waiting and (room := self._at_once - len(self.open)) >= max(1, self._at_once // 2):
+                self.open.update({tp: self._ranges[tp][1] for tp in self._waiting[:room]})
+                del self._waiting[:room]
+            came, answered = False, self.cluster.ask("reading records", self._round)
+            self._fail_topics(passing=False)
+            for data in answered:
+                if (tp := TopicPartition(data.topic, data.partition)) in self.open and self._takes(tp, data):
+                    batches = self._taken(tp)
+                    came |= bool(batches)
+                    if batches:
+                        yield tp, batches
+                        self._heard_at = time.monotonic()  # whoever takes them may take his time
+                    self._end_if_read(tp)
+            self._check(came)
+
+    def another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
+        """The leader's log does not hold the position: it begins or ends elsewhere, or it is another one from `diverged_at` on."""
+        if diverged_at is not None:
+            raise StaleAnswer(tp, diverged_at, position)
+        begins, ends = self.cluster.ask("listing offsets", lambda pool: self.cluster.bounds(pool, [tp]))
+        if tp in ends and ends[tp].offset < position:
+            raise StaleAnswer(tp, ends[tp].offset, position)
+        if tp in begins and begins[tp].offset > position:
+            self.go_on(tp, begins[tp].offset)
+
+    def go_on(self, tp: TopicPartition, position: int) -> None:
+        """Reads on from another position."""
+        self._fetched[tp] = FetchedPartition(position, None, self._fetched[tp].leader)
+
+    def begin_of(self, tp: TopicPartition, leader: Leader) -> tuple[int, int | None]:  # noqa: ARG002
+        """Where a range is begun, and of which leader epoch the record in front of that is, if that is known."""
+        return self._ranges[tp][0], None
+
+    def refusal(self, tp: TopicPartition, code: int) -> MirrorError:
+        """The error of ours for an error code of a partition or topic."""
+        return self.cluster.errors.refused(code, f"reading {tp}", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
+
+    # ------------------------------------------------------------ inside
+
+    def _round(self, pool: BrokerPool) -> list[PartitionData]:
+        """Fetches once from every leader: a question."""
+        by_node: dict[int, dict[TopicPartition, FetchedPartition]] = {}
+        leaders, self._refused = self.cluster.leaders(pool, self.open)
+        for tp, leader in leaders.items():
+            if tp not in self._fetched:
+                self._fetched[tp] = FetchedPartition(*self.begin_of(tp, leader), leader)
+            fetched = self._fetched[tp]
+            fetched.leader = leader
+            by_node.setdefault(leader.node, {})[tp] = fetched
+        answers: list[FetchResponse] = []
+        for node, there in by_node.items():
+            ask_for(pool.to(node), there, self.limits, answers.append)
+        for node in by_node:
+            while pool.to(node).in_flight:
+                pool.to(node).receive()
+        for answer in answers:
+            raise_for(answer.error_code)
+        return [data for answer in answers for data in answer.partitions]
+
+    def _takes(self, tp: TopicPartition, data: PartitionData) -> bool:
+        """Whether there is something to be taken of an answer. What is refused is dealt with here."""
+        fetched = self._fetched[tp]
+        if data.error_code == _OUT_OF_RANGE or data.diverged_at is not None:
+            self.another_log(tp, fetched.position, data.diverged_at)
+        elif is_retriable(data.error_code):
+            self.cluster.forget(tp.topic)
+        elif data.error_code:
+            self.failed(tp, self.refusal(tp, data.error_code))
+        else:
+            try:
+                fetched.add(data)
+                fetched.read_old(LARGEST_UNPACKED)
+            except ValueError as failure:
+                self.failed(tp, damaged(tp, fetched.position, str(failure)))
+            return True
+        return False
+
+    def _taken(self, tp: TopicPartition) -> Batches:
+        fetched = self._fetched.get(tp)
+        batches = [] if fetched is None else list(fetched.batches)
+        if fetched is not None:
+            for _ in batches:
+                fetched.pop()
+        return batches
+
+    def _end_if_read(self, tp: TopicPartition) -> None:
+        if (fetched := self._fetched.get(tp)) is None:
+            return
+        if fetched.closed is not None:
+            self.failed(tp, damaged(tp, fetched.closed.end - 1, str(fetched.closed)))
+        elif fetched.position >= self.open[tp]:
+            self.end(tp)
+
+    def _check(self, came: bool) -> None:
+        now, seconds = time.monotonic(), self.cluster.timeout
+        is_silent = now > self._heard_at + seconds
+        if is_silent or now > self._ends_at:
+            self._fail_topics(passing=True)
+            if self.open and not is_silent:
+                raise TimeIsUp
+            if self.open:
+                alias = self.cluster.alias
+                raise DeadlineExceeded(
+                    f"Cluster '{alias}': nothing came for {seconds:g} s, and the end of {named(self.open)} was not reached.", next=LOAD_NEXT
+                )
+        if not came and self.open:
+            if now > self._heard_at + _LOOK_SECONDS:
+                for tp in self.open:
+                    self.cluster.forget(tp.topic)
+            time.sleep(_PAUSE_SECONDS)
+
+    def _fail_topics(self, *, passing: bool) -> None:
+        """Fails the partitions of topics that the cluster refuses; `passing`: also by what it calls an error that passes."""
+        for tp in list(self.open):
+            code = self._refused.get(tp.topic, 0)
+            if tp in self.open and code and (passing or not is_retriable(code)):
+                self.failed(tp, self.refusal(tp, code))
+
+
+def records_within(tp: TopicPartition, batches: Batches, start: int, end: int) -> Iterator[list[ReadRecord]]:
+    """The records of batches in `[start, end)`, some at a time. Raises KafkaFailure for a batch that cannot be read."""
+    records: list[ReadRecord] = []
+    size = 0
+    for batch, is_read in batches:
+        if not is_read:
+            continue
+        try:
+            data = opened(batch)
+            size += len(data)
+            read = records_of(tp, batch, data)
+            if batch.base_offset < start or batch.next_offset > end:
+                read = (record for record in read if start <= record.offset() < end)
+            while more := list(islice(read, _RECORDS)):
+                records += more
+                if len(records) >= _RECORDS or size >= _RECORD_BYTES:
+                    yield records
+                    records, size = [], 0
+        except ValueError as failure:
+            if records:
+                yield records
+            raise damaged(tp, batch.base_offset, str(failure)) from failure
+    if records:
+        yield records
+
+
+def damaged(tp: TopicPartition, offset: int, why: str) -> KafkaFailure:
+    """The error of a batch that cannot be read."""
+    return KafkaFailure(
+        f"The batch at {tp}@{offset} cannot be read: {why}. Nothing was written.",
+        topic=tp.topic,
+        partition=tp.partition,
+        offset=offset,
+        next="Look at the disk of the broker that leads the partition, and let an intact replica lead it. An audit leaves the batch out "
+        "with --from and --to.",
+    )
+
+
+def named(ranges: Mapping[TopicPartition, Any]) -> str:
+    """The first of some ranges, with their ends."""
+    return ", ".join(f"{tp}@{end}" for tp, end in sorted(ranges.items())[:5])
+
 
 PARTITIONS_AT_ONCE = 100
 """How many partitions a PartReader reads at the same time; the others wait for one of these to end."""

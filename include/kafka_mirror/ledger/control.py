@@ -16,7 +16,7 @@ from kafka_mirror.kafka.group_transaction import GroupTransaction
 from kafka_mirror.kafka.log_reader import newest_records, stored_records
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.kafka.produce_request import Outgoing
-from kafka_mirror.kafka.range_reader import Ranges
+from kafka_mirror.kafka.reader import Ranges
 from kafka_mirror.kafka.transactions import Fenced
 from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.ledger.compare_and_set import CommitInDoubt, ConditionalWriter, not_readable

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from kafka_mirror.copy.batch_text import batches_text
 from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.publish import Published
+from kafka_mirror.copy.run_result import batches_text
 from kafka_mirror.copy.verdict import FAILED, Verdict, other_runs_text
 from kafka_mirror.errors.next_step import program
 from kafka_mirror.errors.words import count_text, first_few

@@ -8,8 +8,8 @@ from typing import Any
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, AuditResult
 from kafka_mirror.audit.report import not_copied
 from kafka_mirror.config.flow import FlowName
-from kafka_mirror.copy.batch_text import batches_text
 from kafka_mirror.copy.model import Watermark
+from kafka_mirror.copy.run_result import batches_text
 from kafka_mirror.copy.verdict import DONE, FAILED, NOTHING_TO_DO, Verdict, other_runs_text
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import NextStep

@@ -7,8 +7,8 @@ from kafka.protocol.consumer import FetchRequest
 
 from kafka_mirror.audit.batch_comparison import BatchComparison
 from kafka_mirror.audit.batch_reader import PairedReading
-from kafka_mirror.audit.context import AuditContext
 from kafka_mirror.audit.range import AuditRange
+from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.formats.record import Record
 from tests.unit.audit.closed_batches import REMOTE, SOURCE, built, carried

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from kafka_mirror.audit.compare_ranges import equal_ranges
-from kafka_mirror.audit.context import AuditContext
 from kafka_mirror.audit.range import AuditRange
+from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.formats.offsets.partition import TopicPartition
 

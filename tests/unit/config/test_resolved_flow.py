@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_mirror.audit.context import AuditContext, audit_context
+from kafka_mirror.audit.reader import AuditContext, audit_context
 from kafka_mirror.config import Flow, load
 from kafka_mirror.config.resolved_flow import ResolvedFlow
 from kafka_mirror.copy.model import LaneTask

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kafka_mirror.copy import throttle
-from kafka_mirror.copy.budget import unfinished
 from kafka_mirror.copy.engine import NothingRead
 from kafka_mirror.copy.job import results_from_columns, results_to_columns
 from kafka_mirror.copy.lane import LaneCopy
@@ -15,6 +14,7 @@ from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult, Watermark
 from kafka_mirror.copy.new_ranges import look_for_more
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, HISTORY, Plan, Range
 from kafka_mirror.copy.publish import Published
+from kafka_mirror.copy.run import unfinished
 from kafka_mirror.copy.run_result import together
 from kafka_mirror.copy.verdict import verdict
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, ErrorReport, Overtaken

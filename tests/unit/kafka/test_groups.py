@@ -10,7 +10,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka import group_coordinators
+from kafka_mirror.kafka import group_offsets
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Committed, Group, Groups
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
@@ -89,7 +89,7 @@ def test_only_groups_whose_coordinator_moves_are_asked_for_again(broker, groups)
 
 
 def test_a_coordinator_that_stays_away_takes_the_deadline_once_whatever_the_number_of_groups(broker, monkeypatch):
-    monkeypatch.setattr(group_coordinators, "AT_ONCE", 10)
+    monkeypatch.setattr(group_offsets, "AT_ONCE", 10)
     broker.codes, refused = {f"away-{number}": [AWAY] for number in range(100)}, {}
     with Cluster("east", broker.settings, 0.3) as cluster:
         began = time.monotonic()

@@ -12,7 +12,7 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, LogMoved, MirrorError, StaleAnswer
 from kafka_mirror.formats.batches.record_batch import Attribute
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka import range_reader, reader
+from kafka_mirror.kafka import reader
 from kafka_mirror.kafka.produce_request import Outgoing, batches_of, keyed_batches
 from kafka_mirror.kafka.reader import PARTITIONS_AT_ONCE, BoundedReader, Part, PartReader, TimeIsUp
 from tests.unit.copy.batches.wire_broker import WireBroker
@@ -52,7 +52,7 @@ def abort(broker: WireBroker, tp: TopicPartition, number: int) -> None:
 
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[WireBroker]:
-    monkeypatch.setattr(range_reader, "_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(reader, "_PAUSE_SECONDS", 0.001)
     made = WireBroker()
     write(made, TP, *(b"%d" % number for number in range(4)))
     write(made, OTHER, b"other")
@@ -128,7 +128,7 @@ def test_an_end_that_never_comes_is_an_error_that_names_it(read: Any, in_all: bo
 
 def test_whoever_gets_on_through_aborted_records_is_not_late(broker: WireBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(100_000))
-    monkeypatch.setattr(range_reader.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(reader.time, "monotonic", lambda: float(next(clock)))
     monkeypatch.setattr(reader, "_FIRST_BYTES", 1)
     monkeypatch.setattr(reader, "FETCH_BYTES", 1)
     abort(broker, TP, 50)
@@ -218,7 +218,7 @@ def test_a_part_is_read_to_its_last_record_and_without_what_is_left_out(broker: 
 
 
 def test_many_records_come_some_at_a_time(broker: WireBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(range_reader, "_RECORDS", 3)
+    monkeypatch.setattr(reader, "_RECORDS", 3)
     (batch,) = keyed_batches([(b"k", b"%d" % number) for number in range(8)], 1 << 20)
     broker.log("many").append(bytes(batch.data))
     tp = TopicPartition("many", 0)
@@ -272,7 +272,7 @@ def test_a_reading_of_which_nothing_comes_is_late_and_one_beyond_its_time_is_ove
 def test_whoever_takes_the_records_may_take_his_time(broker: WireBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     passed = [0.0]
     real = time.monotonic
-    monkeypatch.setattr(range_reader.time, "monotonic", lambda: real() + passed[0])
+    monkeypatch.setattr(reader.time, "monotonic", lambda: real() + passed[0])
     taken = []
     settings = {**broker.settings, "max.partition.fetch.bytes": 1}
     for _, records in PartReader("west", settings, True, 5).batches({TP: Part(0, 4)}, {}):

@@ -8,23 +8,91 @@ Whatever fails ends the attempt: nothing is sent twice.
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 
 import kafka.errors as errors
 
 from kafka_mirror.copy.batches.partition import InFlightBatches
-from kafka_mirror.copy.batches.refusals import REFUSALS, refusal_of
-from kafka_mirror.copy.batches.transactions import OLD_SHARE, LaneTransactions
-from kafka_mirror.copy.engine import PartitionAssignment, RecordLimits
+from kafka_mirror.copy.engine import BatchRefused, PartitionAssignment, RecordLimits, RefusedRecord
 from kafka_mirror.copy.model import LaneTask
-from kafka_mirror.errors import AuthorizationRefused, TransactionTooSlow
-from kafka_mirror.formats.batches.record_batch import following
+from kafka_mirror.errors import AuthorizationRefused, MirrorError, Overtaken, TransactionTooSlow
+from kafka_mirror.formats.batches.batch_rewrite import OutgoingBatch, Record, has_key, read_records
+from kafka_mirror.formats.batches.record_batch import following, sealed
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import produce_request
 from kafka_mirror.kafka.broker_connection import OF_TARGET, BrokerConnection
 from kafka_mirror.kafka.broker_pool import SOON_SECONDS, BrokerPool, Leader, receive
+from kafka_mirror.kafka.connection_errors import name_of
 from kafka_mirror.kafka.produce_request import Acknowledgement, Batch, Produced, ProduceRequests, keyed_batches, produced
-from kafka_mirror.kafka.transactions import CONCURRENT, PRODUCE
+from kafka_mirror.kafka.transactions import CONCURRENT, PRODUCE, Transactions
+
+OLD_SHARE = 0.8
+"""From this part of its timeout on a transaction counts as ended by the broker for its age."""
+
+
+class LaneTransactions(Transactions):
+    """The transactions under a lane's transactional id. Opening it fences every earlier attempt and ends its open transaction."""
+
+    def __init__(self, task: LaneTask, pool: BrokerPool) -> None:
+        self._lane = task.lane
+        self.timeout = task.transaction_timeout_ms / 1000
+        """After how many seconds the target aborts a transaction."""
+        super().__init__(pool, task.transactional_id, task.transaction_timeout_ms)
+
+    def translate(self, code: int, step: str) -> Exception:
+        """As for every transaction, with the lane in front."""
+        return super().translate(code, f"lane {self._lane}: {step}")
+
+    def translate_fence(self, code: int) -> MirrorError:
+        """One that the broker ended for its age looks exactly like a fence; only its age tells them apart."""
+        if self.age >= OLD_SHARE * self.timeout:
+            return TransactionTooSlow(self._lane, self.age, self.timeout)
+        return Overtaken(self._lane, code == errors.InvalidProducerIdMappingError.errno)
+
+    @property
+    def what(self) -> str:
+        """The lanes' ids differ in the lane alone, and one grant for their prefix is what a person would give."""
+        return f"transactional ids with the prefix {self.id.removesuffix(str(self._lane))}"
+
+
+_TIMESTAMP = (
+    "its timestamp is further from the broker's clock than message.timestamp.before.max.ms or message.timestamp.after.max.ms allows"
+)
+_NO_KEY = "it has no key, and the remote topic is compacted"
+_REASONS = {
+    errors.MessageSizeTooLargeError.errno: "it is larger than max.message.bytes",
+    errors.RecordListTooLargeError.errno: "it is larger than max.message.bytes",
+    errors.InvalidTimestampError.errno: _TIMESTAMP,
+    errors.InvalidRecordError.errno: f"the broker calls it invalid, as it does if {_TIMESTAMP}",
+    errors.UnsupportedCompressionTypeError.errno: "its broker cannot unpack it",
+}
+REFUSALS = frozenset(_REASONS)
+"""Error codes that say something of the records of a batch."""
+
+
+def refusal_of(work: PartitionAssignment, outgoing: OutgoingBatch, answer: Acknowledgement, largest: int) -> BatchRefused:
+    """The refusal of a batch, which is opened if its records have no more than `largest` bytes. The records that the broker names are the
+    culprits; a record that is alone in its batch is meant anyway."""
+    records: list[Record] = []
+    with suppress(ValueError):  # what cannot be opened has no names; the next attempt says so
+        read_records(sealed(outgoing.batch), records, largest)
+    offsets = [offset for start, length in outgoing.stretches for offset in range(start, start + length)]
+    named = [(place, why) for place, why in answer.records if 0 <= place < len(records)]
+    culprits = [_culprit(work, answer.error_code, offsets[place], records[place], why) for place, why in sorted(named)]
+    detail = culprits[0].detail if culprits else _detail(answer.error_code, answer.message)
+    return BatchRefused(work.source, work.start, offsets[0], outgoing.batch.record_count, detail, culprits)
+
+
+def _culprit(work: PartitionAssignment, code: int, offset: int, record: Record, why: str) -> RefusedRecord:
+    _, timestamp, _, rest = record
+    lacks_key = work.limits.needs_key and not has_key(rest)
+    return RefusedRecord(offset, timestamp, has_key(rest), f"{_NO_KEY} ({name_of(code)})" if lacks_key else _detail(code, why))
+
+
+def _detail(code: int, why: str | None) -> str:
+    return f"{_REASONS[code]} ({name_of(code)}{f': {why}' if why else ''})"
+
 
 _REQUEST_BYTES = 1024 * 1024
 _REQUESTS_IN_FLIGHT, _BYTES_IN_FLIGHT = 32, 8 * _REQUEST_BYTES

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_mirror.audit.context import AuditContext
-from kafka_mirror.audit.job import by_hand, by_size
 from kafka_mirror.audit.model import OPEN, UNREAD, AuditResult, Difference
+from kafka_mirror.audit.parallel import by_hand, by_size
 from kafka_mirror.audit.range import AuditRange, Outcome
+from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.audit.report import sentence
 from kafka_mirror.audit.run import Compare, audit, what_to_compare
 from kafka_mirror.audit.scope import Scope

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import httpx
 
 from kafka_mirror.errors import RegistryRefused, RegistryUnreachable, UsageError
-from kafka_mirror.topics.schemas.model import Reference, RegistryContent, SchemaVersion, SubjectName, SubjectSettings
+from kafka_mirror.topics.schemas.plan import Reference, RegistryContent, SchemaVersion, SubjectName, SubjectSettings
 
 logging.getLogger("httpx").setLevel(logging.WARNING)
 

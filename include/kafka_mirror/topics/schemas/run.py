@@ -18,8 +18,7 @@ from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy.filters import idle_members
 from kafka_mirror.policy.java_regex import compile_java
 from kafka_mirror.policy.rename import parse_contexts
-from kafka_mirror.topics.schemas.model import DEFAULT_CONTEXT, SchemaVersion, SubjectName
-from kafka_mirror.topics.schemas.plan import IMPORT, Contexts, SchemaPlan, SettingsChange, plan
+from kafka_mirror.topics.schemas.plan import DEFAULT_CONTEXT, IMPORT, Contexts, SchemaPlan, SchemaVersion, SettingsChange, SubjectName, plan
 from kafka_mirror.topics.schemas.registry import Registry, RegistryAccess
 
 if TYPE_CHECKING:

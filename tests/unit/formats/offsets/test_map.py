@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.formats.offsets.map import OffsetMap, Run, decoded, runs_of
-from kafka_mirror.formats.offsets.thinning import NEWEST
+from kafka_mirror.formats.offsets.map import NEWEST, OffsetMap, Run, decoded, runs_of
 from tests.unit.formats.offsets.map_texts import reread, text_length
 
 steps = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 40)), max_size=60)

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.formats.offsets.map import MAX_ENCODED_BYTES, OffsetMap, Run, decoded, runs_of
+from kafka_mirror.formats.offsets.map import MAX_ENCODED_BYTES, NEWEST, OffsetMap, Run, decoded, runs_of
 from kafka_mirror.formats.offsets.map_bytes import numbers
-from kafka_mirror.formats.offsets.thinning import NEWEST
 from tests.unit.formats.offsets.map_texts import reread, text_length
 from tests.unit.formats.offsets.test_map import pairs_of, true_position
 

@@ -5,8 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.policy.rename import parse_contexts
-from kafka_mirror.topics.schemas.model import Reference, RegistryContent, SchemaVersion, SubjectName, SubjectSettings
-from kafka_mirror.topics.schemas.plan import Contexts, SettingsChange, plan
+from kafka_mirror.topics.schemas.plan import (
+    Contexts,
+    Reference,
+    RegistryContent,
+    SchemaVersion,
+    SettingsChange,
+    SubjectName,
+    SubjectSettings,
+    plan,
+)
 
 KEPT = Contexts({})
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.audit import batch_comparison, compare_ranges, equal_batches, opened_batches
+from kafka_mirror.audit import batch_comparison, batch_reader, compare_ranges
 from kafka_mirror.audit.compare_ranges import compare_audit_ranges
 from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.formats.batches.record_batch import Attribute
@@ -107,7 +107,7 @@ def outcomes(
     sides = DigestingSide("east", {SOURCE: source.records()}), DigestingSide("west", {REMOTE: target.records()})
     monkeypatch.setattr(compare_ranges, "sides_of", lambda *_: sides)
     reading = MemoryReading(source, target, portion)
-    monkeypatch.setattr(equal_batches, "PairedReading", reading)
+    monkeypatch.setattr(batch_reader, "PairedReading", reading)
     told: list[int] = []
     (closed,) = compare_audit_ranges(CONTEXT, [stretch], told.append)
     monkeypatch.setattr(compare_ranges, "equal_ranges", lambda *_, **__: {})
@@ -183,7 +183,7 @@ def test_a_batch_of_very_many_records_is_left_to_reading_record_by_record(monkey
     source.append(built(records[:2]))
     source.append(built(records[2:]))
     target.append(built(records))
-    monkeypatch.setattr(opened_batches, "MOST_RECORDS", 5)
+    monkeypatch.setattr(batch_comparison, "MOST_RECORDS", 5)
     _, closed, reading = outcomes(monkeypatch, whole(source, target), source, target, 1)
     assert (closed.difference, closed.source_digest != "") == (None, True)
     assert [(each.start, each.end) for each in reading.pairings[0].segments] == [(0, 6)]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.audit import tail_check as module
-from kafka_mirror.audit.context import AuditContext
+from kafka_mirror.audit import run as module
 from kafka_mirror.audit.prepare import PreparedAudit
 from kafka_mirror.audit.range import AuditRange, Outcome
+from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.errors import AuthorizationRefused, DeadlineExceeded
 from kafka_mirror.formats.offsets.partition import TopicPartition

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.audit import history_ranges as module
-from kafka_mirror.audit.copied_ranges import BEFORE_LEDGER, FORGOTTEN, NEVER_COPIED, live_ranges
-from kafka_mirror.audit.history_ranges import history_range
+from kafka_mirror.audit import copied_ranges as module
+from kafka_mirror.audit.copied_ranges import BEFORE_LEDGER, FORGOTTEN, NEVER_COPIED, history_range, live_ranges
 from kafka_mirror.audit.model import LeftOut
 from kafka_mirror.audit.range import AuditRange, LogBounds
 from kafka_mirror.formats.offsets.intervals import merged

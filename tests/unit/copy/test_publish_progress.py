@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.copy import ledger_progress as module
-from kafka_mirror.copy.ledger_progress import committed, positions
+from kafka_mirror.copy import publish as module
 from kafka_mirror.copy.plan.model import BEHIND, HISTORY, Plan, Range
+from kafka_mirror.copy.publish import committed, positions
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.record import HistoryTopic, Writer
 from kafka_mirror.ledger.topic import LedgerView

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.audit.log_bounds import LogBoundsReader
+from kafka_mirror.audit.scope import LogBoundsReader
 from kafka_mirror.errors import TargetHidden
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import polling

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kafka_mirror.copy.budget import copy_in_shares, unfinished
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, LaneTask, SkippedRecords, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
+from kafka_mirror.copy.run import copy_in_shares, unfinished
 from kafka_mirror.errors import ErrorReport
 
 
