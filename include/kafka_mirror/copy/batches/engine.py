@@ -28,7 +28,7 @@ class BatchEngine:
         self._silence_seconds = task.request_seconds
 
     def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
-        """See `Engine.copy`."""
+        """Copies records of the work in the open transaction, until that is large or old enough."""
         # The collector would look at thousands of batches and records again and again, and none of them is in a cycle.
         collecting = gc.isenabled()
         gc.disable()
@@ -67,14 +67,14 @@ class BatchEngine:
         return limits.time_is_up(age, time.monotonic() - max(started, self._source.heard_at), self._silence_seconds)
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
-        """See `Engine.record`."""
+        """Puts keyed records into the open transaction, and gives the offset of each."""
         return self._target.record(topic, partition, entries)
 
     def commit(self) -> None:
-        """See `Engine.commit`."""
+        """Commits the open transaction."""
         self._target.commit()
 
     def close(self) -> None:
-        """See `Engine.close`."""
+        """Aborts what is open, and closes the connections to both clusters."""
         self._source.close()
         self._target.close()

@@ -32,7 +32,7 @@ class InFlightBatches:
         self.work = work
         self.remote = TopicPartition(work.remote, work.source.partition)
         self.next_offset = work.start
-        """Where the source goes on behind all that was taken, dropped batches and markers included."""
+        """The source offset after all that was taken, dropped batches and markers included."""
         self.leader_epoch: int | None = None
         most = work.limits.max_message_bytes
         self._growing = BatchBuilder(most, _LARGE_BYTES) if work.start < work.joined_to else BatchBuilder(most)
@@ -75,7 +75,7 @@ class InFlightBatches:
         self._took(batch.leader_epoch, batch.next_offset)
 
     def add(self, records: Sequence[Record], batch: RecordBatch, codec: str, next_offset: int) -> None:
-        """Takes records, of which `batch` has the last, to be joined with those before and behind them, and packed by `codec`."""
+        """Takes records, of which `batch` has the last, to be joined with those before and after them, and packed by `codec`."""
         for full in self._growing.add(records, codec, batch.leader_epoch):
             self._wait(full)
         self.added += len(records)
@@ -115,7 +115,7 @@ class InFlightBatches:
         self._read = time.time()
 
     def pass_over(self, offset: int, leader_epoch: int) -> None:
-        """Goes on at an offset behind batches that are not copied."""
+        """Goes on at the offset after batches that are not copied."""
         self.next_offset = min(offset, self.work.end)
         if leader_epoch >= 0:  # messages of old formats have none
             self.leader_epoch = leader_epoch
@@ -127,7 +127,7 @@ class InFlightBatches:
 
     def hold_up(self, end: int, leader_epoch: int, why: ValueError) -> None:
         """A batch that ends at this offset cannot be opened: with errors.tolerance=all it is passed over, else nothing more is taken. One
-        that is damaged is passed over by nobody but a person: another replica may have it whole."""
+        that is damaged is passed over only where a person decides so: another replica may have it whole."""
         error = BatchNotUnpacked(*self.work.source, self.next_offset, end, f"{why}", isinstance(why, UnpacksTooLarge))
         if self.work.skip_refused and not isinstance(why, NotIntact):
             self.skipped.append(Skipped(self.next_offset, min(end, self.work.end), error.reason))

@@ -71,7 +71,7 @@ class BatchSource:
 
     def fetch(self) -> None:
         """Asks each leader that is not asked for what is wanted of it and not there."""
-        going_on = self._going_on()
+        going_on = self._find_unfinished()
         if self._waiting(going_on) >= _AHEAD_BYTES:
             return
         by_node: dict[int, list[TopicPartition]] = {}
@@ -85,13 +85,13 @@ class BatchSource:
                 # Brokers fill an answer in the order of the question: what is needed first comes first.
                 wanted.sort(key=lambda tp: self._fetched[tp].bytes)
                 questions = {tp: self._fetched[tp] for tp in wanted}
-                self.pool.guarded("fetching", partial(ask_for, connection, questions, self.limits, partial(self._answered, questions)))
+                self.pool.guarded("fetching", partial(ask_for, connection, questions, self.limits, partial(self._take_answer, questions)))
 
     def hand_over(self, room: int) -> int:
         """Lets partitions take what is there, at most about `room` bytes; gives how many they took. They take turns, for a request to the
         target has one batch of a partition, and the more partitions it has, the less each batch costs."""
         taken = 0
-        there = self._going_on()
+        there = self._find_unfinished()
         while there and taken < room:
             behind = []
             for tp in there:
@@ -101,7 +101,7 @@ class BatchSource:
                 if not in_flight.stopped and fetched.first is None:
                     _end_of_fetched(in_flight, fetched)
                 if in_flight.stopped:
-                    del self._fetched[tp]  # what was fetched behind its end is not needed
+                    del self._fetched[tp]  # what was fetched past its end is not needed
                 elif fetched.first is not None:
                     behind.append(tp)
             there = behind
@@ -110,7 +110,7 @@ class BatchSource:
     def stop_at_passed_over(self) -> None:
         """Stops the partitions whose leaders give nothing, though their logs end further on: by its damaged header the last batch ends
         in front of the position, so a leader passes over it."""
-        for tp in self._going_on():
+        for tp in self._find_unfinished():
             in_flight, fetched = self._in_flight[tp], self._fetched[tp]
             if in_flight.next_offset == fetched.position < fetched.passed_over_to:
                 in_flight.hold_up(fetched.passed_over_to, -1, PassedOver(fetched.position, fetched.passed_over_to))
@@ -121,7 +121,7 @@ class BatchSource:
 
     # ------------------------------------------------------------ inside
 
-    def _going_on(self) -> list[TopicPartition]:
+    def _find_unfinished(self) -> list[TopicPartition]:
         return [tp for tp, in_flight in self._in_flight.items() if not in_flight.stopped]
 
     def _waiting(self, partitions: Iterable[TopicPartition]) -> int:
@@ -136,7 +136,7 @@ class BatchSource:
         there = self._fetched.get(work.source)
         return there is not None and there.goes_on(work.start, work.leader_epoch)
 
-    def _answered(self, questions: dict[TopicPartition, FetchedPartition], answer: FetchResponse) -> None:
+    def _take_answer(self, questions: dict[TopicPartition, FetchedPartition], answer: FetchResponse) -> None:
         if answer.error_code:
             raise self.pool.refused(answer.error_code, "fetching")
         if answer.throttle_time_ms:
@@ -181,7 +181,7 @@ class BatchSource:
         return in_flight.bytes - before
 
     def _take(self, batch: RecordBatch, in_flight: InFlightBatches, fetched: FetchedPartition, room: int) -> bool:
-        """Lets the partition take a batch, or a stretch of small ones; whether it goes on behind it."""
+        """Lets the partition take a batch, or a stretch of small ones; whether it goes on after it."""
         work = in_flight.work
         is_repeated = batch.base_offset < in_flight.next_offset and in_flight.next_offset > work.start
         if (is_repeated or batch.next_offset <= work.start) and batch.is_intact:
@@ -295,7 +295,7 @@ def reason_to_rewrite(batch: RecordBatch, work: PartitionAssignment) -> str:
 
 
 def codec_for(batch: RecordBatch, work: PartitionAssignment) -> str:
-    """What packs the records of a batch where they are written anew: what the remote topic wants, as far as we have it."""
+    """What packs the records of a batch where they are re-encoded: what the remote topic wants, as far as we have it."""
     wanted = work.limits.compression
     return batch.codec if wanted == "producer" or not has_packer(wanted) else wanted
 

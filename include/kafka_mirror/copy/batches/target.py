@@ -96,7 +96,7 @@ def _detail(code: int, why: str | None) -> str:
 
 _REQUEST_BYTES = 1024 * 1024
 _REQUESTS_IN_FLIGHT, _BYTES_IN_FLIGHT = 32, 8 * _REQUEST_BYTES
-"""So many are under way at a broker: it always has some to do while the answers to others gather."""
+"""How many requests and bytes are in flight at a broker: it always has some to do while the answers to others gather."""
 _POLL_SECONDS = 0.02
 
 
@@ -197,10 +197,10 @@ class BatchProducer:
         self.bytes += size
         version = connection.version(produce_request.KEY, PRODUCE[self._transactions.version])
         parts = self._requests.parts(topics)
-        decode, answered = partial(produced, version=version), partial(self._acknowledged, by_partition)
+        decode, answered = partial(produced, version=version), partial(self._take_acknowledgements, by_partition)
         connection.queue_parts(produce_request.KEY, version, parts, decode, answered)
 
-    def _acknowledged(self, by_partition: dict[TopicPartition, InFlightBatches], answered: Produced) -> None:
+    def _take_acknowledgements(self, by_partition: dict[TopicPartition, InFlightBatches], answered: Produced) -> None:
         for answer in answered.batches:
             in_flight = by_partition[TopicPartition(answer.topic, answer.partition)]
             if not answer.error_code:
