@@ -43,7 +43,7 @@ _TEST_SETTINGS = {
     "background.threads": "2",
     "num.recovery.threads.per.data.dir": "1",
     "log.cleaner.dedupe.buffer.size": "4194304",
-    "log.cleaner.backoff.ms": "200",
+    "log.cleaner.backoff.ms": "1000",
     "log.initial.task.delay.ms": "500",
     "log.retention.check.interval.ms": "1000",
     "log.retention.ms": "-1",

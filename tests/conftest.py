@@ -42,7 +42,7 @@ SLOWEST_FILES = 15
 """How many files are shown after all tests with the time that they took."""
 
 CLEANS_SELDOM = {"log.cleaner.backoff.ms": "15000", "log.retention.check.interval.ms": "300000"}
-"""Of targets, as Kafka has it by default. All tests' ledgers stand there, and to look at each of them five times a second costs a broker
+"""Of targets, as Kafka has it by default. All tests' ledgers stand there, and to look at each of them every second costs a broker
 more than the tests do. Topics that are to be compacted, or lose records to retention, are on sources."""
 
 
