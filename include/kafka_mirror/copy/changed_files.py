@@ -38,7 +38,7 @@ class ChangedFiles:
         self._judged = self._last
         try:
             now = load_again(self._flow)
-            is_gone = self._flow.name not in {each.name for each in (*now.flows, *now.invalid)} and not now.unreadable
+            is_gone = self._flow.name not in {flow.name for flow in (*now.flows, *now.invalid)} and not now.unreadable
             return is_gone or now.flow(self._flow.name).config_hash != self._flow.config_hash
         except Exception as failure:  # noqa: BLE001 — a run goes on as it was planned; the next one fails, and says why
             log.warning("%s: its configuration was changed and cannot be loaded; the run goes on without it: %s", self._flow.name, failure)
@@ -74,7 +74,7 @@ def _announce(flow: Flow, ended: threading.Event, seconds: float) -> None:
 
 def _stamp(file: str) -> tuple[int, int, int] | None:
     try:
-        found = Path(file).stat()
+        stat = Path(file).stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino

@@ -23,6 +23,8 @@ READ_OTHERWISE = {
     "topic.filter.class": "by what makes the object that it names",
     "group.filter.class": "likewise",
     "config.property.filter.class": "likewise",
+    "heartbeats.topic.replication.factor": "by a constant, which the error of a factor names too",
+    "offset-syncs.topic.replication.factor": "likewise",
 }
 
 
