@@ -13,6 +13,7 @@ MINUTES = {
     "thousand_partitions": 22,
     "follow": 24,
     "airflow_run": 7,
+    "nearly_idle": 25,
     "memory": 6,
     "audit": 6,
     "plan": 6,
