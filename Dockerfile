@@ -3,7 +3,7 @@ FROM apache/airflow:3.3.2-python3.11
 
 USER root
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends openjdk-17-jre-headless \
+    && apt-get install -y --no-install-recommends default-jre-headless \
     && rm -rf /var/lib/apt/lists/*
 
 # That image installs packages as this user alone.
@@ -22,8 +22,7 @@ RUN cd /opt/mirror/wheel \
     && rm -r /tmp/dist
 
 # The tuned Spark start fits this Java and these jars alone, so it belongs into the image.
-COPY tools/tune_spark.py /opt/mirror/tools/tune_spark.py
-RUN python /opt/mirror/tools/tune_spark.py
+RUN kafka-mirror spark tune
 
 COPY dags /opt/mirror/dags
 COPY compose /opt/mirror/compose

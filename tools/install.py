@@ -43,7 +43,7 @@ def main():
         step("Kafka's jars of pom.xml into libs", install_jars)
     run([str(PYTHON), "-c", "from services.oracle import compiled_classes; compiled_classes()"])
     run([str(PYTHON), "tools/tune_kafka.py"])
-    run([str(PYTHON), "tools/tune_spark.py"])
+    run(["env", f"PYTHONPATH={ROOT / 'include'}", str(PYTHON), "-m", "kafka_mirror", "spark", "tune"])
 
 
 def install_packages():

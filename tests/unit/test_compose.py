@@ -228,7 +228,7 @@ def test_the_image_has_what_the_mirror_needs_where_it_looks_for_it() -> None:
 
 def test_the_image_is_built_from_hashes_and_does_not_run_as_root() -> None:
     assert any("pip install" in step and "--require-hashes" in step for step in steps("RUN"))
-    assert any("tune_spark.py" in step for step in steps("RUN"))
+    assert "kafka-mirror spark tune" in steps("RUN")
     assert steps("USER")[-1] == "airflow"
 
 

@@ -65,7 +65,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "hand-back": ("hand-back --flow 'east->west' --dry-run",),
     "config": ("config --flow 'east->west'", "config --example > mm2.properties"),
     "pools": ("pools > pools.json",),
-    "spark": ("spark serve", "spark serve --cores 4 --memory 1g"),
+    "spark": ("spark serve --cores 4 --memory 1g", "spark tune"),
 }
 """Command lines without what they begin with."""
 
@@ -164,7 +164,13 @@ def parser() -> Parser:
     config.add_pools_arguments(
         _add(top, "pools", "print the pools of `mirror.copy.pool` for `airflow pools import`", config.show_pools, each_flow=False)
     )
-    serving = _add(top, "spark", "serve: run a Spark that stays, in the foreground; writes nothing", spark.run, each_flow=False)
+    serving = _add(
+        top,
+        "spark",
+        "serve: run a Spark that stays, in the foreground; tune: let jobs on this host start faster",
+        spark.run,
+        each_flow=False,
+    )
     spark.add_arguments(serving)
     top.add_argument_group("commands", listed({name: command.summary for name, command in top.commands.items()}))
     return top

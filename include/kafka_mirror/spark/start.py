@@ -1,6 +1,6 @@
 """How Spark is started for a job: master, program, properties file, environment; and by hand, through spark-submit on this host.
 
-On a local master the job starts from the tuned Spark home (`make install` builds it with tools/tune_spark.py), if there is one. It is for
+On a local master the job starts from the tuned Spark home (`kafka-mirror spark tune` builds it), if there is one. It is for
 local masters alone: its properties file binds to the loopback address, and `--properties-file` would hide a cluster's spark-defaults.conf.
 Imports no Spark.
 """

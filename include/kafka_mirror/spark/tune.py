@@ -1,25 +1,21 @@
-"""Builds the tuned Spark start of this Python environment: a build step, run by `make install`; what it makes is never committed.
+"""`kafka-mirror spark tune`: builds the tuned Spark start of this Python environment.
 
-    python tools/tune_spark.py
-
-A minute's copy of little data is mostly Spark's start. Three things make it cheap on a local master: an archive of the classes that a job
+A copy of little data is mostly Spark's start. Three things make it cheap on a local master: an archive of the classes that a job
 loads (the JVM maps it instead of reading and verifying jars), a JVM set up for a short life, and a Spark home without pyspark.zip, so that
 driver and workers import the environment's compiled modules instead of compiling the zip's sources in every process.
 
-The archive fits one Java and one set of jars. Where either changed the JVM silently goes on without it, so this runs again by itself
-then, or where the settings below did.
+The archive fits one Java and one set of jars. Where either changed, the JVM silently goes on without it. Then the command trains again when
+somebody runs it, as it does after a change of the settings below.
 """
 
 import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "include"))
-
-from kafka_mirror.spark.start import LOCAL_MASTER, TUNED, TunedSpark, environment, installed_spark
+from kafka_mirror.errors import JobFailed, UsageError
+from kafka_mirror.spark.start import JOBS, LOCAL_MASTER, TUNED, TunedSpark, environment, installed_spark
 
 # A heap begins with a sixty-fourth of the machine's memory, and a JVM fills a quarter of that before it first looks for garbage. The driver
 # of a job needs some 30 MB.
@@ -32,20 +28,39 @@ spark.driver.host 127.0.0.1
 spark.driver.memory 512m
 spark.driver.extraJavaOptions {archive} -Xlog:cds=off -Xlog:cds+dynamic=off -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms48m
 """
+_TRAINING_JOB = JOBS / "training_job.py"
 
 
-def fingerprint() -> str:
+def tune(directory: Path = TUNED) -> str:
+    """Builds what is missing or does not fit any more, and says what it did. Raises UsageError without Java, JobFailed if Spark does not
+    start."""
+    tuned = TunedSpark(directory)
+    wanted = f"{_fingerprint()}\n{SETTINGS.format(archive=f'-XX:SharedArchiveFile={tuned.archive}')}"
+    if tuned.properties.exists() and tuned.properties.read_text(encoding="utf-8") == wanted:
+        return f"The tuned Spark start in {directory} is up to date."
+    tuned.properties.unlink(missing_ok=True)
+    if re.search(r"\s", str(directory)):
+        return f"{directory} has a space in its name, which Spark's Java options cannot carry: Spark starts untuned."
+    _build_home(tuned)
+    _train(tuned)
+    unfinished = tuned.properties.with_suffix(".unfinished")
+    unfinished.write_text(wanted, encoding="utf-8")
+    unfinished.rename(tuned.properties)
+    return f"Tuned Spark's start in {directory}."
+
+
+def _fingerprint() -> str:
     """What the archive depends on, in one line."""
     java = str(Path(os.environ["JAVA_HOME"]) / "bin" / "java") if "JAVA_HOME" in os.environ else shutil.which("java")
     if java is None:
-        sys.exit("No Java was found: install Java 17 or newer, or set JAVA_HOME.")
+        raise UsageError("No Java was found.", next="Install Java 17 or newer, or set JAVA_HOME.")
     version = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
     jars = installed_spark() / "jars"
     core = next(jars.glob("spark-core_*.jar"))
     return f"# {' '.join(version.split())}; {jars}; {core.name} of {core.stat().st_mtime_ns}"
 
 
-def build_home(tuned: TunedSpark) -> None:
+def _build_home(tuned: TunedSpark) -> None:
     """Links to what of the installed Spark the JVM needs; no python/lib, where the zips would be."""
     shutil.rmtree(tuned.home, ignore_errors=True)
     tuned.home.mkdir(parents=True)
@@ -53,47 +68,20 @@ def build_home(tuned: TunedSpark) -> None:
         (tuned.home / part).symlink_to(installed_spark() / part, target_is_directory=True)
 
 
-def train(tuned: TunedSpark) -> None:
+def _train(tuned: TunedSpark) -> None:
     """Runs a small job as the copy does, and has the JVM write the classes it loaded into the archive when it ends."""
     fresh = tuned.archive.with_suffix(".fresh")
     fresh.unlink(missing_ok=True)
     training = tuned.directory / "training.properties"
     training.write_text(SETTINGS.format(archive=f"-XX:ArchiveClassesAtExit={fresh}"), encoding="utf-8")
-    command = [str(tuned.home / "bin" / "spark-submit"), "--master", LOCAL_MASTER, "--properties-file", str(training), __file__, "job"]
+    command = [str(tuned.home / "bin" / "spark-submit"), "--master", LOCAL_MASTER, "--properties-file", str(training), str(_TRAINING_JOB)]
     done = subprocess.run(
         command, env={**os.environ, **environment(LOCAL_MASTER, "", tuned, tuned.directory)}, capture_output=True, text=True, check=False
     )
     if done.returncode or not fresh.exists():
-        sys.exit(f"Spark could not be started for training (exit code {done.returncode}):\n{done.stdout}{done.stderr}")
+        raise JobFailed(
+            f"Spark could not be started for training (exit code {done.returncode}):\n{done.stdout}{done.stderr}",
+            next="Mend what its lines name and run the command again; until then Spark starts untuned.",
+        )
     training.unlink()
     fresh.rename(tuned.archive)
-
-
-def job() -> None:
-    """The training job: the calls of jobs/spark_job.py."""
-    from pyspark import SparkConf, SparkContext
-
-    context = SparkContext(conf=SparkConf().set("spark.speculation", "false"))
-    context.parallelize(list(range(16)), 16).mapPartitions(list).collect()
-
-
-def main() -> None:
-    tuned = TunedSpark(TUNED)
-    wanted = f"{fingerprint()}\n{SETTINGS.format(archive=f'-XX:SharedArchiveFile={tuned.archive}')}"
-    if tuned.properties.exists() and tuned.properties.read_text(encoding="utf-8") == wanted:
-        print(f"The tuned Spark start in {tuned.directory} is up to date.")
-        return
-    tuned.properties.unlink(missing_ok=True)
-    if re.search(r"\s", str(tuned.directory)):
-        print(f"{tuned.directory} has a space in its name, which Spark's Java options cannot carry: Spark starts untuned.")
-        return
-    build_home(tuned)
-    train(tuned)
-    unfinished = tuned.properties.with_suffix(".unfinished")
-    unfinished.write_text(wanted, encoding="utf-8")
-    unfinished.rename(tuned.properties)
-    print(f"Tuned Spark's start in {tuned.directory}.")
-
-
-if __name__ == "__main__":
-    job() if sys.argv[1:] == ["job"] else main()
