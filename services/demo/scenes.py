@@ -31,8 +31,8 @@ class Scenes:
         """For the person who started the demo."""
         group, url = self.group, f"{stack.airflow.url}/plugin/mirror"
         return f"""\
-Failover: the group {GROUP} read {group.before:,} records of {TOPIC} on {flow.source}, stopped, and went on on {flow.target}
-          with {group.after:,}: {group.lost} lost, {group.twice} read twice.
+Failover: the group {GROUP} read {group.before:,} records of {TOPIC} on {flow.source}, stopped, and resumed on {flow.target}:
+          {group.after:,} more records, {group.lost} lost, {group.twice} read twice.
 Audit:    {self.audited:,} records compared on both sides, all equal ({flow.dag_id("audit")}).
 Alert:    the source lost records of one topic before they were copied, on purpose. {flow.dag_id("copy")} is red until you decide:
           press «accept the gap» on the status page, {url}

@@ -45,8 +45,8 @@ def test_commands_are_understood() -> None:
 
 
 CPU_A_RECORD = "CPU a record, on a Spark that stays, beside MirrorMaker 2 tuned"
-MANY_PARTITIONS = "Many partitions, few records"
-OURS = {CPU_A_RECORD: "ours", MANY_PARTITIONS: "ours, Spark that stays"}
+MANY_PARTITIONS = "Following many partitions"
+OURS = {CPU_A_RECORD: "ours", MANY_PARTITIONS: "ours, following"}
 
 
 def last_measured(heading: str, mirror: str, backlog: str, column: str) -> tuple[str, float]:
@@ -69,6 +69,7 @@ def last_measured(heading: str, mirror: str, backlog: str, column: str) -> tuple
             "µs without start",
         ),
         ("CPU a minute, 1,000 partitions of 10 records", MANY_PARTITIONS, "1000 × 10", "CPU s a minute"),
+        ("the same without records", MANY_PARTITIONS, "1000 × 10", "CPU s a minute without records"),
     ],
 )
 def test_its_figures_are_the_last_ones_measured(title: str, heading: str, backlog: str, column: str) -> None:
