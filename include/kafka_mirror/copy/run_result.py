@@ -56,7 +56,7 @@ class RunResult:
         return sum(mark.bytes for result in self.results for mark in result.watermarks)
 
     def planned(self, plan: Plan, plans: int = 1) -> "RunResult":
-        """The same after that many plans more, the newest of which is this; nothing is said of its ranges."""
+        """This result with a newer plan, after `plans` more of them. The ranges stay those of before."""
         of_lanes = {(error.code, error.topic, error.partition, error.offset) for result in self.results for error in result.errors}
         errors = [error for error in plan.errors if (error.code, error.topic, error.partition, error.offset) not in of_lanes]
         notices = tuple(dict.fromkeys((*self.plan.notices, *plan.notices)))
@@ -66,7 +66,7 @@ class RunResult:
         return replace(self, plan=newest, plans=self.plans + plans, failure=None)
 
     def copied(self, plan: Plan, answers: Iterable[LaneResult]) -> "RunResult":
-        """The same after the ranges of a plan were copied, or should have been."""
+        """This result with what the lanes answered for the ranges of a plan."""
         ranges = {planned.topic_partition: planned for planned in self.plan.ranges}
         for planned in plan.ranges:
             tp = planned.topic_partition
@@ -80,13 +80,13 @@ class RunResult:
         return replace(self, plan=replace(self.plan, ranges=tuple(ranges.values())), results=tuple(results.values()))
 
     def at_rest(self, plan: Plan, lanes: int) -> "RunResult":
-        """The same without the errors of whole lanes that have no work by this newest plan: nothing of theirs is left undone."""
+        """This result without the errors of lanes that have no work by the newest plan: they left nothing undone."""
         busy = {lane_of(planned.topic, planned.partition, lanes) for planned in plan.ranges if planned.is_work}
         results = (result if result.lane in busy else _without_errors(result, frozenset()) for result in self.results)
         return replace(self, results=tuple(results))
 
     def then(self, later: "RunResult") -> "RunResult":
-        """The same with what went on by the newest plan."""
+        """This result with a later one of the same run, which went on by the newest plan."""
         both = self.copied(later.plan, later.results).planned(later.plan, later.plans - 1)
         return replace(both, failure=later.failure)
 

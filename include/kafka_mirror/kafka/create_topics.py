@@ -46,7 +46,8 @@ def create_topic(cluster: Cluster, new: NewTopic, setting: str = "") -> Topic:
     """
     failure = cluster.create_topics([new])[new.name]
 
-    def led() -> Topic | None:
+    def find_led() -> Topic | None:
+        """The topic once every partition has a leader. Raises why it could not be created."""
         topic = cluster.topics([new.name]).get(new.name)
         if topic is None and failure is not None and getattr(failure, "reason", "") != "TOPIC_ALREADY_EXISTS":
             if setting and _has_too_many_replicas(failure):
@@ -54,7 +55,7 @@ def create_topic(cluster: Cluster, new: NewTopic, setting: str = "") -> Topic:
             raise failure
         return topic if topic is not None and all(partition.leader is not None for partition in topic.partitions) else None
 
-    topic = until(led, cluster.timeout, every=_PAUSE_SECONDS)
+    topic = until(find_led, cluster.timeout, every=_PAUSE_SECONDS)
     if topic is None:
         raise DeadlineExceeded(
             f"Cluster '{cluster.alias}': the topic {new.name} was created, but not every partition has a leader after "
