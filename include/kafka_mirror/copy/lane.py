@@ -10,8 +10,8 @@ from kafka_mirror.copy.lane_log import error_text
 from kafka_mirror.copy.lane_protocol import Attempt
 from kafka_mirror.copy.lane_state import LaneState
 from kafka_mirror.copy.model import NEWS, LaneResult, LaneTask, Watermark
-from kafka_mirror.copy.plan.discovery import Discovery
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
+from kafka_mirror.copy.shared_turn import SharedTurn
 from kafka_mirror.errors import (
     AuthenticationFailed,
     ErrorReport,
@@ -34,12 +34,12 @@ class LaneCopy:
     """Runs one lane. `run` never raises what belongs to a partition or to Kafka: it answers with errors as values."""
 
     def __init__(
-        self, task: LaneTask, open_engine: EngineFactory, stop: threading.Event | None = None, discovery: Discovery | None = None
+        self, task: LaneTask, open_engine: EngineFactory, stop: threading.Event | None = None, shared: SharedTurn | None = None
     ) -> None:
-        """`stop`, `discovery`: as in `LaneState`."""
+        """`stop`, `shared`: as in `LaneState`."""
         self._task = task
         self._open_engine = open_engine
-        self._state = LaneState(task, stop, discovery)
+        self._state = LaneState(task, stop, shared)
         self._failures = 0
         self._reached = 0
         self._misled = 0
@@ -51,7 +51,10 @@ class LaneCopy:
         """Copies what the budget allows and says how far each partition came."""
         started, state = time.monotonic(), self._state
         state.log.begins()
-        self._copy()
+        try:
+            self._copy()
+        finally:
+            state.leave()
         errors = [*state.errors.values(), *state.losses.values(), *([self._lane_error] if self._lane_error else [])]
         marks = [
             Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *state.copied.get(tp, (0, 0)))

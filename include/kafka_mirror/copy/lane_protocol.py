@@ -8,9 +8,9 @@
          the ids of the topics on both sides, once more
          the ledger records of what was copied                       ledger_updates, engine
          commit
-    5  a lane that follows waits for its next turn, asks what was    new_ranges,
-       decided and how far the source is, and goes on at 4 with      discovery
-       new ranges, until the run is over, anything was decided, or
+    5  a lane that follows waits for its next turn, asks what was    shared_turn,
+       decided and how far the source is, and goes on at 4 with      new_ranges,
+       new ranges, until the run is over, anything was decided, or   discovery
        the source has topics that the plan did not know
     6  wait until readers of committed records see it
 
@@ -180,10 +180,11 @@ class Attempt:
             state.is_following = True
             state.log.follows(len(self._followed_records()), self._task.follow_seconds)
         while ((records := self._followed_records()) or state.passing_errors) and state.await_turn():
-            state.pace.look(self._target)
+            ends = state.ends(records.keys())
+            state.pace.look(self._target, ends.control if ends else None)
             if state.has_news(self._source) or state.may_take_back():
                 return False
-            more, errors = look_for_more(self._source, self._task.read_committed, records, self._ranges)
+            more, errors = look_for_more(self._source, self._task.read_committed, records, self._ranges, ends.source if ends else None)
             state.turns_followed += 1
             for error in errors:
                 state.leave_out(error)

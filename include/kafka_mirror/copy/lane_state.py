@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -23,6 +23,7 @@ from kafka_mirror.copy.model import (
 from kafka_mirror.copy.next_transaction import SMALLEST_TRANSACTION, BatchBisection, TransactionSize, Turns
 from kafka_mirror.copy.plan.discovery import Discovery
 from kafka_mirror.copy.plan.model import Range
+from kafka_mirror.copy.shared_turn import SharedTurn, TurnEnds
 from kafka_mirror.copy.throttle import Pace
 from kafka_mirror.errors import ErrorReport, RecordRefused, TargetLostRecords
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -36,17 +37,18 @@ LEFT_OUT_SECONDS = 60.0
 class LaneState:
     """Kept over the attempts of one run. Only what was committed stands in `written` and `copied`."""
 
-    def __init__(self, task: LaneTask, stop: threading.Event | None = None, discovery: Discovery | None = None) -> None:
-        """`stop`: once it is set, the lane ends after the transaction that is open. `discovery`: that of the process."""
+    def __init__(self, task: LaneTask, stop: threading.Event | None = None, shared: SharedTurn | None = None) -> None:
+        """`stop`: once it is set, the lane ends after the transaction that is open. `shared`: what the lanes of the process
+        ask together; None: it asks for itself."""
         self.task = task
         self._stop = stop or threading.Event()
-        self._turn_began = time.monotonic()
-        self.deadline = self._turn_began + task.max_seconds
+        self.deadline = time.monotonic() + task.max_seconds
         self.log = LaneLog(task)
         self.size = TransactionSize(task.transaction_max_bytes, task.transaction_timeout_ms / 1000)
         self.bisection = BatchBisection()
         self.pace = Pace(task)
-        self._discovery = discovery or Discovery(task.known_topics)
+        self._shared = shared
+        self._discovery = shared.discovery if shared else Discovery(task.known_topics)
         self.turns = Turns()
         self.errors: dict[TopicPartition, ErrorReport] = {}
         self.poisoned: dict[TopicPartition, tuple[int, RecordRefused | TargetLostRecords]] = {}
@@ -120,13 +122,19 @@ class LaneState:
         return {tp for tp, newest in self.followed.items() if tp not in self.written or self.written[tp].watermark < newest.end}
 
     def await_turn(self) -> bool:
-        """Waits until a lane that follows asks the source again. False: its run is over before."""
-        now = time.monotonic()
-        begin = max(now, self._turn_began + self.task.follow_seconds)
-        if self.is_over() or begin >= self.deadline or self._stop.wait(begin - now):
-            return False
-        self._turn_began = time.monotonic()
-        return True
+        """Waits until a lane that follows asks the source again: all lanes at the same time. False: its run is over before."""
+        now, every = time.monotonic(), self.task.follow_seconds
+        begin = (now // every + 1) * every
+        return not (self.is_over() or begin >= self.deadline or self._stop.wait(begin - now))
+
+    def ends(self, partitions: Set[TopicPartition]) -> TurnEnds | None:
+        """How far the source is in this turn, if the lanes of the process could ask it together."""
+        return self._shared.ends(self.task.lane, partitions) if self._shared else None
+
+    def leave(self) -> None:
+        """Has nothing more to ask together with other lanes."""
+        if self._shared:
+            self._shared.leave(self.task.lane)
 
     def follow(self, ranges: Mapping[TopicPartition, Range]) -> None:
         """Takes down the new ranges of a turn, for this attempt and those after it."""

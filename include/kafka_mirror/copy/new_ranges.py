@@ -14,7 +14,7 @@ from kafka_mirror.copy.plan.source_partitions import source_partitions, with_epo
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.model import Topic
+from kafka_mirror.kafka.model import End, Topic
 from kafka_mirror.ledger.record import LedgerRecord
 
 Records = Mapping[TopicPartition, LedgerRecord]
@@ -22,16 +22,16 @@ Ranges = Mapping[TopicPartition, Range]
 
 
 def look_for_more(
-    source: Cluster, committed: bool, records: Records, ranges: Ranges
+    source: Cluster, committed: bool, records: Records, ranges: Ranges, ends: Mapping[TopicPartition, End] | None = None
 ) -> tuple[dict[TopicPartition, Range], list[ErrorReport]]:
     """The new ranges of the partitions of these records, which were copied by these ranges before, and the errors of those that cannot be
-    copied any further. `committed`: the isolation level, as in the plan.
+    copied any further. `committed`: the isolation level, as in the plan; `ends`: those of the partitions, if somebody asked for them.
 
     A partition of which nobody can tell, and one with a gap, has neither: it is looked at again in the next turn and in the next plan.
     """
     refused: dict[str, MirrorError] = {}
-    ends = source.ends(records, refused, committed)
-    moved = {tp: end.offset < records[tp].watermark for tp, end in ends.items() if end.offset != records[tp].watermark}
+    ends = source.ends(records, refused, committed) if ends is None else ends
+    moved = {tp: ends[tp].offset < record.watermark for tp, record in records.items() if tp in ends and ends[tp].offset != record.watermark}
     partitions = _partitions(source, committed, moved, records, ranges, refused) if moved else {}
     now, more = datetime.now(UTC), dict[TopicPartition, Range]()
     errors = [error.report() for error in refused.values()]

@@ -19,9 +19,10 @@ from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.copy.history import advised
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import LaneResult, LaneTask
-from kafka_mirror.copy.plan.discovery import Discovery, known_topics
+from kafka_mirror.copy.plan.discovery import known_topics
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Plan, Range
 from kafka_mirror.copy.run_result import growth, together
+from kafka_mirror.copy.shared_turn import SharedTurn
 from kafka_mirror.copy.throttle import shares
 from kafka_mirror.errors import MirrorError, unexpected
 from kafka_mirror.formats.offsets.partition import lane_of, transactional_id
@@ -122,21 +123,21 @@ def lane_task(flow: Flow, plan: Plan, lane: int, run: str = "") -> LaneTask:
     return _Common(flow, plan, run).task(lane, ())
 
 
-def copy_lane(task: LaneTask, stop: threading.Event | None = None, discovery: Discovery | None = None) -> LaneResult:
-    """Copies one lane, which ends after its open transaction once `stop` is set; `discovery` as in `LaneState`. Never raises: in a Spark
+def copy_lane(task: LaneTask, stop: threading.Event | None = None, shared: SharedTurn | None = None) -> LaneResult:
+    """Copies one lane, which ends after its open transaction once `stop` is set; `shared` as in `LaneState`. Never raises: in a Spark
     job, one lane that fails would end the job for all of them."""
     seconds = task.max_seconds + BESIDE_COPYING_SECONDS
     with watched(f"lane {task.lane} of {task.flow}", _NEXT_ATTEMPT, seconds):
-        result = _copied(task, stop, discovery)
+        result = _copied(task, stop, shared)
     errors = (error.of_flow(task.flow) for error in result.errors)
     if task.history:
         errors = (advised(error, task.remote_topics.get(error.topic or "", "that topic")) for error in errors)
     return replace(result, errors=tuple(errors))
 
 
-def _copied(task: LaneTask, stop: threading.Event | None, discovery: Discovery | None) -> LaneResult:
+def _copied(task: LaneTask, stop: threading.Event | None, shared: SharedTurn | None) -> LaneResult:
     try:
-        return LaneCopy(task, BatchEngine, stop, discovery).run()
+        return LaneCopy(task, BatchEngine, stop, shared).run()
     except MirrorError as error:
         return LaneResult(task.lane, errors=(error.report(),))
     except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red
@@ -171,9 +172,15 @@ def copy_on_spark(flow: Flow, plan: Plan, run: str, spark: Spark, max_bytes: int
 
 def copy_side_by_side(tasks: Sequence[LaneTask], stop: threading.Event | None = None) -> list[LaneResult]:
     """Copies lanes in this process, a few at a time, and gives their results in the same order."""
-    discovery = Discovery(tasks[0].known_topics if tasks else None)
-    with ThreadPoolExecutor(max_workers=max(_at_once(tasks), 1), thread_name_prefix="lane") as threads:
-        return list(threads.map(partial(copy_lane, stop=stop, discovery=discovery), tasks))
+    if not tasks:
+        return []
+    shared = SharedTurn(tasks[0]) if tasks[0].follow_seconds else None
+    try:
+        with ThreadPoolExecutor(max_workers=_at_once(tasks), thread_name_prefix="lane") as threads:
+            return list(threads.map(partial(copy_lane, stop=stop, shared=shared), tasks))
+    finally:
+        if shared:
+            shared.close()
 
 
 def _at_once(tasks: Sequence[LaneTask]) -> int:

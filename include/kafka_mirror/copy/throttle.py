@@ -142,11 +142,12 @@ class Pace:
         if time.monotonic() - self._looked >= LOOK_EVERY_SECONDS:
             self.look(target)
 
-    def look(self, target: Cluster) -> None:
-        """Asks whether anything was decided, and reads it."""
+    def look(self, target: Cluster, end: int | None = None) -> None:
+        """Reads whether anything was decided. `end`: that of the control topic, if somebody asked for it just now."""
         if not self._control.topic:
             return
-        end = target.offsets([self._control], "latest", committed=True).get(self._control, self._read_to)
+        if end is None:
+            end = target.offsets([self._control], "latest", committed=True).get(self._control, self._read_to)
         if end > self._read_to:
             newest = self._newest(end)
             if newest is not None:

@@ -224,10 +224,12 @@ class Cluster(AskedCluster):
         """Those of the partitions whose leaders answer for them just now; whoever waits for the others asks again."""
         return set(self.listed(_usable(partitions), [OffsetQuestion(LATEST)], patient=False).answers[0])
 
-    def ends(self, partitions: Partitions, errors: Errors = None, committed: bool = False) -> dict[TopicPartition, End]:
+    def ends(
+        self, partitions: Partitions, errors: Errors = None, committed: bool = False, patient: bool = True
+    ) -> dict[TopicPartition, End]:
         """The end of each partition with the leader epoch, uncommitted records included unless only `committed` ones are meant; absent and
-        `errors` as in `offsets`."""
-        (listed,) = self._listed(partitions, [OffsetQuestion(LATEST, committed)], errors)
+        `errors` as in `offsets`. Unless `patient`, one that has no leader just now is not asked for again."""
+        (listed,) = self._listed(partitions, [OffsetQuestion(LATEST, committed)], errors, patient)
         return {tp: end for tp, end in listed.items() if end.offset >= 0}
 
     def log_offsets(self, partitions: Partitions, errors: Errors = None, committed: bool = True) -> dict[TopicPartition, LogOffsets]:
@@ -291,8 +293,10 @@ class Cluster(AskedCluster):
         (listed,) = self._listed(partitions, [OffsetQuestion(timestamp_ms)], errors)
         return {tp: end.offset if end.offset >= 0 else None for tp, end in listed.items()}
 
-    def _listed(self, partitions: Partitions, questions: Sequence[OffsetQuestion], errors: Errors) -> list[dict[TopicPartition, End]]:
-        answers, refused = self.listed(_usable(partitions), questions)
+    def _listed(
+        self, partitions: Partitions, questions: Sequence[OffsetQuestion], errors: Errors, patient: bool = True
+    ) -> list[dict[TopicPartition, End]]:
+        answers, refused = self.listed(_usable(partitions), questions, patient)
         self._refuse(refused, "listing offsets", "DESCRIBE", errors)
         return answers
 

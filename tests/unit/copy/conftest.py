@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kafka_mirror.config.resolved_flow import ClientSettings
-from kafka_mirror.copy import lane, lane_preflight, lane_protocol
+from kafka_mirror.copy import lane, lane_preflight, lane_protocol, shared_turn
 from kafka_mirror.copy.engine import PartitionAssignment, PartitionProgress, TransactionLimits
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import LaneResult, LaneTask
@@ -178,6 +178,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     for fake in (MemoryCluster, MemoryLedger, MemoryReader):
         monkeypatch.setattr(fake, "world", made, raising=False)
     monkeypatch.setattr(lane_protocol, "Cluster", MemoryCluster)
+    monkeypatch.setattr(shared_turn, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane_preflight, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane_preflight, "Ledger", MemoryLedger)
     monkeypatch.setattr(lane_preflight, "BoundedReader", MemoryReader)

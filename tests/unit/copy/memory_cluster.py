@@ -61,7 +61,9 @@ class QuietCluster:
         ends = self.offsets(there, "latest", False, errors)
         return {tp: LogOffsets(starts[tp], stable[tp], ends[tp], None) for tp in there}
 
-    def ends(self, partitions: Iterable[TopicPartition], errors: object = None, committed: bool = False) -> dict[TopicPartition, End]:
+    def ends(
+        self, partitions: Iterable[TopicPartition], errors: object = None, committed: bool = False, patient: bool = True
+    ) -> dict[TopicPartition, End]:
         """How far each log goes, by `log_offsets`."""
         logs = self.log_offsets(partitions, errors, committed)
         return {tp: End(log.stable if committed else log.end, log.leader_epoch) for tp, log in logs.items()}

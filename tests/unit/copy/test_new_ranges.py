@@ -1,5 +1,6 @@
 """A lane that follows, turn by turn: what it asks and writes, what ends it, and what it answers."""
 
+import itertools
 import threading
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, HISTORY, Plan, Range
 from kafka_mirror.copy.publish import Published
 from kafka_mirror.copy.run import unfinished
 from kafka_mirror.copy.run_result import together
+from kafka_mirror.copy.shared_turn import SharedTurn
 from kafka_mirror.copy.verdict import verdict
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, ErrorReport, Overtaken
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -54,15 +56,18 @@ def nothing():
     """Nothing happens in this turn."""
 
 
-@pytest.fixture
-def follow(world, lane_task):
+@pytest.fixture(params=["asking together", "asking alone"])
+def follow(request, world, lane_task):
     """Runs the lane, which follows for as many turns as there are happenings; keyword arguments change its task."""
     world.ends |= {ORDERS: DONE, PAYMENTS: DONE}
     world.starts |= {ORDERS: 0, PAYMENTS: 0}
 
     def run(*happenings, discovery=None, **changes):
-        task = replace(lane_task, follow_seconds=1.0, **changes)
-        return LaneCopy(task, lambda _task, _limit: MemoryEngine(world), Turns(list(happenings)), discovery).run()
+        task = replace(lane_task, **{"follow_seconds": 1.0, **changes})
+        turns = Turns(list(happenings))
+        shared = SharedTurn(task, discovery, itertools.count(0.0, task.follow_seconds).__next__)
+        is_together = request.param == "asking together" or discovery
+        return LaneCopy(task, lambda _task, _limit: MemoryEngine(world), turns, shared if is_together else None).run()
 
     return run
 
@@ -167,7 +172,7 @@ def test_history_is_never_followed(lane_task, world):
 
 
 @pytest.mark.parametrize(
-    "ends", [{"max_seconds": 0.0}, {"max_seconds": 0.9}, {"max_bytes": 1}], ids=["over", "over before a turn", "spent"]
+    "ends", [{"max_seconds": 0.0}, {"max_seconds": 0.9, "follow_seconds": 1e9}, {"max_bytes": 1}], ids=["over", "over before a turn", "spent"]
 )
 def test_it_ends_when_the_run_is_due_or_the_budget_is_spent(follow, world, ends):
     turn_came = []
@@ -315,11 +320,11 @@ def test_a_source_that_is_shorter_than_what_was_copied_is_left_out_in_the_same_e
 def test_a_topic_that_may_no_longer_be_asked_about_is_left_out(follow, world, arrive, monkeypatch):
     plain = QuietCluster.ends
 
-    def ends(self, partitions, errors=None, committed=False):
+    def ends(self, partitions, errors=None, committed=False, **options):
         there = list(partitions)
         if ORDERS in there:
             errors["orders"] = AuthorizationRefused("east", "DESCRIBE", "topic orders", topic="orders")
-        return plain(self, [tp for tp in there if tp != ORDERS], errors, committed)
+        return plain(self, [tp for tp in there if tp != ORDERS], errors, committed, **options)
 
     monkeypatch.setattr(QuietCluster, "ends", ends)
     result = follow(arrive(PAYMENTS, 1), arrive(PAYMENTS, 1))
@@ -330,9 +335,9 @@ def test_a_topic_that_may_no_longer_be_asked_about_is_left_out(follow, world, ar
 def test_failures_with_a_turn_between_them_do_not_add_up(follow, world, arrive, monkeypatch):
     plain, asked = QuietCluster.ends, []
 
-    def fails_every_other_time(self, *arguments):
+    def fails_every_other_time(self, *arguments, **options):
         asked.append(1)
-        if len(asked) % 2:
+        if options or len(asked) % 2:
             raise ClusterUnreachable("east", "east:9092", 30)
         return plain(self, *arguments)
 
