@@ -23,6 +23,7 @@ from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.groups.job import checkpoints_meanwhile
 from kafka_mirror.spark.run import SparkRunner
 
 _EARLIER_TRY = "earlier_try"
@@ -34,6 +35,12 @@ def follow_in_task(flow: Flow, plan: Plan, context: Any, runner: SparkRunner) ->
     begun = time.time()
     result = _earlier_try(context) or RunResult(plan)
     following = Following(flow, result, run_name(), due_time(flow, begun), runner.wait, hand_over=hand_over_seconds(flow))
+    with checkpoints_meanwhile(flow, following.due):
+        return _follow(following, runner)
+
+
+def _follow(following: Following, runner: SparkRunner) -> RunResult:
+    flow = following.flow
     most = flow.value("mirror.copy.spark.threshold")
     stop = threading.Event()
 

@@ -22,6 +22,7 @@ from kafka_mirror.copy.publish import Published, positions, publish
 from kafka_mirror.copy.run_result import RunResult, batches_text
 from kafka_mirror.copy.verdict import Verdict, other_runs_text, verdict
 from kafka_mirror.errors.words import duration
+from kafka_mirror.groups.job import checkpoints_meanwhile
 from kafka_mirror.ledger.step import run_by_hand
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
@@ -75,8 +76,12 @@ def _copy_once(flow: Flow, options: argparse.Namespace, planned: Plan, run_name:
 def _follow(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: str) -> RunResult:
     """Copies and follows until the time is over: by a Spark job, or in this process."""
     due = time.monotonic() + options.follow
-    if not options.without_spark:
-        return _follow_on_spark(flow, options, planned, run_name, due)
+    with checkpoints_meanwhile(flow, due):
+        follow = _follow_here if options.without_spark else _follow_on_spark
+        return follow(flow, options, planned, run_name, due)
+
+
+def _follow_here(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: str, due: float) -> RunResult:  # noqa: ARG001 — as below
     from kafka_mirror.copy.run import copy_in_process
 
     with _stop_by_interrupt() as stop:

@@ -46,6 +46,16 @@ def slower_interval_notice(flow: Flow) -> str | None:
     )
 
 
+_CHECKPOINT_RUN_SECONDS = 600
+
+
+def seconds_between_checkpoint_runs(flow: Flow) -> int:
+    """How often the DAG `checkpoints` runs. Copies that follow write checkpoints at the exact interval; then it makes up for a copy that
+    does not run."""
+    exact: int = flow.value("emit.checkpoints.interval.seconds")
+    return max(exact, _CHECKPOINT_RUN_SECONDS) if hand_over_seconds(flow) else exact
+
+
 LEAST_SECONDS = 900
 INTERVALS = 3
 """How many missed intervals are no coincidence any more."""

@@ -5,12 +5,11 @@ announces a change there, and the lanes end for the next plan, as after a decisi
 """
 
 import logging
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from kafka_mirror.config import Flow, load_again
+from kafka_mirror.kafka.polling import repeated
 from kafka_mirror.ledger.clusters import clusters, control_of
 
 _SECONDS = 0.25
@@ -45,31 +44,21 @@ class ChangedFiles:
             return False
 
 
-@contextmanager
-def announced(flow: Flow, seconds: float = _SECONDS) -> Iterator[None]:
-    """Looks at the files while the block lasts, in a thread of its own, and announces a change in the control topic."""
-    ended = threading.Event()
-    thread = threading.Thread(target=_announce, args=(flow, ended, seconds), name="configuration", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join(flow.request_seconds)
-
-
-def _announce(flow: Flow, ended: threading.Event, seconds: float) -> None:
+def announced(flow: Flow, seconds: float = _SECONDS) -> AbstractContextManager[None]:
+    """Looks at the files while the block lasts, in a thread of its own, and announces the first change in the control topic."""
     files = ChangedFiles(flow)
-    while not ended.wait(seconds):
+
+    def announce() -> bool:
+        """Whether to look again."""
         if not files.mean_another_flow():
-            continue
+            return True
         log.info("%s: its configuration was changed; lanes end, and the run plans with it.", flow.name)
-        try:
-            with clusters(flow) as (_, target):
-                control_of(flow, target).announce_configuration()
-        except Exception as failure:  # noqa: BLE001 — nothing depends on it: the next plan reads the files anyway
-            log.warning("%s: the change cannot be announced to the lanes; the next plan counts it: %s", flow.name, failure)
-        return
+        with clusters(flow) as (_, target):
+            control_of(flow, target).announce_configuration()
+        return False
+
+    otherwise = f"{flow.name}: the change cannot be announced to the lanes; the next plan counts it"
+    return repeated("configuration", seconds, announce, otherwise, flow.request_seconds)
 
 
 def _stamp(file: str) -> tuple[int, int, int] | None:

@@ -5,10 +5,9 @@ The ledger is the truth; what the job reported is only compared with it. It is r
 
 import logging
 import sys
-import threading
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from kafka_mirror.config import Flow
@@ -20,6 +19,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_syncs import NO_SYNCS, OffsetSyncsResult, emit
 from kafka_mirror.kafka.bootstrap_servers import beginning_at, connect_anew
 from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.polling import repeated
 from kafka_mirror.ledger.apply_decisions import is_applied
 from kafka_mirror.ledger.clusters import clusters, ledger_of
 from kafka_mirror.ledger.record import LedgerRecord
@@ -139,37 +139,34 @@ def _copied(plan: Plan, records: Mapping[TopicPartition, LedgerRecord]) -> dict[
     }
 
 
-@contextmanager
-def synced_meanwhile(flow: Flow, plan: Plan, seconds: float = _SYNC_SECONDS) -> Iterator[None]:
+def synced_meanwhile(flow: Flow, plan: Plan, seconds: float = _SYNC_SECONDS) -> AbstractContextManager[None]:
     """Writes the offset syncs of what lanes copy while the block lasts, each minute in a thread of its own. What cannot be written then,
     the end of the run writes, and tells if it cannot either."""
-    ended = threading.Event()
-    thread = threading.Thread(target=_sync_until, args=(flow, plan, ended, seconds), name="offset syncs", daemon=True)
-    if flow.value("emit.offset-syncs.enabled"):
-        thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        if thread.is_alive():
-            thread.join(flow.request_seconds)
+    if not flow.value("emit.offset-syncs.enabled"):
+        return nullcontext()
+    otherwise = "Offset syncs cannot be written just now; the end of the run writes them"
+    return repeated("offset syncs", seconds, SyncsOfPlan(flow, plan).write, otherwise, flow.request_seconds)
 
 
-def _sync_until(flow: Flow, plan: Plan, ended: threading.Event, seconds: float) -> None:
-    synced: dict[TopicPartition, int] = {}
-    while not ended.wait(seconds):
-        try:
-            with clusters(flow) as (source, target):
-                records = ledger_of(flow, target).read().records
-                copied = {tp: start for tp, start in _copied(plan, records).items() if records[tp].watermark != synced.get(tp)}
-                done = emit(flow, source, target, records, copied)
-        except Exception as failure:  # noqa: BLE001 — the end of the run writes all of them, and fails if it cannot
-            log.warning("Offset syncs cannot be written just now; the end of the run writes them: %s: %s", type(failure).__name__, failure)
-            continue
+class SyncsOfPlan:
+    """Writes the offset syncs of a plan's partitions, again and again while lanes follow."""
+
+    def __init__(self, flow: Flow, plan: Plan) -> None:
+        self._flow = flow
+        self._plan = plan
+        self._synced: dict[TopicPartition, int] = {}
+
+    def write(self) -> bool:
+        """Writes those of what was copied since the last time. Raises what the clusters answer. True: there may be more later."""
+        with clusters(self._flow) as (source, target):
+            records = ledger_of(self._flow, target).read().records
+            copied = {tp: start for tp, start in _copied(self._plan, records).items() if records[tp].watermark != self._synced.get(tp)}
+            done = emit(self._flow, source, target, records, copied)
         for error in done.errors:
             log.warning("%s", error)
         if not done.errors:
-            synced.update((tp, records[tp].watermark) for tp in copied)
+            self._synced.update((tp, records[tp].watermark) for tp in copied)
+        return True
 
 
 def _mapped(records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:

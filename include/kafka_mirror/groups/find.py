@@ -79,6 +79,12 @@ def find_groups(flow: "Flow") -> SelectedGroups:
     return replace(selected, idle=idle_members(name, chosen.members, "group", flow.source, frozenset(names), chosen.should_replicate))
 
 
+def known_groups(flow: "Flow") -> KnownGroups:
+    """The groups that the source has now. Raises what concerns the source as a whole."""
+    selected = find_groups(flow)
+    return KnownGroups(tuple(sorted(selected.offsets)), selected.partitions, selected.errors)
+
+
 def select_groups(groups: Groups, by: GroupFilter) -> list[str]:
     """Returns the consumer groups that the filter takes."""
     return sorted(name for name, group in groups.listed().items() if group.has_offsets and by.should_replicate(name))

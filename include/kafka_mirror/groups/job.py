@@ -1,8 +1,10 @@
 """Runs the two steps that work group by group, `checkpoints` and `group-offsets`: in this process, and for very many groups on Spark."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
@@ -13,8 +15,9 @@ from kafka_mirror.errors import MirrorError
 from kafka_mirror.groups import checkpoints, group_offsets
 from kafka_mirror.groups.checkpoints import CheckpointsResult
 from kafka_mirror.groups.context import GroupContext, group_context, take_share
-from kafka_mirror.groups.find import KnownGroups, find_groups
+from kafka_mirror.groups.find import KnownGroups, known_groups
 from kafka_mirror.groups.group_offsets import GroupOffsetsResult
+from kafka_mirror.kafka.polling import repeated
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.spark.driver import Spark
 from kafka_mirror.spark.run import SparkRunner, runner_by_hand
@@ -86,7 +89,7 @@ GROUP_STEPS: Mapping[str, GroupStep] = {
 def run_group_step(
     name: str,
     flow: Flow,
-    known_groups: KnownGroups | None,
+    known: KnownGroups | None,
     dry_run: bool,
     runner: Callable[[], SparkRunner],
     by: str = "hand",
@@ -96,17 +99,50 @@ def run_group_step(
     """Runs the step for the groups that are known, or for those that the source has now: here, or, where they have more partitions than
     `most_here` (None: mirror.checkpoints.spark.threshold), on Spark; `by` as in `SparkRunner.run`. Raises what concerns a cluster as a
     whole."""
-    if known_groups is None:
-        selected = find_groups(flow)
-        known_groups = KnownGroups(tuple(sorted(selected.offsets)), selected.partitions, selected.errors)
+    groups = known_groups(flow) if known is None else known
     most = flow.value("mirror.checkpoints.spark.threshold") if most_here is None else most_here
-    if known_groups.names and known_groups.partitions > most:
-        done = runner().run(run_for_groups, flow, GroupWork(name, tuple(sorted(known_groups.names)), dry_run, run), name, by)
+    if groups.names and groups.partitions > most:
+        done = runner().run(run_for_groups, flow, GroupWork(name, tuple(sorted(groups.names)), dry_run, run), name, by)
     else:
         step = GROUP_STEPS[name]
-        done = step.done(step.run(group_context(flow, run), known_groups.names, dry_run), dry_run)
-    more = tuple(error for error in known_groups.errors if error not in done.errors)
+        done = step.done(step.run(group_context(flow, run), groups.names, dry_run), dry_run)
+    more = tuple(error for error in groups.errors if error not in done.errors)
     return replace(done, errors=more + done.errors)
+
+
+def checkpoints_meanwhile(flow: Flow, due: float) -> AbstractContextManager[None]:
+    """Writes checkpoints at once and every emit.checkpoints.interval.seconds while the block lasts, in a thread of its own, until `due` by
+    the monotonic clock: then the next run does. What cannot be written is written the next time, or by the DAG `checkpoints`, which is red
+    if it cannot either."""
+    if not flow.value("emit.checkpoints.enabled"):
+        return nullcontext()
+    every, otherwise = flow.value("emit.checkpoints.interval.seconds"), "Checkpoints cannot be written just now; they are tried again"
+    return repeated("checkpoints", every, CheckpointsOfRun(flow, due).write, otherwise, flow.request_seconds, at_once=True)
+
+
+class CheckpointsOfRun:
+    """Writes a flow's checkpoints again and again. It looks for groups as often as `refresh-groups` does."""
+
+    def __init__(self, flow: Flow, due: float, now: Callable[[], float] = time.monotonic) -> None:
+        self._flow = flow
+        self._due = due
+        self._now = now
+        self._groups = KnownGroups((), 0)
+        self._found_at = -math.inf
+
+    def write(self) -> bool:
+        """Writes what is new. Raises what concerns a cluster as a whole. False: the run is due."""
+        now = self._now()
+        if now >= self._due:
+            return False
+        if now - self._found_at >= self._flow.value("refresh.groups.interval.seconds"):
+            self._groups, self._found_at = known_groups(self._flow), now
+        done = checkpoints.emit(group_context(self._flow), self._groups.names) if self._groups.names else CheckpointsResult()
+        for error in (*self._groups.errors, *done.errors):
+            log.warning("%s", error)
+        if done.written:
+            log.info("%s: %d checkpoints written, of %d groups.", self._flow.name, done.written, done.groups)
+        return True
 
 
 def checkpoints_step(flow: Flow, dry_run: bool = False) -> StepResult:

@@ -1,10 +1,17 @@
-"""Waiting until a cluster shows something: brokers follow their controller, and markers their commit, a moment later."""
+"""Waiting until a cluster shows something: brokers follow their controller, and markers their commit, a moment later. And what is done
+again and again beside other work.
+"""
 
+import logging
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 Result = TypeVar("Result")
+
+log = logging.getLogger(__name__)
 
 
 def until(check: Callable[[], Result], seconds: float, every: float, enough: Callable[[Result], object] = bool) -> Result:
@@ -18,6 +25,35 @@ def until(check: Callable[[], Result], seconds: float, every: float, enough: Cal
         if enough(result) or time.monotonic() > deadline:
             return result
         time.sleep(every)
+
+
+@contextmanager
+def repeated(
+    what: str, seconds: float, do: Callable[[], bool], otherwise: str, patience: float, *, at_once: bool = False
+) -> Iterator[None]:
+    """Does something every so many seconds, or `at_once` too, in a thread of its own while the block lasts, until it gives False. If it
+    raises, the log says so with `otherwise`, and it is done again the next time. At the end of the block it has `patience` seconds to
+    end."""
+    ended = threading.Event()
+    thread = threading.Thread(target=repeat, args=(do, seconds, otherwise, ended, at_once), name=what, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(patience)
+
+
+def repeat(do: Callable[[], bool], seconds: float, otherwise: str, ended: threading.Event, at_once: bool = False) -> None:
+    """What the thread of `repeated` does, until `ended` is set."""
+    pause = 0.0 if at_once else seconds
+    while not ended.wait(pause):
+        pause = seconds
+        try:
+            if not do():
+                return
+        except Exception as failure:  # noqa: BLE001 — the block goes on without it, and `otherwise` says what makes up for it
+            log.warning("%s: %s: %s", otherwise, type(failure).__name__, failure)
 
 
 LONGEST_THROTTLE_SECONDS = 60.0

@@ -49,13 +49,14 @@ def copied(monkeypatch, tmp_path):
         "kafka_mirror.copy.follow.plan_anew", lambda flow, *_: (flow, SimpleNamespace(plan=PLAN, ledger=SimpleNamespace(records={})))
     )
     monkeypatch.setattr("kafka_mirror.copy.follow.synced_meanwhile", lambda *_: nullcontext())
+    monkeypatch.setattr(follow, "checkpoints_meanwhile", lambda _flow, due: where.append("checkpoints") or nullcontext())
     return run
 
 
 def test_the_task_copies_a_little_itself_and_ends_when_it_is_told_to(copied):
-    assert copied(1000) == (["in a run"], 40)
+    assert copied(1000) == (["checkpoints", "in a run"], 40)
 
 
 @pytest.mark.parametrize("threshold", [0, 40])
 def test_without_a_threshold_and_past_it_a_job_copies(copied, threshold):
-    assert copied(threshold) == (["on Spark for a run"], 0)
+    assert copied(threshold) == (["checkpoints", "on Spark for a run"], 0)

@@ -172,7 +172,9 @@ def test_history_is_never_followed(lane_task, world):
 
 
 @pytest.mark.parametrize(
-    "ends", [{"max_seconds": 0.0}, {"max_seconds": 0.9, "follow_seconds": 1e9}, {"max_bytes": 1}], ids=["over", "over before a turn", "spent"]
+    "ends",
+    [{"max_seconds": 0.0}, {"max_seconds": 0.9, "follow_seconds": 1e9}, {"max_bytes": 1}],
+    ids=["over", "over before a turn", "spent"],
 )
 def test_it_ends_when_the_run_is_due_or_the_budget_is_spent(follow, world, ends):
     turn_came = []

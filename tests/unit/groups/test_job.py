@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 
 from kafka_mirror.cli.step import run_groups
 from kafka_mirror.config import load
+from kafka_mirror.config.deadlines import seconds_between_checkpoint_runs
 from kafka_mirror.errors import ClusterUnreachable
 from kafka_mirror.formats.documents import from_document, to_document
 from kafka_mirror.groups import checkpoints, group_offsets, job
 from kafka_mirror.groups.checkpoints import CheckpointsResult
-from kafka_mirror.groups.find import KnownGroups, SelectedGroups
+from kafka_mirror.groups.find import KnownGroups
 from kafka_mirror.groups.group_offsets import GroupOffsetsResult, GroupOutcome
 from kafka_mirror.groups.job import (
     GROUP_STEPS,
     MOST_AT_ONCE,
     ON_WORKERS,
+    CheckpointsOfRun,
     GroupStep,
     GroupWork,
     chunks,
@@ -31,6 +33,7 @@ from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.spark.driver import Spark
 from kafka_mirror.spark.run import runner_by_hand
 from tests.spark_session import SparkOfThisProcess
+from tests.unit.copy.made_up_mirror import CONFIGURATION
 
 DOWN = ClusterUnreachable("west", "127.0.0.1:1", 30)
 
@@ -147,7 +150,56 @@ def test_a_step_by_hand_without_a_connection_is_a_job_on_this_host(tmp_path, spa
 @pytest.mark.parametrize("names", [("a",), ()])
 def test_a_step_by_hand_runs_on_the_spark_that_is_named_however_few_groups_there_are(tmp_path, spark, monkeypatch, names):
     flow = flow_of(tmp_path)
-    monkeypatch.setattr(job, "find_groups", lambda _flow: SelectedGroups({name: {} for name in names}))
+    monkeypatch.setattr(job, "known_groups", lambda _flow: KnownGroups(names, 0))
     options = Namespace(command="checkpoints", dry_run=False, master="sc://127.0.0.1:15002")
     assert run_groups(flow, options).result["written"] == len(names)
     assert spark.sessions == [("checkpoints", "hand", options.master)][: len(names)], "no Spark is asked for nothing"
+
+
+# ---------------------------------------------------------------- beside a copy that follows
+
+
+@pytest.fixture
+def of_run(monkeypatch, tmp_path):
+    """Writes checkpoints of a run that is due after 700 seconds, at the times that it is given; gives what was asked for."""
+    asked = []
+
+    def find(_flow):
+        asked.append("groups")
+        return KnownGroups(("billing",), 3, (DOWN.report(),) if len(asked) == 1 else ())
+
+    def emit(_context, names):
+        asked.append(names)
+        return CheckpointsResult(groups=len(names), written=2)
+
+    monkeypatch.setattr(job, "known_groups", find)
+    monkeypatch.setattr(checkpoints, "emit", emit)
+    monkeypatch.setattr(job, "group_context", lambda _flow: None)
+    file = tmp_path / "mm2.properties"
+    file.write_text(CONFIGURATION)
+    flow = load([file]).flow("east->west")
+
+    def at(*times):
+        moments = iter(times)
+        writer = CheckpointsOfRun(flow, 700.0, lambda: next(moments))
+        return [writer.write() for _ in times], asked
+
+    return at
+
+
+def test_a_run_looks_for_groups_once_in_their_interval_and_writes_their_checkpoints_each_time(of_run, caplog):
+    assert of_run(0.0, 60.0, 120.0, 600.0) == ([True] * 4, ["groups", ("billing",), ("billing",), ("billing",), "groups", ("billing",)])
+    assert str(DOWN) in caplog.text
+
+
+def test_a_run_that_is_due_leaves_checkpoints_to_the_next_one(of_run):
+    assert of_run(640.0, 700.0) == ([True, False], ["groups", ("billing",)])
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"), [("", 600), ("mirror.follow.seconds = 0", 60), ("emit.checkpoints.interval.seconds = 900", 900)]
+)
+def test_the_dag_only_makes_up_for_copies_that_follow(tmp_path, line, seconds):
+    file = tmp_path / "mm2.properties"
+    file.write_text(f"{CONFIGURATION}{line and 'east->west.'}{line}\n")
+    assert seconds_between_checkpoint_runs(load([file]).flow("east->west")) == seconds

@@ -1,12 +1,13 @@
 """Waiting until a cluster shows something, by a clock of our own."""
 
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
 
 from kafka_mirror.kafka import polling
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import repeated, until
 
 
 @pytest.fixture
@@ -68,3 +69,45 @@ def test_what_a_look_raises_ends_the_waiting(clock: SimpleNamespace) -> None:
     with pytest.raises(ZeroDivisionError):
         until(lambda: 1 // 0, 5, every=1)
     assert clock.pauses == []
+
+
+def test_what_is_repeated_beside_other_work_goes_on_after_a_failure_and_ends_with_the_block(caplog: pytest.LogCaptureFixture) -> None:
+    done, came = [], threading.Event()
+
+    def work() -> bool:
+        done.append(threading.current_thread().name)
+        if len(done) == 1:
+            raise ConnectionError("no broker")
+        came.set()
+        return True
+
+    with repeated("offset syncs", 0.01, work, "the end of the run writes them", 5.0):
+        assert came.wait(10)
+    count = len(done)
+    assert set(done) == {"offset syncs"}
+    assert "the end of the run writes them: ConnectionError: no broker" in caplog.text
+    threading.Event().wait(0.05)
+    assert len(done) == count
+
+
+def test_it_may_begin_at_once() -> None:
+    came = threading.Event()
+
+    def work() -> bool:
+        came.set()
+        return True
+
+    with repeated("checkpoints", 600.0, work, "", 5.0, at_once=True):
+        assert came.wait(10)
+
+
+def test_what_says_that_it_is_done_is_not_repeated() -> None:
+    done: list[int] = []
+
+    def work() -> bool:
+        done.append(1)
+        return False
+
+    with repeated("configuration", 0.001, work, "", 5.0):
+        threading.Event().wait(0.1)
+    assert done == [1]

@@ -24,6 +24,10 @@ _SECONDS_IF_INVALID = 60
 _START = pendulum.datetime(2025, 1, 1, tz="UTC")
 
 
+Every = str | Callable[[Flow], int]
+"""The property with an interval in seconds, or what tells the seconds."""
+
+
 @dataclass(frozen=True)
 class FlowDag:
     """One kind of DAG: each flow has `<flow>.<what>`.
@@ -35,7 +39,7 @@ class FlowDag:
 
     what: str
     tasks: Callable[[Flow], Any]
-    every: str | Callable[[Flow], int] = lambda _flow: _SECONDS_IF_INVALID
+    every: Every = lambda _flow: _SECONDS_IF_INVALID
     timetable: Callable[[Flow], Any] | None = None
     deadline: Callable[[Flow], list[Any]] | None = None
     doc: str = ""

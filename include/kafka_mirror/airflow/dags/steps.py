@@ -4,22 +4,23 @@ from collections.abc import Mapping
 
 from airflow.sdk import Param
 
-from kafka_mirror.airflow.dags.factory import FlowDag
+from kafka_mirror.airflow.dags.factory import Every, FlowDag
 from kafka_mirror.airflow.groups import GroupOperator
 from kafka_mirror.airflow.tasks import step_task
 from kafka_mirror.config import Flow
+from kafka_mirror.config.deadlines import seconds_between_checkpoint_runs
 
 
 def _dry_run(description: str) -> dict[str, Param]:
     return {"dry_run": Param(False, type="boolean", title="Dry run", description=description)}
 
 
-def _step(name: str, every: str, enabled: str, doc: str, params: Mapping[str, Param]) -> FlowDag:
+def _step(name: str, every: Every, enabled: str, doc: str, params: Mapping[str, Param]) -> FlowDag:
     """A DAG whose task is the step of this name."""
     return FlowDag(name, lambda flow: step_task(flow.name, name), every=every, enabled=enabled, doc=doc, params=params)
 
 
-def _group_step(name: str, every: str, enabled: str, doc: str, params: Mapping[str, Param]) -> FlowDag:
+def _group_step(name: str, every: Every, enabled: str, doc: str, params: Mapping[str, Param]) -> FlowDag:
     """A DAG whose task is a step that works on consumer groups, with a Spark job where there are many."""
 
     def tasks(flow: Flow) -> None:
@@ -87,6 +88,9 @@ CHECKPOINTS = """
 Translates the offsets that the source's consumer groups have committed into offsets of the remote topics, and writes them as checkpoints
 to `<source>.checkpoints.internal` on the target, as MirrorMaker 2 does. It translates by the copy's ledger: exactly, or too early where the
 ledger has forgotten details, and never too late. A group that did not move costs nothing.
+
+Where copies follow (`mirror.follow.seconds`), the task `copy` writes checkpoints too, every `emit.checkpoints.interval.seconds`; this DAG
+then runs every ten minutes, and makes up for a copy that does not run.
 
 **When not to use it.** To commit offsets on the target, so that consumers find their place by themselves: use `group-offsets`, which needs
 no checkpoints. With `emit.checkpoints.enabled=false` this DAG does not exist.
@@ -159,7 +163,7 @@ STEPS: Mapping[str, FlowDag] = {
         _step("refresh-groups", every="refresh.groups.interval.seconds", enabled="refresh.groups.enabled", doc=REFRESH_GROUPS, params={}),
         _group_step(
             "checkpoints",
-            every="emit.checkpoints.interval.seconds",
+            every=seconds_between_checkpoint_runs,
             enabled="emit.checkpoints.enabled",
             doc=CHECKPOINTS,
             params=_dry_run("Only say what would be written; write nothing."),

@@ -88,6 +88,14 @@ MIRROR = (
         between(0),
     ),
     Property(
+        "mirror.freshness.interval.seconds",
+        "LONG",
+        180,
+        "How often the DAG `freshness` looks at the flow and sends alerts.",
+        GROUP,
+        between(10),
+    ),
+    Property(
         "mirror.copy.spark.threshold",
         "LONG",
         0,
