@@ -1,4 +1,4 @@
-"""One check of a flow's freshness: look, judge, remember, tell. Done by the freshness DAG each minute, and by hand without memory.
+"""One check of a flow's freshness: look, judge, remember, tell. Done by the freshness DAG again and again, and by hand without memory.
 
 Looks at both clusters for a check: as `status` does, with the target's heartbeats beside it. Whatever goes wrong is an answer too.
 """
