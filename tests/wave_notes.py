@@ -42,9 +42,6 @@ class NotesInMemory:
     def of_group(self, group):
         return self.groups.get(group, {})
 
-    def keep_group(self, group, facts):
-        self.keep_groups({group: facts})
-
     def keep_groups(self, facts):
         self.before("keep_groups")
         self.groups |= json.loads(json.dumps(facts))

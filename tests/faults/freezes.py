@@ -38,7 +38,7 @@ def freeze(moment):
 
 
 def of_notes(module):
-    notebook = module.ControlNotebook
+    notebook = module.ControlNotes
     check, decide = notebook.check, notebook.decide
 
     @functools.wraps(check)

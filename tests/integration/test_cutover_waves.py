@@ -12,6 +12,7 @@ from kafka_mirror.cutover.wave import control_notes as module
 from kafka_mirror.cutover.wave import run as cutover_run
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, RUNNING, TAKING_BACK
 from kafka_mirror.cutover.wave.run import roll_back, run_wave, stored_waves
+from kafka_mirror.cutover.wave.runner import WaveStep
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import (
     DONE,
@@ -25,7 +26,6 @@ from kafka_mirror.cutover.wave.step import (
     STEPS,
     StepOptions,
     StepOutcome,
-    WaveStep,
     steps_of,
 )
 from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveDiffers, WaveIsOpen, WaveRollsBack, WaveRunElsewhere, WaveUnknown

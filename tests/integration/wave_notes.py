@@ -42,12 +42,8 @@ class NotesInMemory:
     def of_group(self, group):
         return self.groups.get(group, {})
 
-    def keep_group(self, group, facts):
-        self.groups[group] = json.loads(json.dumps(facts))
-
     def keep_groups(self, facts):
-        for group, of_group in facts.items():
-            self.keep_group(group, of_group)
+        self.groups |= json.loads(json.dumps(facts))
 
 
 def options(**changes):

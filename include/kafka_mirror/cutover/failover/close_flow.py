@@ -25,7 +25,7 @@ from kafka_mirror.ledger.topic import LedgerView
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
-    from kafka_mirror.cutover.wave.step import WaveNotes
+    from kafka_mirror.cutover.wave.notebook import WaveNotes
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from kafka_mirror.cutover.failover.survey import FailoverSurvey, survey_failover
 from kafka_mirror.cutover.groups.placement import GROUPS, place_groups
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, Finding, in_order, stop
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.step import KNOWN_MS, MOVE_GROUPS, OPEN, PREFLIGHT, REREAD, StepOptions, StepOutcome, WaveNotes, ended
+from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.step import KNOWN_MS, MOVE_GROUPS, OPEN, PREFLIGHT, REREAD, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import GroupNotMoved
 from kafka_mirror.errors.display import show
 from kafka_mirror.formats.offsets.partition import TopicPartition

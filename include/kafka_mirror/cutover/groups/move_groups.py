@@ -10,7 +10,8 @@ from kafka_mirror.cutover.groups.survey import GroupSurvey, find_unstable_positi
 from kafka_mirror.cutover.steps.topic_settings import right_findings
 from kafka_mirror.cutover.wave.findings import STOP, Finding, in_order, stop
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, WaveNotes, ended
+from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import ClusterContradictsItself, GroupReadOn, GroupUnstable, MirrorError
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few

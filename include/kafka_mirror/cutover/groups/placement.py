@@ -16,7 +16,8 @@ from typing import Any
 
 from kafka_mirror.cutover.groups.findings import describe_members
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning
-from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS, PositionsTransaction, WaveNotes
+from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS
 from kafka_mirror.errors import DecidedMeanwhile, GroupActive, GroupNotMoved, GroupNotTakenBack, GroupUsedOnTarget, MirrorError
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
@@ -33,7 +34,7 @@ from kafka_mirror.groups.group_move import (
     plan_undo,
 )
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_transaction import Wanted
+from kafka_mirror.kafka.group_transaction import GroupTransaction, Wanted
 from kafka_mirror.kafka.groups import Groups, describe_groups, read_positions
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.transactions import Fenced
@@ -239,7 +240,7 @@ class _GroupTransaction:
                 time.sleep(pauses.pop(0) * random.random())  # noqa: S311 — two that began together must not do so again
         raise DecidedMeanwhile("the control topic") from fenced
 
-    def _commit(self, transaction: PositionsTransaction, wanted: Wanted) -> bool:
+    def _commit(self, transaction: GroupTransaction, wanted: Wanted) -> bool:
         """Whether they are committed; if not, it is noted which groups are in use."""
         try:
             errors: dict[str, MirrorError] = {}

@@ -21,7 +21,8 @@ from kafka_mirror.audit.scope import Scope
 from kafka_mirror.cutover.steps.source_truth import copied_from_another_log, look_at_source
 from kafka_mirror.cutover.wave.findings import STOP, Finding, in_order, stop, warning
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.step import AUDIT_GATE, RECORDS, StepOptions, StepOutcome, WaveNotes, ended
+from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.step import AUDIT_GATE, RECORDS, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import (
     AuditDifferent,
     AuditLeftOut,

@@ -13,7 +13,8 @@ from kafka_mirror.cutover.steps.audit_gate import audit_ahead
 from kafka_mirror.cutover.steps.copy_pass import Copier, WaveCopy, WaveLag, WaveLook, plan_wave
 from kafka_mirror.cutover.wave.findings import Finding, stop, wave_findings
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.step import CATCH_UP, DONE, StepOptions, StepOutcome, WaveNotes, ended
+from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.step import CATCH_UP, DONE, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import WaveBehind
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition

@@ -17,6 +17,7 @@ from kafka_mirror.cutover.steps.source_truth import LogsLook, departed, look_at_
 from kafka_mirror.cutover.steps.writers import untold_writers
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning, wave_findings
 from kafka_mirror.cutover.wave.move import Move
+from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.record import Acls, acls_of
 from kafka_mirror.cutover.wave.step import (
     BY_ACL,
@@ -29,7 +30,6 @@ from kafka_mirror.cutover.wave.step import (
     WAITING,
     StepOptions,
     StepOutcome,
-    WaveNotes,
     ended,
 )
 from kafka_mirror.errors import LeaderMissing, NotFenced, WrittenSinceFence

@@ -17,9 +17,9 @@ from kafka_mirror.config import load_again
 from kafka_mirror.cutover.wave.control_notes import StoredWaves, WaveStore
 from kafka_mirror.cutover.wave.findings import Finding, stop
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.notebook import Mended, owning
+from kafka_mirror.cutover.wave.notebook import Mended, WaveNotes, owning
 from kafka_mirror.cutover.wave.record import Acls, acl_facts, acls_of
-from kafka_mirror.cutover.wave.step import FENCE, WaveNotes
+from kafka_mirror.cutover.wave.step import FENCE
 from kafka_mirror.errors import AuthorizationRefused, MirrorError, NoAuthorizer, RightMissing, TopicWithoutAcls, WayBackDenied
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.acls import create_acls, delete_acls, pattern_acls, topic_acls

@@ -45,9 +45,10 @@ from kafka_mirror.cutover.steps.wave_ends import (
 from kafka_mirror.cutover.steps.way_back import WayBack
 from kafka_mirror.cutover.wave.findings import STOP, WARNING, Finding, stop, warning
 from kafka_mirror.cutover.wave.move import Move
+from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.record import Acls
 from kafka_mirror.cutover.wave.selection import matches
-from kafka_mirror.cutover.wave.step import OPEN, StepOptions, StepOutcome, WaveNotes, ended
+from kafka_mirror.cutover.wave.step import OPEN, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorError, NothingToOpen
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition

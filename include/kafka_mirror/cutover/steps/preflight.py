@@ -25,8 +25,9 @@ from kafka_mirror.cutover.steps.topic_settings import (
 from kafka_mirror.cutover.steps.writers import EndWatch, Writers, survey_writers, writer_findings
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, Finding, in_order, information, stop, warning, wave_findings
 from kafka_mirror.cutover.wave.move import Move, clusters_of
+from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, select_topics
-from kafka_mirror.cutover.wave.step import PREFLIGHT, StepOptions, StepOutcome, WaveNotes, ended
+from kafka_mirror.cutover.wave.step import PREFLIGHT, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import (
     ConfigurationError,
     DecisionPending,

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from kafka_mirror.copy.plan.left_on_source import written_since_moved
-from kafka_mirror.cutover.wave.notebook import Groups, WaveNotebook
+from kafka_mirror.cutover.wave.notebook import Groups, WaveNotes
 from kafka_mirror.cutover.wave.record import (
     OPENED,
     TAKING_BACK,
@@ -26,9 +26,10 @@ from kafka_mirror.cutover.wave.record import (
     encode_wave,
 )
 from kafka_mirror.cutover.wave.selection import matches
-from kafka_mirror.cutover.wave.step import FAILOVER, OPEN, PLANNED, PositionsTransaction
+from kafka_mirror.cutover.wave.step import FAILOVER, OPEN, PLANNED
 from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, ErrorReport, WaveRunElsewhere
 from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.group_transaction import GroupTransaction
 from kafka_mirror.kafka.model import Acl
 from kafka_mirror.ledger.clusters import clusters, control_of, ledger_of
 from kafka_mirror.ledger.control import Control
@@ -169,7 +170,7 @@ def write_next(control: Control, make: Callable[[], Sequence[Decision]]) -> None
     raise meanwhile or DecidedMeanwhile(control.topic)
 
 
-class ControlNotebook(WaveNotebook):
+class ControlNotes(WaveNotes):
     """The notes of one wave by one run, kept in the control topic: every change is acknowledged by all replicas when the call returns, but
     for the end of a step that the next note carries."""
 
@@ -201,7 +202,7 @@ class ControlNotebook(WaveNotebook):
         """Raises WaveRunElsewhere once the record is not what this run wrote last."""
         self._store.check(self._written)
 
-    def begin(self) -> PositionsTransaction:
+    def begin(self) -> GroupTransaction:
         """Begins a transaction, then looks: a run that took the wave before is seen, and one that takes it later ends the transaction."""
         transaction = self._store.control.begin()
         self.check()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.cutover.wave.record import RUNNING, GroupNote, StepNote, WaveRecord, plain, shortened
-from kafka_mirror.cutover.wave.step import WAITING, PositionsTransaction, StepOutcome, WaveNotes
+from kafka_mirror.cutover.wave.step import WAITING, StepOutcome
 from kafka_mirror.errors import MirrorError, WaveRunElsewhere
 
 if TYPE_CHECKING:
@@ -22,17 +22,38 @@ if TYPE_CHECKING:
 Groups = Mapping[str, GroupNote]
 
 
-class WaveNotebook(WaveNotes):
-    """The notes of one wave by one run, in memory, and the states of its steps. What needs the clusters a subclass adds."""
+class WaveNotes:
+    """What the control topic keeps of a wave, for one run: the states of its steps, and what each notes.
+
+    A step notes what it is going to do before it does it, so that another run or a roll back knows all that may be done. Every write raises
+    WaveRunElsewhere once another run has the wave, a roll back among them, and writes nothing then. These notes are in memory, as a dry run
+    has them: no run takes the wave from it, and it decides nothing. `ControlNotes` keep them in the control topic.
+    """
 
     def __init__(self, record: WaveRecord, groups: Groups | None = None, held: Mapping[str, str] | None = None) -> None:
+        """`held`: topics of the wave on which another open wave stands, each with its name: what is theirs stays in a roll back."""
         self.record = record
         self.held = held or {}
         self._groups = dict(groups or {})
 
+    def check(self) -> None:
+        """Raises WaveRunElsewhere once another run has the wave. Directly before and after each change that is not made by these notes."""
+
+    def begin(self) -> Any:
+        """Begins a transaction of group positions (`kafka.group_transaction`) that ends without effect once another run takes the wave.
+        Raises WaveRunElsewhere if one has it by then."""
+        raise NotImplementedError("a dry run commits nothing")
+
+    def claimed_acls(self) -> "frozenset[Acl]":
+        """The ACLs on which waves stand by now, this one or others; a dry run has changed none."""
+        return frozenset()
+
+    def decide(self, decisions: "Callable[[Decisions], Sequence[Decision]]") -> None:
+        """Writes the decisions that the callable makes of all that stand in the control topic. Raises DecidedMeanwhile."""
+
     @property
     def groups(self) -> Mapping[str, Mapping[str, Any]]:
-        """The facts of every group of this attempt, by name."""
+        """The facts of every group of this attempt, by name: a roll back took back what an earlier one noted."""
         return {group: note.facts for group, note in sorted(self._groups.items()) if note.attempt == self.record.attempt}
 
     def of_step(self, step: str) -> Mapping[str, Any]:
@@ -41,20 +62,17 @@ class WaveNotebook(WaveNotes):
         return {} if note is None else note.facts
 
     def keep(self, step: str, facts: Mapping[str, Any]) -> None:
-        """Notes facts of a step in the place of those before. A step about which something is noted ahead waits for its turn."""
+        """Notes facts of a step in the place of those before; all replicas have them when this returns. A step about which something is
+        noted ahead waits for its turn. Raises DecidedMeanwhile if others write to the control topic again and again."""
         note = self.record.steps.get(step) or StepNote(WAITING, self.record.who, self.record.began)
         self.write(self.record.with_step(step, replace(note, facts=plain(facts))))
 
     def of_group(self, group: str) -> Mapping[str, Any]:
-        """What this attempt noted of a consumer group: a roll back took back what an earlier one noted."""
+        """What this attempt noted of a consumer group; empty if nothing."""
         return self.groups.get(group, {})
 
-    def keep_group(self, group: str, facts: Mapping[str, Any]) -> None:
-        """Notes facts of a group in the place of those before."""
-        self.keep_groups({group: facts})
-
     def keep_groups(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
-        """Notes facts of several groups in one write."""
+        """Notes facts of groups in the place of those before, all or none: a write takes its time, and a wave's pauses are on."""
         self.write(self.record, {group: GroupNote(self.record.attempt, plain(of_group)) for group, of_group in facts.items()})
 
     def start_step(self, step: str, who: str, now: int) -> None:
@@ -77,24 +95,6 @@ class WaveNotebook(WaveNotes):
         """Keeps the record in the place of the one before, and these notes of groups beside the others."""
         self.record = record
         self._groups.update(groups or {})
-
-
-class DryNotebook(WaveNotebook):
-    """The notes of a dry run: no run takes the wave from it, it changes nothing that could be put back, and it decides nothing."""
-
-    def check(self) -> None:
-        """Looks at nothing: no run takes the wave from a dry run."""
-
-    def begin(self) -> PositionsTransaction:
-        """A dry run commits no position, so no step asks for it."""
-        raise NotImplementedError("a dry run commits nothing")
-
-    def claimed_acls(self) -> "frozenset[Acl]":
-        """None: a dry run has changed no ACL."""
-        return frozenset()
-
-    def decide(self, decisions: "Callable[[Decisions], Sequence[Decision]]") -> None:
-        """Writes nothing."""
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from kafka_mirror.config.validate import check_readable
 from kafka_mirror.cutover.failover import steps as failover
 from kafka_mirror.cutover.groups import move_groups
 from kafka_mirror.cutover.steps import audit_gate, catch_up, fence, last_copy, open_wave, preflight
-from kafka_mirror.cutover.wave.control_notes import Also, ControlNotebook, StoredWaves, WaveStore
+from kafka_mirror.cutover.wave.control_notes import Also, ControlNotes, StoredWaves, WaveStore
 from kafka_mirror.cutover.wave.move import Move, move_of, move_without_source
-from kafka_mirror.cutover.wave.notebook import DryNotebook, WaveNotebook
+from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveRecord, encode_wave
-from kafka_mirror.cutover.wave.runner import WaveRunner, roll_back_steps, step_before
+from kafka_mirror.cutover.wave.runner import WaveRunner, WaveStep, roll_back_steps, step_before
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import (
     AUDIT_GATE,
@@ -32,7 +32,6 @@ from kafka_mirror.cutover.wave.step import (
     WAITING,
     StepOptions,
     StepOutcome,
-    WaveStep,
 )
 from kafka_mirror.errors import WaveDiffers, WaveHeld, WaveIsOpen, WaveRollsBack, WaveUnknown, named_with
 from kafka_mirror.ledger.checks import check_closed
@@ -214,12 +213,12 @@ def _may_roll_back(move: Move, before: WaveRecord, stored: StoredWaves) -> list[
 
 def _notebook(
     move: Move, store: WaveStore, options: StepOptions, record: WaveRecord, before: WaveRecord | None, stored: StoredWaves, also: Also
-) -> WaveNotebook:
+) -> WaveNotes:
     topics = move.topics.names
     if options.dry_run:
         also(stored)
-        return DryNotebook(record, stored.groups.get(record.name), stored.standing_on(record.name, topics))
-    return ControlNotebook(store, options.who, record, before, stored, topics, also)
+        return WaveNotes(record, stored.groups.get(record.name), stored.standing_on(record.name, topics))
+    return ControlNotes(store, options.who, record, before, stored, topics, also)
 
 
 def _now() -> int:

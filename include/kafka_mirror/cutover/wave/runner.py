@@ -5,10 +5,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_mirror.cutover.wave.findings import STOP, Finding, stop
-from kafka_mirror.cutover.wave.notebook import WaveNotebook
+from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.record import ROLLED_BACK, TAKEN_BACK, WaveRecord
-from kafka_mirror.cutover.wave.step import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, WaveStep, state_text
+from kafka_mirror.cutover.wave.step import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, state_text
 from kafka_mirror.errors import MirrorError, StepBefore, WaveRunElsewhere
+
+
+@dataclass(frozen=True)
+class WaveStep:
+    """One step of a cutover. It works on a `move`, and finds out from the clusters and the notes what is left to do.
+
+    `holds` is there if the step's result can be broken later (the fence by a writer, the audit by records that came since): it gives why,
+    and nothing as long as the result holds. It is a short question without waiting, which is asked before each later step. `take_back` is
+    what a roll back does about the step; a second time it does nothing.
+    """
+
+    name: str
+    run: Callable[[Any, WaveNotes, StepOptions], StepOutcome]
+    holds: Callable[[Any, WaveNotes, StepOptions], tuple[Finding, ...]] | None = None
+    take_back: Callable[[Any, WaveNotes, StepOptions], StepOutcome] | None = None
 
 
 @dataclass
@@ -17,7 +32,7 @@ class WaveRunner:
 
     flow: str
     move: Any
-    notes: WaveNotebook
+    notes: WaveNotes
     options: StepOptions
     now: Callable[[], int]
     steps: Sequence[WaveStep]
@@ -123,7 +138,7 @@ class WaveRunner:
 
 
 def roll_back_steps(
-    flow: str, move: Any, notes: WaveNotebook, options: StepOptions, now: Callable[[], int], steps: Sequence[WaveStep]
+    flow: str, move: Any, notes: WaveNotes, options: StepOptions, now: Callable[[], int], steps: Sequence[WaveStep]
 ) -> tuple[StepOutcome, ...]:
     """Takes back each step that noted something, by what it noted before it acted; the last first. Stops at the first that cannot take back
     all. In a dry run each says what it would do. At the end the wave is noted as rolled back."""

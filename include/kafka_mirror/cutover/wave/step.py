@@ -1,17 +1,10 @@
 """The steps of a cutover, in their order, and what each of them answers. Pure."""
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from kafka_mirror.cutover.wave.findings import STOP, Finding
-
-if TYPE_CHECKING:
-    from kafka_mirror.errors import MirrorError
-    from kafka_mirror.formats.offsets.partition import TopicPartition
-    from kafka_mirror.kafka.model import Acl, Committed
-    from kafka_mirror.ledger.control_records import Decision
-    from kafka_mirror.ledger.decisions import Decisions
 
 PREFLIGHT, CATCH_UP, FENCE, LAST_COPY = "preflight", "catch-up", "fence", "last-copy"
 AUDIT_GATE, MOVE_GROUPS, OPEN = "audit-gate", "move-groups", "open"
@@ -111,74 +104,3 @@ when the ends stand still; of `move-groups`, since when no group has members on 
 REREAD, KNOWN_MS = "reread", "known_ms"
 """Names of facts of a group after a failover: how many records it reads again at most, `{topic: {partition: records}}` (null:
 unknown; absent: none), and the time of its oldest checkpoint: what it read after its checkpoints it reads again as well."""
-
-
-@dataclass(frozen=True)
-class WaveStep:
-    """One step of a cutover. It works on a `move`, and finds out from the clusters and the notes what is left to do.
-
-    `holds` is there if the step's result can be broken later (the fence by a writer, the audit by records that came since): it gives why,
-    and nothing as long as the result holds. It is a short question without waiting, which is asked before each later step. `take_back` is
-    what a roll back does about the step; a second time it does nothing.
-    """
-
-    name: str
-    run: "Callable[[Any, WaveNotes, StepOptions], StepOutcome]"
-    holds: "Callable[[Any, WaveNotes, StepOptions], tuple[Finding, ...]] | None" = None
-    take_back: "Callable[[Any, WaveNotes, StepOptions], StepOutcome] | None" = None
-
-
-class PositionsTransaction(Protocol):
-    """Positions of groups on the target that all change, or none does. Once another run took the wave, none does."""
-
-    def add(
-        self, wanted: "Mapping[str, Mapping[TopicPartition, Committed | None]]", refused: "MutableMapping[str, MirrorError]"
-    ) -> "Mapping[str, Mapping[TopicPartition, str]]":
-        """Takes where groups are to stand (None: nowhere). Gives what is refused of places, in Kafka's words; `refused` takes groups."""
-
-    def commit(self) -> None:
-        """Changes them."""
-
-    def abort(self) -> None:
-        """Leaves them as they are."""
-
-
-class WaveNotes(Protocol):
-    """What the control topic keeps of a wave.
-
-    A step notes what it is going to do before it does it, so that another run or a roll back knows all that may be done. Every
-    write raises WaveRunElsewhere once another run has the wave, a roll back among them, and writes nothing then.
-    """
-
-    held: Mapping[str, str]
-    """Topics of the wave on which another open wave stands, each with its name: what is theirs stays in a roll back."""
-
-    def check(self) -> None:
-        """Raises WaveRunElsewhere once another run has the wave. Directly before and after each change that is not made by these notes."""
-
-    def begin(self) -> "PositionsTransaction":
-        """Begins a transaction that ends without effect once another run takes the wave. Raises WaveRunElsewhere if one has it by then."""
-
-    def claimed_acls(self) -> "frozenset[Acl]":
-        """The ACLs on which waves stand by now, whosever this one is."""
-
-    def decide(self, decisions: "Callable[[Decisions], Sequence[Decision]]") -> None:
-        """Writes decisions to the control topic: those that the callable makes of all that stand there. Raises DecidedMeanwhile."""
-
-    def of_step(self, step: str) -> Mapping[str, Any]:
-        """What was noted of a step; empty if nothing was."""
-
-    def keep(self, step: str, facts: Mapping[str, Any]) -> None:
-        """Notes facts of a step in the place of those before; it is acknowledged by all replicas when this returns.
-
-        Raises DecidedMeanwhile if somebody else wrote to the control topic since it was read.
-        """
-
-    def of_group(self, group: str) -> Mapping[str, Any]:
-        """What was noted of a consumer group; empty if nothing was."""
-
-    def keep_group(self, group: str, facts: Mapping[str, Any]) -> None:
-        """Notes facts of a group in the place of those before, as `keep` does for a step."""
-
-    def keep_groups(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
-        """Notes facts of many groups at once, all or none: a write to the control topic takes its time, and a wave's pauses are on."""

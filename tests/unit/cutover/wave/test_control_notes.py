@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_mirror.cutover.wave import control_notes as module
-from kafka_mirror.cutover.wave.control_notes import ControlNotebook, WaveStore
+from kafka_mirror.cutover.wave.control_notes import ControlNotes, WaveStore
 from kafka_mirror.cutover.wave.record import WaveRecord
 from kafka_mirror.cutover.wave.step import DONE, FENCE, LAST_COPY, PLANNED, StepOutcome
 from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveRunElsewhere
@@ -58,7 +58,7 @@ def store(control):
 
 def begin(store, record=RECORD, before=None):
     stored = store.read()
-    return ControlNotebook(store, "ann", record, before, stored)
+    return ControlNotes(store, "ann", record, before, stored)
 
 
 def test_everything_that_is_noted_is_in_the_control_topic_when_the_call_returns(control, store):
@@ -87,7 +87,7 @@ def test_the_end_of_a_step_that_is_held_back_goes_with_the_next_note(control, st
 
 
 def test_groups_of_an_earlier_attempt_are_not_those_of_this_one(store):
-    begin(store).keep_group("billing", {"before": 1})
+    begin(store).keep_groups({"billing": {"before": 1}})
     again = begin(store, dataclasses.replace(RECORD, attempt=2), RECORD)
     assert again.of_group("billing") == {}
 
@@ -99,7 +99,7 @@ def test_of_two_runs_the_older_one_writes_no_more(control, store):
     with pytest.raises(WaveRunElsewhere, match="by bob"):
         older.keep(FENCE, {"acls": 1})
     with pytest.raises(WaveRunElsewhere):
-        older.keep_group("billing", {})
+        older.keep_groups({"billing": {}})
     assert store.read().waves["w"] == newer
     assert older.of_step(FENCE) == {}
 

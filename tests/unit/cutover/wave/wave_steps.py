@@ -1,8 +1,9 @@
 """Steps of the tests' own for the runner, which do what they are told and note what was asked of them."""
 
-from kafka_mirror.cutover.wave.notebook import DryNotebook
+from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.record import WaveRecord
-from kafka_mirror.cutover.wave.step import DONE, FENCE, MOVE_GROUPS, OPEN, PLANNED, STEPS, StepOptions, StepOutcome, WaveStep, steps_of
+from kafka_mirror.cutover.wave.runner import WaveStep
+from kafka_mirror.cutover.wave.step import DONE, FENCE, MOVE_GROUPS, OPEN, PLANNED, STEPS, StepOptions, StepOutcome, steps_of
 
 OPTIONS = StepOptions("w", "ann@here", "because", dry_run=False)
 
@@ -57,7 +58,7 @@ class Clock:
 
 def notebook(mode=PLANNED, *, done=()):
     """Notes in memory of a wave of which these steps are done."""
-    notes = DryNotebook(WaveRecord("w", ("orders",), (), mode, "ann@here", "because", 100, runner="ann@here"))
+    notes = WaveNotes(WaveRecord("w", ("orders",), (), mode, "ann@here", "because", 100, runner="ann@here"))
     for step in STEPS:
         if step in done:
             notes.start_step(step, "ann@here", 100)

@@ -18,8 +18,9 @@ from kafka_mirror.cutover.steps.opposite_flow import OppositeFence, OppositeFlow
 from kafka_mirror.cutover.wave import control_notes as wave_notes
 from kafka_mirror.cutover.wave import run
 from kafka_mirror.cutover.wave.record import TAKING_BACK, UNDER_WAY
+from kafka_mirror.cutover.wave.runner import WaveStep
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, matches
-from kafka_mirror.cutover.wave.step import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome, WaveStep, steps_of
+from kafka_mirror.cutover.wave.step import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome, steps_of
 from kafka_mirror.errors import DecidedMeanwhile, KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.groups import GroupDescription
