@@ -123,13 +123,15 @@ class WaveGroup:
 @dataclass(frozen=True)
 class WaveGroups:
     """The groups of a wave, patterns that match none, the share groups of the source that `--groups` takes, and groups that it leaves out
-    though they have positions on the wave's topics. Of the `doubtful` the source is too old to tell whether an open transaction commits."""
+    though they have positions on the wave's topics. Of the `doubtful` the source is too old to tell whether an open transaction commits.
+    `stops`: what could not be asked, and rights that moving them needs and that are lacking."""
 
     groups: tuple[WaveGroup, ...] = ()
     unmatched: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     doubtful: tuple[str, ...] = ()
+    stops: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,7 @@ class GroupLogs:
 
 def find_in_groups(wave_groups: WaveGroups, source: str, target: str) -> Iterator[Finding]:
     """What is said of all groups of a wave."""
+    yield from wave_groups.stops
     for pattern in wave_groups.unmatched:
         yield stop(PatternMatchesNothing("--groups", pattern, "consumer group with a position in a topic of the wave"))
     if wave_groups.shares:

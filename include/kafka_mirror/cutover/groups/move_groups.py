@@ -4,10 +4,9 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from kafka_mirror.cutover.groups.findings import GroupLogs, WaveGroup, find_active_groups, find_group_stops
+from kafka_mirror.cutover.groups.findings import GroupLogs, WaveGroup, WaveGroups, find_active_groups, find_group_stops
 from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer, Placement
-from kafka_mirror.cutover.groups.survey import GroupSurvey, find_unstable_positions, survey_groups
-from kafka_mirror.cutover.steps.topic_settings import right_findings
+from kafka_mirror.cutover.groups.survey import find_unstable_positions, survey_groups
 from kafka_mirror.cutover.wave.findings import STOP, Finding, in_order, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.notebook import WaveNotes
@@ -32,7 +31,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
         return _make_outcome(move, look.findings)
     if look.active:
         return StepOutcome(MOVE_GROUPS, WAITING, (), in_order((*look.active, *look.findings), move.flow.name))
-    aims = {group.name: _make_aim(group) for group in look.survey.groups.groups}
+    aims = {group.name: _make_aim(group) for group in look.surveyed.groups}
     placement = _make_placer(move, notes, options).place(aims, options.dry_run)
     if placement.facts:
         placement = replace(placement, findings=(*placement.findings, *_find_read_on(move, aims)))
@@ -59,7 +58,7 @@ def _make_outcome(move: Move, findings: tuple[Finding, ...], placement: Placemen
 
 @dataclass(frozen=True)
 class _GroupLook:
-    survey: GroupSurvey
+    surveyed: WaveGroups
     findings: tuple[Finding, ...]
     active: tuple[Finding, ...]
 
@@ -72,14 +71,10 @@ def _look(move: Move, options: StepOptions) -> _GroupLook:
     """The groups once nothing but members on the source kept them, and these have left or time is up."""
     deadline = time.monotonic() + (0 if options.dry_run else options.timeout)
     while True:
-        survey = survey_groups(move.flow, move.context, move.wave, move.topics.names, move.names, move.sides)
-        groups = survey.groups.groups
-        findings = (
-            *find_group_stops(survey.groups, _read_logs(move, groups), move.flow.source, move.flow.target),
-            *right_findings(survey.rights),
-            *map(stop, survey.errors),
-        )
-        look = _GroupLook(survey, findings, tuple(find_active_groups(groups, move.flow.source)))
+        surveyed = survey_groups(move.flow, move.context, move.wave, move.topics.names, move.names, move.sides)
+        groups = surveyed.groups
+        findings = tuple(find_group_stops(surveyed, _read_logs(move, groups), move.flow.source, move.flow.target))
+        look = _GroupLook(surveyed, findings, tuple(find_active_groups(groups, move.flow.source)))
         remaining = deadline - time.monotonic()
         if look.is_stopped or not look.active or remaining <= 0:
             return look

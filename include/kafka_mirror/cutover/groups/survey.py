@@ -1,14 +1,14 @@
 """Asks both clusters about the consumer groups of a wave: positions, their translation, members."""
 
-from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_mirror.config.policies import group_filter
 from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups, WavePosition
-from kafka_mirror.cutover.steps.topic_settings import LackingRight
+from kafka_mirror.cutover.wave.findings import Finding, stop
 from kafka_mirror.cutover.wave.selection import Wave, matches
-from kafka_mirror.errors import ErrorReport, MirrorError
+from kafka_mirror.errors import MirrorError, RightMissing
 from kafka_mirror.errors.display import show
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupContext
@@ -28,15 +28,6 @@ Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
 
 
 @dataclass(frozen=True)
-class GroupSurvey:
-    """The groups of a wave, rights that moving them needs and that are lacking, and what could not be asked."""
-
-    groups: WaveGroups
-    rights: tuple[LackingRight, ...] = ()
-    errors: tuple[ErrorReport, ...] = ()
-
-
-@dataclass(frozen=True)
 class GroupClusters:
     """Both clusters, and the groups of each."""
 
@@ -48,7 +39,7 @@ class GroupClusters:
 
 def survey_groups(
     flow: "Flow", context: GroupContext, wave: Wave, topics: Collection[str], source_names: Collection[str], sides: GroupClusters
-) -> GroupSurvey:
+) -> WaveGroups:
     """Looks at the groups of the wave, and at their namesakes on the target. `topics` are those of the wave, `source_names` all of the
     source. Raises what concerns a cluster as a whole."""
     refused: dict[str, MirrorError] = {}
@@ -85,11 +76,10 @@ def survey_groups(
         )
         for name in sorted(chosen)
     )
-    rights = _find_lacking_rights(flow, namesakes)
     left_out = tuple(sorted(with_positions.keys() - taken))
-    errors = (*translated.errors, *(error.report() for error in refused.values()))
     doubtful = tuple(sorted(undetermined & chosen.keys()))
-    return GroupSurvey(WaveGroups(groups, unmatched, tuple(sorted(shares & taken)), left_out, doubtful), rights, errors)
+    stops = (*_find_lacking_rights(flow, namesakes), *map(stop, translated.errors), *map(stop, refused.values()))
+    return WaveGroups(groups, unmatched, tuple(sorted(shares & taken)), left_out, doubtful, stops)
 
 
 def find_unstable_positions(
@@ -162,6 +152,7 @@ def _guess_members(group: Group) -> tuple[GroupMember, ...]:
     return (GroupMember("members of a streams group", ""),) if group.is_streams and not group.is_idle else ()
 
 
-def _find_lacking_rights(flow: "Flow", namesakes: Mapping[str, GroupDescription]) -> tuple[LackingRight, ...]:
-    lacking = (name for name, group in sorted(namesakes.items()) if not group.may_commit)
-    return tuple(LackingRight(flow.target, "READ", f"the group {show(name)}", "committing its positions there") for name in lacking)
+def _find_lacking_rights(flow: "Flow", namesakes: Mapping[str, GroupDescription]) -> Iterator[Finding]:
+    for name, group in sorted(namesakes.items()):
+        if not group.may_commit:
+            yield stop(RightMissing(flow.target, "READ", f"the group {show(name)}", "committing its positions there"))

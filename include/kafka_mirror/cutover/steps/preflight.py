@@ -17,7 +17,6 @@ from kafka_mirror.cutover.steps.topic_settings import (
     acl_findings,
     config_findings,
     readable_topics,
-    right_findings,
     survey_acls,
     survey_rights,
     survey_topics,
@@ -206,7 +205,7 @@ class _Survey:
         self._ask(lambda: self._settings(topics))
         self._ask(lambda: self._acls(chosen))
         self._ask(lambda: self._earlier_fence(chosen))
-        self._ask(lambda: self._rights())
+        self._ask(self._rights)
         self._ask(lambda: self._groups(chosen, frozenset(names)))
         self._ask(lambda: self._writers(partitions, watch))
 
@@ -217,7 +216,7 @@ class _Survey:
 
     def _acls(self, chosen: WaveTopics) -> None:
         acls, lacking = survey_acls(chosen.names, self.context.selection, self.sides.source, self.sides.target)
-        self.findings += right_findings(lacking)
+        self.findings += lacking
         if acls is not None:
             is_synced = bool(self.flow.value("sync.topic.acls.enabled"))
             self.findings += acl_findings(acls, self.flow.source, self.flow.target, is_synced)
@@ -233,14 +232,12 @@ class _Survey:
         ]
 
     def _rights(self) -> None:
-        self.findings += right_findings(survey_rights(self.flow, self.sides.source, self.sides.target, self.refused))
+        self.findings += survey_rights(self.flow, self.sides.source, self.sides.target, self.refused)
 
     def _groups(self, chosen: WaveTopics, names: frozenset[str]) -> None:
-        survey = survey_groups(self.flow, self.context, self.wave, chosen.names, names, self.sides)
-        self.groups = survey.groups.groups
-        self.findings += find_in_groups(survey.groups, self.flow.source, self.flow.target)
-        self.findings += right_findings(survey.rights)
-        self.findings += map(stop, survey.errors)
+        surveyed = survey_groups(self.flow, self.context, self.wave, chosen.names, names, self.sides)
+        self.groups = surveyed.groups
+        self.findings += find_in_groups(surveyed, self.flow.source, self.flow.target)
 
     def _writers(self, partitions: list[TopicPartition], watch: EndWatch) -> None:
         self.writers = survey_writers(self.flow, self.sides.source, partitions, watch, self.refused)

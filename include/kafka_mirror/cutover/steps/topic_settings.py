@@ -3,7 +3,7 @@
 The surveys ask both clusters, and the findings judge what these answered.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kafka_mirror.config import Flow
 
 _OWN = "DYNAMIC_TOPIC_CONFIG"
+_CLUSTER, _INSTEAD = "the cluster", ", or do that by hand"
 
 Entries = Mapping[str, ConfigEntry]
 
@@ -130,25 +131,6 @@ def _is_fence(acl: Acl) -> bool:
     return (acl.permission, acl.operation, acl.principal) == ("DENY", "WRITE", EVERYBODY)
 
 
-@dataclass(frozen=True)
-class LackingRight:
-    """A right that the mirror does not have: on which cluster, for what, and whether the move can do without it."""
-
-    cluster: str
-    operation: str
-    resource: str
-    purpose: str
-    is_optional: bool = False
-
-
-def right_findings(rights: Iterable[LackingRight]) -> Iterator[Finding]:
-    """One sentence a right."""
-    for right in rights:
-        instead = ", or do that by hand" if right.is_optional else ""
-        error = RightMissing(right.cluster, right.operation, right.resource, right.purpose, instead)
-        yield warning(error) if right.is_optional else stop(error)
-
-
 Errors = MutableMapping[str, MirrorError]
 
 
@@ -181,15 +163,15 @@ def survey_topics(
 
 def survey_acls(
     topics: Collection[str], selection: TopicSelection, source: Cluster, target: Cluster
-) -> tuple[AclSides | None, tuple[LackingRight, ...]]:
-    """The ACLs of both clusters; None, and the right that is lacking, where one of them does not show its ACLs."""
+) -> tuple[AclSides | None, tuple[Finding, ...]]:
+    """The ACLs of both clusters; None, and a warning of the right that is lacking, where one of them does not show its ACLs."""
     sides: list[frozenset[PatternAcl] | None] = []
     for cluster in (source, target):
         try:
             sides.append(pattern_acls(cluster))
         except AuthorizationRefused:
-            lacking = LackingRight(cluster.alias, "DESCRIBE", "the cluster", "comparing the ACLs of both sides", is_optional=True)
-            return None, (lacking,)
+            lacking = RightMissing(cluster.alias, "DESCRIBE", _CLUSTER, "comparing the ACLs of both sides", _INSTEAD)
+            return None, (warning(lacking),)
     of_source, of_target = sides
     there = {binding.acl for binding in of_target or () if binding.pattern == LITERAL}
     wanted = remote_acls(of_source or (), selection)
@@ -197,14 +179,13 @@ def survey_acls(
     return AclSides(of_source, of_target, missing, {topic: selection.display_name(topic) for topic in topics}), ()
 
 
-def survey_rights(flow: "Flow", source: Cluster, target: Cluster, refused: Errors) -> tuple[LackingRight, ...]:
-    """Rights that later steps need and that can be tested without writing. A control topic that may not be written is in `refused`."""
+def survey_rights(flow: "Flow", source: Cluster, target: Cluster, refused: Errors) -> Iterator[Finding]:
+    """A warning of each right that later steps would use, and that can be tested without writing. A control topic that may not be written
+    is in `refused`."""
     operations = source.operations()
-    lacking = []
     if "DESCRIBE" not in operations:
         purpose = "seeing all consumer groups: those that it may not describe are not in this plan"
-        lacking.append(LackingRight(source.alias, "DESCRIBE", "the cluster", purpose, is_optional=True))
+        yield warning(RightMissing(source.alias, "DESCRIBE", _CLUSTER, purpose, _INSTEAD))
     if "ALTER" not in operations:
-        lacking.append(LackingRight(source.alias, "ALTER", "the cluster", "a write fence by ACL", is_optional=True))
+        yield warning(RightMissing(source.alias, "ALTER", _CLUSTER, "a write fence by ACL", _INSTEAD))
     target.topics([replication_policy(flow).control_topic(flow.source)], refused, operation="WRITE")
-    return tuple(lacking)

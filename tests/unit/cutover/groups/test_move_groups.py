@@ -12,7 +12,6 @@ from kafka_mirror.cutover.groups import move_groups
 from kafka_mirror.cutover.groups import survey as group_survey
 from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups, WavePosition
 from kafka_mirror.cutover.groups.placement import Placement
-from kafka_mirror.cutover.groups.survey import GroupSurvey
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
 from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -47,7 +46,7 @@ def step(**by_server):
         source_partitions=lambda: [PLACE],
     )
     placer = SimpleNamespace(place=lambda *_: Placement(facts={"committed": 1}))
-    survey = GroupSurvey(WaveGroups((READERS,)))
+    survey = WaveGroups((READERS,))
     with patch.multiple(move_groups, survey_groups=lambda *_: survey, GroupPlacer=lambda *_: placer):
         return move_groups.step(move, NotesInMemory(), step_options())
 

@@ -8,6 +8,7 @@ from kafka_mirror.config import load
 from kafka_mirror.cutover.groups import survey as group_survey
 from kafka_mirror.cutover.groups.findings import find_in_groups
 from kafka_mirror.cutover.groups.survey import GroupClusters, survey_groups
+from kafka_mirror.cutover.wave.findings import STOP
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import group_context
@@ -100,39 +101,40 @@ def survey(tmp_path, monkeypatch):
 
 def test_all_groups_with_a_position_in_the_waves_topics_move_and_share_groups_are_named(survey):
     found, described = survey("orders")
-    assert [group.name for group in found.groups.groups] == ["billing", "old"]
-    assert (found.groups.unmatched, found.groups.left_out, found.groups.shares) == ((), (), ("fair",))
+    assert [group.name for group in found.groups] == ["billing", "old"]
+    assert (found.unmatched, found.left_out, found.shares) == ((), (), ("fair",))
     assert described == {"east": ["billing"], "west": ["billing", "old"]}, "who is idle has no members"
 
 
 def test_a_group_moves_with_its_positions_in_the_wave_and_in_what_came_from_the_target(survey):
-    billing, old = survey("orders")[0].groups.groups
+    billing, old = survey("orders")[0].groups
     assert {(each.topic, each.partition, each.offset) for each in billing.positions} == {("orders", 0, 7), ("west.orders", 0, 2)}
     assert billing.outside == ("payments",), "a topic that is gone holds nobody back"
     assert {each.topic: each.target_offset for each in billing.positions} == {"orders": 9, "west.orders": None}
     assert (billing.has_checkpoints, old.has_checkpoints) == (True, False)
-    assert survey("orders", "payments")[0].groups.groups[1].outside == ()
+    assert survey("orders", "payments")[0].groups[1].outside == ()
 
 
 def test_members_of_both_sides_are_told_apart_and_a_right_to_commit_that_is_lacking_is_named(survey):
     found, _ = survey("orders")
-    billing, _ = found.groups.groups
+    billing, _ = found.groups
     assert (billing.members[0].host, billing.target_members[0].host) == ("/east", "/west")
-    rights = [(right.cluster, right.operation, right.resource, right.is_optional) for right in found.rights]
-    assert rights == [("west", "READ", "the group billing", False)]
+    (lacking,) = found.stops
+    assert (lacking.kind, lacking.code) == (STOP, "RightMissing")
+    assert "Cluster 'west' does not let the mirror READ the group billing" in lacking.message
 
 
 def test_patterns_choose_groups_and_what_they_leave_out_and_match_for_nothing_is_known(survey):
     found, _ = survey("orders", groups=("bill.*", "fair", "audit-team"))
-    assert [group.name for group in found.groups.groups] == ["billing"]
-    assert found.groups.left_out == ("old",)
-    assert found.groups.unmatched == ("audit-team",), "it has no position in a topic of the wave"
-    assert found.groups.shares == ("fair",)
+    assert [group.name for group in found.groups] == ["billing"]
+    assert found.left_out == ("old",)
+    assert found.unmatched == ("audit-team",), "it has no position in a topic of the wave"
+    assert found.shares == ("fair",)
 
 
 def test_a_streams_group_moves_as_any_other_and_its_state_says_whether_it_has_members(survey, monkeypatch):
     monkeypatch.setattr(group_survey, "describe_groups", lambda *_: {})  # brokers describe it by another request
-    (flows,) = survey("invoices")[0].groups.groups
+    (flows,) = survey("invoices")[0].groups
     assert (flows.name, flows.is_streams, flows.has_checkpoints) == ("flows", True, False)
     assert [(each.topic, each.offset) for each in flows.positions] == [("invoices", 4)]
     assert len(flows.members) == 1
@@ -140,7 +142,7 @@ def test_a_streams_group_moves_as_any_other_and_its_state_says_whether_it_has_me
 
 def test_where_a_transaction_commits_offsets_is_asked_for_the_whole_wave_and_told_of_each_group(survey):
     places = (TopicPartition("orders", 1),)
-    billing, old = survey("orders", unstable={"billing": places})[0].groups.groups
+    billing, old = survey("orders", unstable={"billing": places})[0].groups
     assert (billing.unstable, old.unstable) == (places, ())
     of_wave = {TopicPartition("orders", 0), TopicPartition("orders", 1)}
     assert survey.source_groups.asked_for["old"] == of_wave, "of a first commit nothing else tells"
@@ -149,7 +151,7 @@ def test_where_a_transaction_commits_offsets_is_asked_for_the_whole_wave_and_tol
 
 @pytest.mark.parametrize(("tells", "doubtful"), [(False, ("billing", "old")), (True, ())])
 def test_groups_for_which_a_transaction_may_commit_that_an_old_source_does_not_tell_of_are_named(survey, tells, doubtful):
-    found = survey("orders", tells=tells)[0].groups
+    found = survey("orders", tells=tells)[0]
     assert found.doubtful == doubtful
     said = {each.code: each.message for each in find_in_groups(found, "east", "west")}
     assert ("GroupStabilityUntold" in said) == bool(doubtful)

@@ -6,7 +6,6 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.cutover.steps.preflight import flow_findings
-from kafka_mirror.cutover.steps.topic_settings import LackingRight, right_findings
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
 from kafka_mirror.ledger.control_records import HANDED_BACK, THROTTLE, Decision
 from tests.unit.cli.command_line import VALID
@@ -43,11 +42,3 @@ def test_decisions_about_the_flow_count_while_they_are_in_force(findings):
     throttle, back = (Decision(word, "me", datetime.now(UTC), "a test") for word in (THROTTLE, HANDED_BACK))
     assert findings(decisions=[(throttle, True), (back, True)]) == [(INFORMATION, "Throttled"), (STOP, "HandedBack")]
     assert findings(decisions=[(throttle, False), (back, False)]) == []
-
-
-def test_a_right_that_is_lacking_stops_the_wave_unless_a_person_can_do_without():
-    needed = LackingRight("west", "READ", "the group billing", "committing its positions there")
-    optional = LackingRight("east", "ALTER", "the cluster", "a write fence by ACL", is_optional=True)
-    assert [(each.kind, each.code) for each in right_findings([needed, optional])] == [(STOP, "RightMissing"), (WARNING, "RightMissing")]
-    (found,) = right_findings([needed])
-    assert "Cluster 'west' does not let the mirror READ the group billing" in found.message

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups
-from kafka_mirror.cutover.groups.survey import GroupClusters, GroupSurvey
+from kafka_mirror.cutover.groups.survey import GroupClusters
 from kafka_mirror.cutover.steps import preflight as module
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFence
 from kafka_mirror.cutover.steps.preflight import preflight
@@ -43,7 +43,7 @@ def clusters(monkeypatch):
         "survey_acls": lambda *_: (OK, ()),
         "survey_opposite_fence": lambda *_: OppositeFence(),
         "survey_rights": lambda *_: (),
-        "survey_groups": lambda *_: GroupSurvey(WaveGroups((WaveGroup("billing", ()),))),
+        "survey_groups": lambda *_: WaveGroups((WaveGroup("billing", ()),)),
         "survey_writers": lambda *_: Writers(NOW),
     }
 

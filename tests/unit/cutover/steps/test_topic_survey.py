@@ -8,6 +8,7 @@ from kafka_mirror.config import load
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.cutover.steps import topic_settings
 from kafka_mirror.cutover.steps.topic_settings import survey_acls, survey_rights, survey_topics
+from kafka_mirror.cutover.wave.findings import WARNING
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, Partition, PatternAcl, Topic
 from tests.unit.cli.command_line import VALID
@@ -80,7 +81,8 @@ def test_acls_that_a_cluster_hides_are_a_right_that_is_lacking(flow, monkeypatch
 
     monkeypatch.setattr(topic_settings, "pattern_acls", read)
     found, (lacking,) = survey_acls(["orders"], topic_selection(flow), Side("east"), Side("west"))
-    assert (found, lacking.cluster, lacking.operation, lacking.is_optional) == (None, hidden, "DESCRIBE", True)
+    assert (found, lacking.kind, lacking.code) == (None, WARNING, "RightMissing")
+    assert f"Cluster '{hidden}' does not let the mirror DESCRIBE" in lacking.message
 
 
 @pytest.mark.parametrize(
@@ -89,5 +91,7 @@ def test_acls_that_a_cluster_hides_are_a_right_that_is_lacking(flow, monkeypatch
 )
 def test_rights_on_the_source_are_named_and_the_control_topic_has_to_be_writable(flow, operations, lacking):
     source, target = Answer(alias="east", operations=lambda: frozenset(operations)), Side("west")
-    assert [right.operation for right in survey_rights(flow, source, target, {})] == lacking
+    warnings = [*survey_rights(flow, source, target, {})]
+    assert {each.kind for each in warnings} <= {WARNING}
+    assert [each.message.partition("does not let the mirror ")[2].split()[0] for each in warnings] == lacking
     assert target.operations == [("mm2-control.east.internal", "WRITE")]
