@@ -61,7 +61,7 @@ class CheckpointsResult:
 def emit(context: GroupContext, names: Collection[str], dry_run: bool = False) -> CheckpointsResult:
     """Writes what is new of these groups' checkpoints. Raises what concerns a cluster as a whole."""
     clients = context.clients
-    with group_clusters(context) as (source, target, groups):
+    with group_clusters(context) as (source, target, groups, _):
         check_two_clusters(source, target, context.selection.is_one_cluster)
         if not target.topics([context.checkpoints_topic]):
             ledger = context.policy.ledger_topic(context.source)

@@ -7,7 +7,7 @@ target any more, until its topics return.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.config.resolved_flow import ResolvedFlow, resolved_flow
@@ -76,15 +76,24 @@ def take_share(context: GroupContext, parts: int) -> GroupContext:
     return replace(context, count_max_bytes=context.count_max_bytes // parts)
 
 
+class GroupClusters(NamedTuple):
+    """Both clusters, and the groups of each."""
+
+    source: Cluster
+    target: Cluster
+    source_groups: Groups
+    target_groups: Groups
+
+
 @contextmanager
-def group_clusters(context: GroupContext) -> Iterator[tuple[Cluster, Cluster, Groups]]:
-    """The source, the target, and the source's groups."""
+def group_clusters(context: GroupContext) -> Iterator[GroupClusters]:
+    """Both clusters of a flow with their groups."""
     clients, seconds = context.clients, context.request_seconds
     with (
         Cluster(context.source, clients.source_admin, seconds) as source,
         Cluster(context.target, clients.target_admin, seconds) as target,
     ):
-        yield source, target, Groups(source)
+        yield GroupClusters(source, target, Groups(source), Groups(target))
 
 
 Offsets = Mapping[str, Mapping[TopicPartition, Committed]]

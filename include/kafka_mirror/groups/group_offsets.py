@@ -68,7 +68,7 @@ class GroupOffsetsResult:
 
 def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = False) -> GroupOffsetsResult:
     """Commits for these groups. Raises what concerns a cluster as a whole."""
-    with group_clusters(context) as (source, target, groups):
+    with group_clusters(context) as (source, target, groups, target_groups):
         check_two_clusters(source, target, context.selection.is_one_cluster)
         selected = read_group_offsets(groups, names, context.selection.topic_filter)
         control = open_control(context, target)
@@ -77,7 +77,7 @@ def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = F
         remaining, moved = leave_out_moved(selected.offsets, decisions, context.upstream_of)
         translated = translate_groups(context, remaining, source, target)
         notes = CommitNotes(control, decisions, context.control_replication_factor)
-        outcome = _Target(target, Groups(target), notes, context.run, dry_run).sync(translated.offsets)
+        outcome = _Target(target, target_groups, notes, context.run, dry_run).sync(translated.offsets)
     outcome = replace(outcome, groups=_add_moved(outcome.groups, moved))
     return GroupOffsetsResult((), (*selected.errors, *translated.errors)) + outcome
 

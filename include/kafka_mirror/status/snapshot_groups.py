@@ -33,7 +33,7 @@ def group_position(flow: "Flow", group: str) -> TranslatedGroups:
     Writes nothing. Raises NoGroupOffsets, and what concerns a cluster as a whole.
     """
     context = group_context(flow)
-    with group_clusters(context) as (source, target, groups):
+    with group_clusters(context) as (source, target, groups, _):
         refused: dict[str, MirrorError] = {}
         offsets = groups.committed([group], refused).get(group, {})
         for error in refused.values():

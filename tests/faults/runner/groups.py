@@ -48,7 +48,7 @@ class Groups:
         yield from self._group_offsets(context, names)
 
     def _translated(self, context: GroupContext, names: list[str]) -> Iterator[Answer]:
-        with group_clusters(context) as (source, target, groups):
+        with group_clusters(context) as (source, target, groups, _):
             offsets = read_group_offsets(groups, names, context.selection.topic_filter).offsets
             translated = translate_groups(context, offsets, source, target)
         for each in translated.offsets:

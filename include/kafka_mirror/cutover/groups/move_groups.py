@@ -71,7 +71,7 @@ def _look(move: Move, options: StepOptions) -> _GroupLook:
     """The groups once nothing but members on the source kept them, and these have left or time is up."""
     deadline = time.monotonic() + (0 if options.dry_run else options.timeout)
     while True:
-        surveyed = survey_groups(move.flow, move.context, move.wave, move.topics.names, move.names, move.sides)
+        surveyed = survey_groups(move)
         groups = surveyed.groups
         findings = tuple(find_group_stops(surveyed, _read_logs(move, groups), move.flow.source, move.flow.target))
         look = _GroupLook(surveyed, findings, tuple(find_active_groups(groups, move.flow.source)))
@@ -124,7 +124,7 @@ def _find_read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]
     if not answers:
         raise next(iter(silent.values()))
     refused: dict[str, MirrorError] = {}
-    unstable = find_unstable_positions({name: aim.source for name, aim in aims.items()}, move.topics.names, move.sides, refused)
+    unstable = find_unstable_positions(move, {name: aim.source for name, aim in aims.items()}, refused)
     yield from map(stop, refused.values())
     yield from (stop(GroupUnstable(name, first_few(places))) for name, places in unstable.items())
     for name, aim in aims.items():

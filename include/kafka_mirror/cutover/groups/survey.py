@@ -1,52 +1,32 @@
 """Asks both clusters about the consumer groups of a wave: positions, their translation, members."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kafka_mirror.config.policies import group_filter
 from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups, WavePosition
 from kafka_mirror.cutover.wave.findings import Finding, stop
-from kafka_mirror.cutover.wave.selection import Wave, matches
+from kafka_mirror.cutover.wave.move import Move
+from kafka_mirror.cutover.wave.selection import matches
 from kafka_mirror.errors import MirrorError, RightMissing
 from kafka_mirror.errors.display import show
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.context import GroupContext
+from kafka_mirror.groups.context import GroupContext, Offsets
 from kafka_mirror.groups.group_translation import GroupOffset, translate_groups
-from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.groups import Group, GroupDescription, Groups, describe_groups, may_be_unstable
+from kafka_mirror.kafka.groups import Group, GroupDescription, describe_groups, may_be_unstable
 from kafka_mirror.kafka.model import Committed, GroupMember
-
-if TYPE_CHECKING:
-    from kafka_mirror.config import Flow
 
 _SHARE = "share"
 _NO_MEMBERS = GroupDescription()
 
-Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
-"""What groups committed, by group."""
 
-
-@dataclass(frozen=True)
-class GroupClusters:
-    """Both clusters, and the groups of each."""
-
-    source: Cluster
-    target: Cluster
-    source_groups: Groups
-    target_groups: Groups
-
-
-def survey_groups(
-    flow: "Flow", context: GroupContext, wave: Wave, topics: Collection[str], source_names: Collection[str], sides: GroupClusters
-) -> WaveGroups:
-    """Looks at the groups of the wave, and at their namesakes on the target. `topics` are those of the wave, `source_names` all of the
-    source. Raises what concerns a cluster as a whole."""
+def survey_groups(move: Move) -> WaveGroups:
+    """Looks at the groups of the wave, and at their namesakes on the target. Raises what concerns a cluster as a whole."""
+    context, topics, sides = move.context, move.topics.names, move.sides
     refused: dict[str, MirrorError] = {}
     listed = sides.source_groups.listed()
     names = [name for name, group in listed.items() if group.has_offsets or group.is_streams]
     candidates = may_be_unstable(sides.source, names)
-    first = _find_first_positions(candidates, topics, sides, refused)
+    first = _find_first_positions(move, candidates, refused)
     undetermined = set(candidates) if candidates and not sides.source_groups.tells_unstable() else set[str]()
     offsets = sides.source_groups.committed(names, refused)
     with_positions = {
@@ -54,60 +34,51 @@ def survey_groups(
     }
     shares = {name for name, group in listed.items() if group.type.lower() == _SHARE}
     everything = {*with_positions, *shares}
-    taken, unmatched = matches(wave.groups, everything) if wave.groups else (frozenset(everything), ())
+    taken, unmatched = matches(move.wave.groups, everything) if move.wave.groups else (frozenset(everything), ())
     chosen = {name: positions for name, positions in with_positions.items() if name in taken}
     translated = translate_groups(context, _select_moved(chosen, topics, context), sides.source, sides.target)
     members = describe_groups(sides.source, [name for name in chosen if not listed[name].is_idle], refused)
-    unstable = first | find_unstable_positions(chosen, topics, sides, refused)
+    unstable = first | find_unstable_positions(move, chosen, refused)
     namesakes = describe_groups(sides.target, chosen, refused)
     there = sides.target_groups.committed(chosen, refused)
-    by_filter = group_filter(flow)
+    by_filter = group_filter(move.flow)
     groups = tuple(
         WaveGroup(
             name,
             _make_positions([offset for offset in translated.offsets if offset.group == name], there.get(name, {})),
-            outside=_find_outside(chosen[name], topics, source_names, context),
+            outside=_find_outside(chosen[name], topics, move.names, context),
             members=members.get(name, _NO_MEMBERS).members or _guess_members(listed[name]),
             unstable=unstable.get(name, ()),
             is_streams=listed[name].is_streams,
             target_members=namesakes.get(name, _NO_MEMBERS).members,
             has_checkpoints=by_filter.should_replicate(name) and not listed[name].is_streams,
-            left_out=_find_left_out(chosen[name], source_names, context),
+            left_out=_find_left_out(chosen[name], move.names, context),
         )
         for name in sorted(chosen)
     )
     left_out = tuple(sorted(with_positions.keys() - taken))
     doubtful = tuple(sorted(undetermined & chosen.keys()))
-    stops = (*_find_lacking_rights(flow, namesakes), *map(stop, translated.errors), *map(stop, refused.values()))
+    stops = (*_find_lacking_rights(move.flow.target, namesakes), *map(stop, translated.errors), *map(stop, refused.values()))
     return WaveGroups(groups, unmatched, tuple(sorted(shares & taken)), left_out, doubtful, stops)
 
 
 def find_unstable_positions(
-    offsets: Mapping[str, Collection[TopicPartition]],
-    topics: Collection[str],
-    sides: GroupClusters,
-    refused: MutableMapping[str, MirrorError],
+    move: Move, offsets: Mapping[str, Collection[TopicPartition]], refused: MutableMapping[str, MirrorError]
 ) -> dict[str, tuple[TopicPartition, ...]]:
     """Where a transaction that is still open commits offsets of a group: in the wave's topics, and in partitions where it has a position.
 
     Asked after the positions are read: a commit in between shows when they are read once more.
     """
-    of_wave = _list_partitions(topics, sides) if offsets else set()
-    return sides.source_groups.unstable({name: of_wave | {*positions} for name, positions in offsets.items()}, refused)
+    of_wave = set(move.source_partitions()) if offsets else set()
+    return move.sides.source_groups.unstable({name: of_wave | {*positions} for name, positions in offsets.items()}, refused)
 
 
 def _find_first_positions(
-    candidates: Collection[str], topics: Collection[str], sides: GroupClusters, refused: MutableMapping[str, MirrorError]
+    move: Move, candidates: Collection[str], refused: MutableMapping[str, MirrorError]
 ) -> dict[str, tuple[TopicPartition, ...]]:
     """Where a transaction that is still open commits offsets of a group in the wave's topics, where it may have no position yet. Asked for
     before the positions: those that it commits meanwhile are among them."""
-    of_wave = _list_partitions(topics, sides) if candidates else set()
-    return sides.source_groups.unstable(dict.fromkeys(candidates, of_wave), refused) if candidates else {}
-
-
-def _list_partitions(topics: Collection[str], sides: GroupClusters) -> set[TopicPartition]:
-    described = sides.source.topics(topics)
-    return {TopicPartition(name, partition.number) for name, topic in described.items() for partition in topic.partitions}
+    return move.sides.source_groups.unstable(dict.fromkeys(candidates, frozenset(move.source_partitions())), refused) if candidates else {}
 
 
 def _select_moved(offsets: Offsets, topics: Collection[str], context: GroupContext) -> Offsets:
@@ -152,7 +123,7 @@ def _guess_members(group: Group) -> tuple[GroupMember, ...]:
     return (GroupMember("members of a streams group", ""),) if group.is_streams and not group.is_idle else ()
 
 
-def _find_lacking_rights(flow: "Flow", namesakes: Mapping[str, GroupDescription]) -> Iterator[Finding]:
+def _find_lacking_rights(target: str, namesakes: Mapping[str, GroupDescription]) -> Iterator[Finding]:
     for name, group in sorted(namesakes.items()):
         if not group.may_commit:
-            yield stop(RightMissing(flow.target, "READ", f"the group {show(name)}", "committing its positions there"))
+            yield stop(RightMissing(target, "READ", f"the group {show(name)}", "committing its positions there"))

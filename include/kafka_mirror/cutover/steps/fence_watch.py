@@ -9,15 +9,15 @@ no producer's address, and nothing at all about a producer without an id.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kafka_mirror.cutover.steps.source_truth import LogsLook
-from kafka_mirror.cutover.steps.writers import EndWatch, Producers, Writers, survey_writers
+from kafka_mirror.cutover.steps.writers import Producers, Writers, describe_transaction, survey_writers
 from kafka_mirror.cutover.wave.findings import Finding, information, stop
 from kafka_mirror.cutover.wave.step import BY_ACL, StepOptions
-from kafka_mirror.errors import LeaderMissing, MirrorError, StillWritten, TransactionOpen
+from kafka_mirror.errors import LeaderMissing, MirrorError, StillWritten
 from kafka_mirror.errors.words import count_text, first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
@@ -68,11 +68,6 @@ class QuietPeriod:
         return self.is_still and now - self.since >= seconds
 
 
-def first_look(partitions: Collection[TopicPartition], offsets: Mapping[TopicPartition, LogOffsets], now: float) -> QuietPeriod:
-    """What one look shows: no growth, for that takes two."""
-    return next_look(QuietPeriod(frozenset(partitions), now, now), offsets, now)
-
-
 def next_look(period: QuietPeriod, offsets: Mapping[TopicPartition, LogOffsets], now: float) -> QuietPeriod:
     """The period with one more look. `now`: when the look was over, so that what it saw to move moved before."""
     answers = {tp: log for tp, log in offsets.items() if log.end >= 0 and log.stable >= 0}
@@ -120,7 +115,7 @@ def fence_findings(watch: FenceWatch, by: str) -> Iterator[Finding]:
     for topic in sorted({tp.topic for tp in watch.growth}):
         yield _growth(topic, watch, by)
     for tp, start in sorted(watch.period.open_from.items()):
-        yield _transaction(tp, start, watch.writers)
+        yield stop(describe_transaction(tp, start, watch.writers))
     if silent := sorted(watch.period.silent):
         yield stop(LeaderMissing(first_few(silent), "the source"))
 
@@ -151,15 +146,6 @@ def _growth(topic: str, watch: FenceWatch, by: str) -> Finding:
     return stop(StillWritten(topic, sum(grown.values()), watch.seconds, where, first_few(names), by == BY_ACL))
 
 
-def _transaction(tp: TopicPartition, start: int, writers: Writers) -> Finding:
-    owner = writers.owners.get(tp)
-    producers = [producer for producer in writers.producers.get(tp, ()) if producer.transaction_start == start]
-    names = first_few([f"producer id {producer.producer_id} with epoch {producer.epoch}" for producer in producers])
-    who = owner.text if owner is not None and owner.text else names
-    age = f", for {owner.seconds:,.0f} s" if owner is not None and owner.seconds is not None else ""
-    return stop(TransactionOpen(*tp, start, f"{age}{f': {who}' if who else ''}", tp not in writers.untold))
-
-
 _LOOKS_A_PERIOD = 10
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 1.0
 _SAY_EVERY_SECONDS = 10.0
@@ -176,6 +162,8 @@ class EndsWatcher:
     """Asks every bootstrap server of the source: what one of them tells is enough to wait, and not to end."""
     refused: dict[str, MirrorError] = field(default_factory=dict)
     """Why the producers of a topic could not be asked for, by topic."""
+    said: float = 0.0
+    """When it was last said what the step waits for, on the monotonic clock."""
 
     def until_quiet(self, options: StepOptions, waits: bool) -> tuple[FenceWatch, bool]:
         """What was seen, and whether the wave was quiet for `options.quiet_seconds`.
@@ -186,25 +174,25 @@ class EndsWatcher:
         quiet = options.quiet_seconds
         pause = min(max(quiet / _LOOKS_A_PERIOD, _SHORTEST_PAUSE), _LONGEST_PAUSE)
         earlier = active_producers(self.source, self.partitions, self.refused)
-        ends, say = EndWatch(self.source, self.partitions), _Saying(options.progress)
-        period = first_look(self.partitions, self._offsets(), time.monotonic())
+        begun = time.monotonic()
+        period = self._look(QuietPeriod(frozenset(self.partitions), begun, begun))
         deadline = period.begun + (max(options.timeout, quiet) if waits else quiet)
         while True:
             if period.lasts(quiet, time.monotonic()):
-                watch = self._survey(period, earlier, ends)
+                watch = self._survey(period, earlier)
                 if watch.period.lasts(quiet, time.monotonic()) and not watch.contradictions:
                     return watch, True
                 period = watch.period
             if time.monotonic() >= deadline:
-                return self._survey(period, earlier, ends, quiet), False
+                return self._survey(period, earlier, quiet), False
             time.sleep(pause)
             period = self._look(period)
-            say.period(period, quiet)
+            self._say(period, quiet, options.progress)
 
-    def _survey(self, period: QuietPeriod, earlier: Producers, ends: EndWatch, recent: float = 0.0) -> FenceWatch:
+    def _survey(self, period: QuietPeriod, earlier: Producers, recent: float = 0.0) -> FenceWatch:
         """The producers of now, then the ends once more, as all servers have them: what was written until the answer about the producers
         shows."""
-        writers = survey_writers(self.flow, self.source, self.partitions, ends, self.refused)
+        writers = survey_writers(self.flow, self.source, self.partitions, self.refused)
         look = self.ask_all()
         offsets = {tp: state.log for tp, state in look.logs.items() if state.log is not None and tp in period.partitions}
         period = next_look(period, offsets, time.monotonic())
@@ -213,22 +201,10 @@ class EndsWatcher:
         return FenceWatch(period, growth, now - period.begun, earlier, writers, look.stops, look.warnings)
 
     def _look(self, period: QuietPeriod) -> QuietPeriod:
-        offsets = self._offsets()
-        return next_look(period, offsets, time.monotonic())
+        return next_look(period, self.source.log_offsets(self.partitions, {}), time.monotonic())
 
-    def _offsets(self) -> dict[TopicPartition, LogOffsets]:
-        return self.source.log_offsets(self.partitions, {})
-
-
-@dataclass
-class _Saying:
-    """Says now and then what the step waits for."""
-
-    progress: Callable[[str], None]
-    said: float = 0.0
-
-    def period(self, period: QuietPeriod, quiet: float) -> None:
-        """What keeps the wave from being quiet, unless it was said just now."""
+    def _say(self, period: QuietPeriod, quiet: float, progress: Callable[[str], None]) -> None:
+        """Says what keeps the wave from being quiet, unless that was said just now."""
         now = time.monotonic()
         if period.lasts(quiet, now) or now - self.said < _SAY_EVERY_SECONDS:
             return
@@ -240,4 +216,4 @@ class _Saying:
             f"no leader says where {first_few(sorted(period.silent))} ends" if period.silent else "",
         ]
         why = "; ".join(filter(None, reasons)) or "nothing moves"
-        self.progress(f"Quiet for {now - period.since:.1f} of {quiet:g} s: {why}.")
+        progress(f"Quiet for {now - period.since:.1f} of {quiet:g} s: {why}.")

@@ -3,29 +3,29 @@
 Besides the clusters it judges the flow's own state: properties, decisions, errors, partitions that are not copied, or lag too far.
 """
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 from kafka_mirror.config.policies import config_property_filter
 from kafka_mirror.cutover.groups.findings import WaveGroup, find_in_groups
-from kafka_mirror.cutover.groups.survey import GroupClusters, survey_groups
+from kafka_mirror.cutover.groups.survey import survey_groups
 from kafka_mirror.cutover.steps.opposite_flow import age_findings, opposite_flow, survey_opposite_fence
 from kafka_mirror.cutover.steps.topic_settings import (
     acl_findings,
     config_findings,
-    readable_topics,
     survey_acls,
     survey_rights,
     survey_topics,
 )
-from kafka_mirror.cutover.steps.writers import EndWatch, Writers, survey_writers, writer_findings
+from kafka_mirror.cutover.steps.writers import Writers, survey_writers, writer_findings
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, Finding, in_order, information, stop, warning, wave_findings
-from kafka_mirror.cutover.wave.move import Move, clusters_of
+from kafka_mirror.cutover.wave.move import Move, move_of
 from kafka_mirror.cutover.wave.notebook import WaveNotes
-from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, select_topics
+from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import PREFLIGHT, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import (
     ConfigurationError,
@@ -45,7 +45,6 @@ from kafka_mirror.errors import (
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.documents import moment_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.context import GroupContext, group_context
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.control_records import HANDED_BACK, THROTTLE, Decision
 from kafka_mirror.status.observe import observe
@@ -154,24 +153,19 @@ class Preflight:
 
 def preflight(flow: "Flow", wave: Wave) -> Preflight:
     """Asks both clusters about a wave. What cannot be asked is a stop beside the others. Raises ConfigurationError."""
-    context = group_context(flow)
     observation = observe(flow)
-    status = status_of(observation)
     if observation.silent:
         findings = map(stop, observation.silent.values())
         return Preflight(observation.time, findings=in_order(findings, flow.name))
-    with clusters_of(context) as sides:
-        return _Survey(flow, wave, context, sides, observation, status).run()
+    with move_of(flow, wave) as move:
+        return _Survey(move, observation, status_of(observation)).run()
 
 
 @dataclass
 class _Survey:
     """One pass over all questions. A question that fails is a stop, and the others are asked all the same."""
 
-    flow: "Flow"
-    wave: Wave
-    context: GroupContext
-    sides: GroupClusters
+    move: Move
     observation: Observation
     status: Status
     findings: list[Finding] = field(default_factory=list)
@@ -181,66 +175,69 @@ class _Survey:
 
     def run(self) -> Preflight:
         """Asks all questions."""
-        names = self._ask(self.sides.source.names) or []
-        chosen = select_topics(self.wave, names, self.context.selection)
-        self.findings += wave_findings(self.wave, chosen)
-        self.findings += partition_findings(self.status, chosen.names, self.wave.max_lag)
-        if chosen.names:
-            self._ask(lambda: self._clusters(chosen, names))
-        self.findings += flow_findings(self.flow, bool(self.groups), self.observation.decisions)
+        flow, wave, topics = self.move.flow, self.move.wave, self.move.topics
+        self.findings += wave_findings(wave, topics)
+        self.findings += partition_findings(self.status, topics.names, wave.max_lag)
+        if topics.names:
+            self._ask(self._clusters)
+        self.findings += flow_findings(flow, bool(self.groups), self.observation.decisions)
         self.findings += map(stop, self.refused.values())
-        return Preflight(
-            self.observation.time,
-            chosen.names,
-            tuple(partition for partition in self.status.partitions if partition.topic in chosen.names),
-            self.groups,
-            self.writers,
-            in_order(self.findings, self.flow.name),
-        )
+        partitions = tuple(partition for partition in self.status.partitions if partition.topic in topics.names)
+        findings = in_order(self.findings, flow.name)
+        return Preflight(self.observation.time, topics.names, partitions, self.groups, self.writers, findings)
 
-    def _clusters(self, chosen: WaveTopics, names: Iterable[str]) -> None:
-        topics = readable_topics(self.sides.source, chosen.names, self.refused)
+    def _clusters(self) -> None:
+        source = self.move.sides.source
+        topics = source.topics(self.move.topics.names, self.refused, operation="READ")
         partitions = [TopicPartition(topic.name, partition.number) for topic in topics.values() for partition in topic.partitions]
-        watch = EndWatch(self.sides.source, partitions)
+        began, ends = time.monotonic(), source.offsets(partitions, "latest", errors={})
         self._ask(lambda: self._settings(topics))
-        self._ask(lambda: self._acls(chosen))
-        self._ask(lambda: self._earlier_fence(chosen))
+        self._ask(self._acls)
+        self._ask(self._earlier_fence)
         self._ask(self._rights)
-        self._ask(lambda: self._groups(chosen, frozenset(names)))
-        self._ask(lambda: self._writers(partitions, watch))
+        self._ask(self._groups)
+        self._ask(lambda: self._writers(partitions, ends, began))
 
     def _settings(self, topics: Mapping[str, Topic]) -> None:
-        config_filter, is_synced = config_property_filter(self.flow), bool(self.flow.value("sync.topic.configs.enabled"))
-        for topic in survey_topics(topics, self.context.selection, self.sides.source, self.sides.target, self.refused):
+        flow, sides = self.move.flow, self.move.sides
+        config_filter, is_synced = config_property_filter(flow), bool(flow.value("sync.topic.configs.enabled"))
+        for topic in survey_topics(topics, self.move.context.selection, sides.source, sides.target, self.refused):
             self.findings += config_findings(topic, config_filter, is_synced)
 
-    def _acls(self, chosen: WaveTopics) -> None:
-        acls, lacking = survey_acls(chosen.names, self.context.selection, self.sides.source, self.sides.target)
+    def _acls(self) -> None:
+        flow, sides = self.move.flow, self.move.sides
+        acls, lacking = survey_acls(self.move.topics.names, self.move.context.selection, sides.source, sides.target)
         self.findings += lacking
         if acls is not None:
-            is_synced = bool(self.flow.value("sync.topic.acls.enabled"))
-            self.findings += acl_findings(acls, self.flow.source, self.flow.target, is_synced)
+            self.findings += acl_findings(acls, flow.source, flow.target, bool(flow.value("sync.topic.acls.enabled")))
 
-    def _earlier_fence(self, chosen: WaveTopics) -> None:
-        opposite = opposite_flow(self.flow, chosen.names)
-        self.findings += age_findings(opposite, self.flow, self.sides.source)
-        fence = survey_opposite_fence(opposite, chosen.names, self.sides.source, self.sides.target)
+    def _earlier_fence(self) -> None:
+        flow, sides, topics = self.move.flow, self.move.sides, self.move.topics.names
+        opposite = opposite_flow(flow, topics)
+        self.findings += age_findings(opposite, flow, sides.source)
+        fence = survey_opposite_fence(opposite, topics, sides.source, sides.target)
         self.findings += fence.findings
         self.findings += [
-            information("FenceGoes", f"{acl.topic}: {acl} on {self.flow.target}, set by an earlier wave, goes when this one opens.")
+            information("FenceGoes", f"{acl.topic}: {acl} on {flow.target}, set by an earlier wave, goes when this one opens.")
             for acl in fence.acls
         ]
 
     def _rights(self) -> None:
-        self.findings += survey_rights(self.flow, self.sides.source, self.sides.target, self.refused)
+        sides = self.move.sides
+        self.findings += survey_rights(self.move.flow, sides.source, sides.target, self.refused)
 
-    def _groups(self, chosen: WaveTopics, names: frozenset[str]) -> None:
-        surveyed = survey_groups(self.flow, self.context, self.wave, chosen.names, names, self.sides)
+    def _groups(self) -> None:
+        surveyed = survey_groups(self.move)
         self.groups = surveyed.groups
-        self.findings += find_in_groups(surveyed, self.flow.source, self.flow.target)
+        self.findings += find_in_groups(surveyed, self.move.flow.source, self.move.flow.target)
 
-    def _writers(self, partitions: list[TopicPartition], watch: EndWatch) -> None:
-        self.writers = survey_writers(self.flow, self.sides.source, partitions, watch, self.refused)
+    def _writers(self, partitions: list[TopicPartition], ends: Mapping[TopicPartition, int], began: float) -> None:
+        """`ends`: those of a moment, to see whether they moved since."""
+        source = self.move.sides.source
+        writers = survey_writers(self.move.flow, source, partitions, self.refused)
+        now = source.offsets(ends, "latest", errors={})
+        growth = {tp: now[tp] - end for tp, end in ends.items() if tp in now}
+        self.writers = replace(writers, growth=growth, seconds=time.monotonic() - began)
         self.findings += writer_findings(self.writers)
 
     def _ask(self, question: Callable[[], Result]) -> Result | None:

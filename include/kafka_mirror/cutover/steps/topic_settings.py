@@ -134,11 +134,6 @@ def _is_fence(acl: Acl) -> bool:
 Errors = MutableMapping[str, MirrorError]
 
 
-def readable_topics(source: Cluster, topics: Collection[str], refused: Errors) -> dict[str, Topic]:
-    """The wave's topics that the mirror may read; those that it may not are in `refused`, by name."""
-    return source.topics(topics, refused, operation="READ")
-
-
 def survey_topics(
     topics: Mapping[str, Topic], selection: TopicSelection, source: Cluster, target: Cluster, refused: Errors
 ) -> list[TopicSides]:

@@ -3,7 +3,6 @@
 `survey_writers` asks the source. No finding about writers stops a wave before its write fence: it names whom the fence must hold off.
 """
 
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from kafka_mirror.errors.words import count_text, first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import ActiveProducer
-from kafka_mirror.kafka.producers import active_producers, holders
+from kafka_mirror.kafka.producers import OpenTransaction, active_producers, holders
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
@@ -25,20 +24,12 @@ RECENT_SECONDS = 600
 
 
 @dataclass(frozen=True)
-class TransactionOwner:
-    """What Kafka says of an open transaction: for how many seconds it has been open, None if it does not tell, and whose it is."""
-
-    seconds: float | None
-    text: str
-
-
-@dataclass(frozen=True)
 class Writers:
     """What the source shows of those who write to a wave. `growth` counts the offsets that each partition grew by within `seconds`."""
 
     time: datetime
     producers: Mapping[TopicPartition, tuple[ActiveProducer, ...]] = field(default_factory=dict)
-    owners: Mapping[TopicPartition, TransactionOwner] = field(default_factory=dict)
+    owners: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
     """Of the oldest open transaction of a partition."""
     growth: Mapping[TopicPartition, int] = field(default_factory=dict)
     seconds: float = 0.0
@@ -63,7 +54,7 @@ def writer_findings(writers: Writers) -> Iterator[Finding]:
         yield information("QuietProducers", said)
     for tp, start in sorted(writers.untold.items()):
         if start is not None:
-            yield warning(TransactionOpen(*tp, start, is_told=False))
+            yield warning(describe_transaction(tp, start, writers))
     yield from untold_writers(writers)
 
 
@@ -77,16 +68,19 @@ def _transactions(topic: str, writers: Writers) -> Iterator[Finding]:
     for tp, producers in sorted(writers.producers.items()):
         for producer in producers if tp.topic == topic else ():
             if producer.transaction_start is not None:
-                yield warning(TransactionOpen(*tp, producer.transaction_start, _owner(tp, producer, writers)))
+                yield warning(describe_transaction(tp, producer.transaction_start, writers))
 
 
-def _owner(tp: TopicPartition, producer: ActiveProducer, writers: Writers) -> str:
-    """For how long, and whose it is: its coordinator's word for the oldest one of the partition, else the id alone."""
-    oldest = min(other.transaction_start for other in writers.producers[tp] if other.transaction_start is not None)
-    owner = writers.owners.get(tp) if producer.transaction_start == oldest else None
-    text = owner.text if owner is not None and owner.text else f"producer id {producer.producer_id} with epoch {producer.epoch}"
-    seconds = f", for {owner.seconds:,.0f} s" if owner is not None and owner.seconds is not None else ""
-    return f"{seconds}: {text}"
+def describe_transaction(tp: TopicPartition, start: int, writers: Writers) -> TransactionOpen:
+    """The error of a transaction that is open from `start` on: for how long, and whose it is. Of a partition's oldest one its
+    coordinator tells that, and of all the leader tells the producer's id."""
+    transactions = [producer for producer in writers.producers.get(tp, ()) if producer.transaction_start is not None]
+    is_oldest = all(producer.transaction_start is None or producer.transaction_start >= start for producer in transactions)
+    owner = writers.owners.get(tp) if is_oldest else None
+    ids = first_few([f"producer id {of.producer_id} with epoch {of.epoch}" for of in transactions if of.transaction_start == start])
+    who = str(owner or "") or ids
+    age = f", for {owner.seconds:,.0f} s" if owner is not None and owner.seconds is not None else ""
+    return TransactionOpen(*tp, start, f"{age}{f': {who}' if who else ''}", tp not in writers.untold)
 
 
 def _producers(topic: str, writers: Writers) -> Iterator[Finding]:
@@ -125,45 +119,16 @@ def _anonymous(topic: str, partitions: Collection[int], writers: Writers) -> str
 Producers = Mapping[TopicPartition, tuple[ActiveProducer, ...]]
 
 
-class EndWatch:
-    """The ends of a wave's partitions at one moment, to see later whether they moved."""
-
-    def __init__(self, source: Cluster, partitions: Collection[TopicPartition]) -> None:
-        self._source = source
-        self._began = time.monotonic()
-        self._ends = source.offsets(partitions, "latest", errors={})
-
-    def growth(self) -> tuple[dict[TopicPartition, int], float]:
-        """By how many offsets each partition grew since then, and how many seconds that is."""
-        ends = self._source.offsets(self._ends, "latest", errors={})
-        return {tp: ends[tp] - end for tp, end in self._ends.items() if tp in ends}, time.monotonic() - self._began
-
-
-def survey_writers(
-    flow: "Flow", source: Cluster, partitions: Collection[TopicPartition], watch: EndWatch, refused: dict[str, MirrorError]
-) -> Writers:
+def survey_writers(flow: "Flow", source: Cluster, partitions: Collection[TopicPartition], refused: dict[str, MirrorError]) -> Writers:
     """Who writes now. A topic that the source refuses to tell of is in `refused`; what it is too old to tell is in `untold`."""
     producers = active_producers(source, partitions, refused)
-    starts = _oldest_transactions(producers)
-    longest = int(flow.value("mirror.open.transaction.max.seconds"))
-    transactions = holders(source, starts, longest) if starts else {}
-    untold = [tp for tp in partitions if tp not in producers and tp.topic not in refused]
-    logs = source.log_offsets(untold, refused) if untold else {}
-    growth, seconds = watch.growth()
-    return Writers(
-        datetime.now(UTC),
-        producers,
-        {tp: TransactionOwner(transaction.seconds, str(transaction)) for tp, transaction in transactions.items()},
-        growth,
-        seconds,
-        {tp: log.stable if 0 <= log.stable < log.end else None for tp, log in logs.items()},
-    )
-
-
-def _oldest_transactions(producers: Producers) -> dict[TopicPartition, int]:
-    """Where the oldest open transaction of each partition begins that has one."""
-    starts = {
+    began = {
         tp: [producer.transaction_start for producer in of_partition if producer.transaction_start is not None]
         for tp, of_partition in producers.items()
     }
-    return {tp: min(of_partition) for tp, of_partition in starts.items() if of_partition}
+    oldest = {tp: min(starts) for tp, starts in began.items() if starts}
+    owners = holders(source, oldest, int(flow.value("mirror.open.transaction.max.seconds"))) if oldest else {}
+    untold = [tp for tp in partitions if tp not in producers and tp.topic not in refused]
+    logs = source.log_offsets(untold, refused) if untold else {}
+    held_back = {tp: log.stable if 0 <= log.stable < log.end else None for tp, log in logs.items()}
+    return Writers(datetime.now(UTC), producers, owners, untold=held_back)

@@ -5,11 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafka_mirror.cutover.groups.survey import GroupClusters
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, select_topics
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.context import GroupContext, group_clusters, group_context
-from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.groups.context import GroupClusters, GroupContext, group_clusters, group_context
 from kafka_mirror.ledger.clusters import control_of, ledger_of, read_decisions
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ class Move:
 def move_of(flow: "Flow", wave: Wave) -> Iterator[Move]:
     """A wave with both clusters open. Raises ConfigurationError, and what a cluster answers that does not serve."""
     context = group_context(flow)
-    with clusters_of(context) as sides:
+    with group_clusters(context) as sides:
         names = frozenset(sides.source.names())
         yield Move(flow, wave, context, sides, names, select_topics(wave, names, context.selection))
 
@@ -52,17 +50,10 @@ def move_without_source(flow: "Flow", wave: Wave) -> Iterator[Move]:
     """A wave whose source is lost, with both clusters open: its topics are those of the ledger that no wave moved. The source is not asked.
     Raises what is wrong with a lane of the ledger, and what the target answers."""
     context = group_context(flow)
-    with clusters_of(context) as sides:
+    with group_clusters(context) as sides:
         view = ledger_of(flow, sides.target).read()
         for unreadable in view.unreadable.values():
             raise unreadable
         moved = read_decisions(flow, control_of(flow, sides.target), dry_run=True).moved_topics
         names = frozenset(tp.topic for tp in view.records) - moved.keys()
         yield Move(flow, wave, context, sides, names, select_topics(wave, names, context.selection))
-
-
-@contextmanager
-def clusters_of(context: GroupContext) -> Iterator[GroupClusters]:
-    """Both clusters of a flow, and the groups of each."""
-    with group_clusters(context) as (source, target, groups):
-        yield GroupClusters(source, target, groups, Groups(target))

@@ -7,11 +7,12 @@ import pytest
 from kafka_mirror.config import load
 from kafka_mirror.cutover.groups import survey as group_survey
 from kafka_mirror.cutover.groups.findings import find_in_groups
-from kafka_mirror.cutover.groups.survey import GroupClusters, survey_groups
+from kafka_mirror.cutover.groups.survey import survey_groups
 from kafka_mirror.cutover.wave.findings import STOP
-from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.move import Move
+from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.context import group_context
+from kafka_mirror.groups.context import GroupClusters, group_context
 from kafka_mirror.groups.group_translation import GroupOffset, TranslatedGroups
 from kafka_mirror.groups.translation import EXACT, TranslatedOffset
 from kafka_mirror.kafka.groups import Committed, Group, GroupDescription
@@ -92,7 +93,8 @@ def survey(tmp_path, monkeypatch):
         here.unstable_of, here.tells = dict(unstable), tells
         east = Answer(alias="east", topics=lambda names, _=None: {name: topic(name) for name in names if name in TOPICS})
         sides = GroupClusters(east, Answer(alias="west"), here, TargetGroups())
-        found = survey_groups(flow, context, Wave(topics, groups), topics, NAMES, sides)
+        move = Move(flow, Wave(topics, groups), context, sides, frozenset(NAMES), WaveTopics(topics))
+        found = survey_groups(move)
         return found, described
 
     call.source_groups = here

@@ -3,9 +3,10 @@
 from datetime import UTC, datetime
 
 from kafka_mirror.cutover.steps.fence_watch import FenceWatch, QuietPeriod, fence_findings, newest_record, silent_producers
-from kafka_mirror.cutover.steps.writers import TransactionOwner, Writers
+from kafka_mirror.cutover.steps.writers import Writers
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer
+from kafka_mirror.kafka.producers import OpenTransaction
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ORDERS = TopicPartition("orders", 0)
@@ -37,9 +38,9 @@ def test_growth_that_no_producer_explains_comes_from_one_without_an_id():
 
 
 def test_an_open_transaction_is_named_with_its_owner_and_the_commands_for_one_that_hangs():
-    owner = TransactionOwner(34.4, "transactional id 'tx', producer id 7 with epoch 2, coordinator is broker 1")
+    owner = OpenTransaction(7, 2, "tx", 1, 34.4)
     (finding,) = findings((ActiveProducer(7, 2, 1, 12),), open_from={ORDERS: 12}, owners={ORDERS: owner})
-    assert finding.message == f"orders-0: a transaction is open from offset 12 on, for 34 s: {owner.text}."
+    assert finding.message == f"orders-0: a transaction is open from offset 12 on, for 34 s: {owner}."
     assert finding.error.commands == (
         "kafka-transactions.sh --bootstrap-server <source> find-hanging --topic orders --partition 0",
         "kafka-transactions.sh --bootstrap-server <source> abort --topic orders --partition 0 --start-offset 12",

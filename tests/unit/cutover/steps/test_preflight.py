@@ -8,21 +8,24 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups
-from kafka_mirror.cutover.groups.survey import GroupClusters
 from kafka_mirror.cutover.steps import preflight as module
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFence
 from kafka_mirror.cutover.steps.preflight import preflight
 from kafka_mirror.cutover.steps.topic_settings import AclSides
 from kafka_mirror.cutover.steps.writers import Writers
+from kafka_mirror.cutover.wave import move
 from kafka_mirror.cutover.wave.findings import STOP
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.context import GroupClusters
 from kafka_mirror.kafka.model import Partition, Topic
 from kafka_mirror.status.status import Observation
 from tests.unit.cli.command_line import VALID
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ORDERS = Topic("orders", "id", (Partition(0, 1, (1,), (1,)),))
+ORDERS_0 = TopicPartition("orders", 0)
 OK = AclSides(frozenset(), frozenset(), {}, {})
 
 
@@ -38,7 +41,6 @@ def clusters(monkeypatch):
     """Both clusters answer that all is well; `clusters(name=…)` replaces one question's answer, and gives the names of those asked."""
     calls = []
     answers = {
-        "readable_topics": lambda *_: {"orders": ORDERS},
         "survey_topics": lambda *_: [],
         "survey_acls": lambda *_: (OK, ()),
         "survey_opposite_fence": lambda *_: OppositeFence(),
@@ -54,16 +56,17 @@ def clusters(monkeypatch):
 
         return call
 
-    def replace(names=("orders",), observation=None, **others):
+    def set_answers(names=("orders",), observation=None, ends=(5, 5), **others):
         for name, answer in (answers | others).items():
             monkeypatch.setattr(module, name, noted(name, answer))
-        sides = GroupClusters(Answer(names=lambda: list(names)), Answer(), Answer(), Answer())
-        monkeypatch.setattr(module, "clusters_of", lambda _context: nullcontext(sides))
-        monkeypatch.setattr(module, "EndWatch", lambda *_: None)
+        looks = [{ORDERS_0: end} for end in ends]
+        source = Answer(names=lambda: list(names), topics=lambda *_, operation: {"orders": ORDERS}, offsets=lambda *_, errors: looks.pop(0))
+        sides = GroupClusters(source, Answer(), Answer(), Answer())
+        monkeypatch.setattr(move, "group_clusters", lambda _context: nullcontext(sides))
         monkeypatch.setattr(module, "observe", lambda _flow: observation or Observation("east->west", NOW, 16, comparable=True))
         return calls
 
-    return replace
+    return set_answers
 
 
 def fails(*_arguments):
@@ -74,7 +77,7 @@ def test_a_wave_that_nothing_stops_may_move(flow, clusters):
     calls = clusters()
     found = preflight(flow, Wave(("orders",)))
     assert (found.may_move, found.topics, [group.name for group in found.groups]) == (True, ("orders",), ["billing"])
-    assert len(calls) == 7
+    assert len(calls) == 6
 
 
 @pytest.mark.parametrize(
@@ -84,7 +87,13 @@ def test_a_question_that_fails_stops_the_wave_and_the_others_are_asked_all_the_s
     calls = clusters(**{question: fails})
     found = preflight(flow, Wave(("orders",)))
     assert [(each.kind, each.code) for each in found.findings if each.kind == STOP] == [(STOP, "DeadlineExceeded")]
-    assert len(calls) == 7
+    assert len(calls) == 6
+
+
+def test_an_end_that_moved_while_the_questions_were_asked_is_said(flow, clusters):
+    clusters(ends=(5, 8))
+    found = preflight(flow, Wave(("orders",)))
+    assert (found.writers.growth, [each.code for each in found.findings if each.topic == "orders"]) == ({ORDERS_0: 3}, ["TopicGrows"])
 
 
 def test_what_is_refused_of_single_topics_stops_it(flow, clusters):

@@ -1,6 +1,6 @@
 """Since when nobody writes."""
 
-from kafka_mirror.cutover.steps.fence_watch import first_look, next_look
+from kafka_mirror.cutover.steps.fence_watch import QuietPeriod, next_look
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import LogOffsets
 
@@ -13,8 +13,8 @@ def at(end, stable=None):
 
 def looks(*answers):
     """The period after looks at seconds 0, 1, 2, …"""
-    period = first_look([ORDERS, PAYMENTS], answers[0], 0.0)
-    for second, answer in enumerate(answers[1:], 1):
+    period = QuietPeriod(frozenset([ORDERS, PAYMENTS]), 0.0, 0.0)
+    for second, answer in enumerate(answers):
         period = next_look(period, answer, float(second))
     return period
 

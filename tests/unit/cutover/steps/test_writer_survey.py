@@ -6,7 +6,7 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.cutover.steps import writers
-from kafka_mirror.cutover.steps.writers import EndWatch, TransactionOwner, survey_writers
+from kafka_mirror.cutover.steps.writers import survey_writers
 from kafka_mirror.errors import KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer, LogOffsets
@@ -17,28 +17,11 @@ ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)
 QUIET, OLDER, YOUNGER = ActiveProducer(7, 0, 1, None), ActiveProducer(8, 0, 1, 20), ActiveProducer(9, 0, 1, 25)
 
 
-class Source:
-    """Ends of partitions, one answer after the other."""
-
-    def __init__(self, *ends):
-        self.ends = list(ends)
-
-    def offsets(self, _partitions, at, errors):
-        assert at == "latest"
-        return self.ends.pop(0)
-
-
 @pytest.fixture
 def flow(tmp_path):
     file = tmp_path / "mm2.properties"
     file.write_text(VALID + "mirror.open.transaction.max.seconds = 77\n")
     return load([file]).flow("east->west")
-
-
-def test_growth_is_what_came_between_two_looks_where_both_saw_the_partition():
-    growth, seconds = EndWatch(Source({ORDERS: 5, PAYMENTS: 1}, {ORDERS: 8}), [ORDERS, PAYMENTS]).growth()
-    assert growth == {ORDERS: 3}
-    assert seconds >= 0
 
 
 def test_the_owner_of_the_oldest_open_transaction_of_each_partition_is_asked_for(flow, monkeypatch):
@@ -50,25 +33,21 @@ def test_the_owner_of_the_oldest_open_transaction_of_each_partition_is_asked_for
 
     monkeypatch.setattr(writers, "active_producers", lambda *_: {ORDERS: (QUIET, YOUNGER, OLDER), PAYMENTS: (QUIET,)})
     monkeypatch.setattr(writers, "holders", holders)
-    source = Source({ORDERS: 5}, {ORDERS: 5})
-    found = survey_writers(flow, source, [ORDERS], EndWatch(source, [ORDERS]), {})
+    found = survey_writers(flow, None, [ORDERS], {})
     assert questions == [({ORDERS: 20}, 77)]
-    assert found.owners == {ORDERS: TransactionOwner(3.0, "transactional id 'tx', producer id 8 with epoch 0, coordinator is broker 1")}
-    assert found.growth == {ORDERS: 0}
+    assert found.owners == {ORDERS: OpenTransaction(8, 0, "tx", 1, 3.0)}
 
 
 def test_without_open_transactions_no_owner_is_asked_for(flow, monkeypatch):
     monkeypatch.setattr(writers, "active_producers", lambda *_: {ORDERS: (QUIET,)})
     monkeypatch.setattr(writers, "holders", lambda *_: pytest.fail("nobody holds anything"))
-    watch = Answer(growth=lambda: ({}, 0.0))
-    assert survey_writers(flow, None, [ORDERS], watch, {}).owners == {}
+    assert survey_writers(flow, None, [ORDERS], {}).owners == {}
 
 
 def test_partitions_of_which_leaders_are_too_old_to_tell_come_with_where_a_transaction_holds_them_back(flow, monkeypatch):
     refused = {"payments": KafkaFailure("payments")}
     monkeypatch.setattr(writers, "active_producers", lambda *_: {})
-    source = Source({}, {})
-    source.log_offsets = lambda asked, _refused: {tp: LogOffsets(0, 4 + tp.partition, 5, None) for tp in asked}
+    source = Answer(log_offsets=lambda asked, _refused: {tp: LogOffsets(0, 4 + tp.partition, 5, None) for tp in asked})
     partitions = [ORDERS, TopicPartition("orders", 1), PAYMENTS]
-    found = survey_writers(flow, source, partitions, EndWatch(source, partitions), refused)
+    found = survey_writers(flow, source, partitions, refused)
     assert found.untold == {ORDERS: 4, TopicPartition("orders", 1): None}, "who is refused is another matter"

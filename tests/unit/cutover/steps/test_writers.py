@@ -2,10 +2,11 @@
 
 from datetime import UTC, datetime
 
-from kafka_mirror.cutover.steps.writers import RECENT_SECONDS, TransactionOwner, Writers, writer_findings
+from kafka_mirror.cutover.steps.writers import RECENT_SECONDS, Writers, writer_findings
 from kafka_mirror.cutover.wave.findings import INFORMATION, WARNING
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer
+from kafka_mirror.kafka.producers import OpenTransaction
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ORDERS = TopicPartition("orders", 0)
@@ -49,7 +50,7 @@ def test_a_producer_that_wrote_nothing_for_long_is_information_alone():
 
 
 def test_an_open_transaction_is_named_with_its_owner_and_its_age():
-    owner = TransactionOwner(34.4, "transactional id 'tx', producer id 7 with epoch 2, coordinator is broker 1")
+    owner = OpenTransaction(7, 2, "tx", 1, 34.4)
     found = findings(producer(start=12, ago=RECENT_SECONDS + 1), owners={ORDERS: owner})
     assert found[0] == (
         WARNING,
@@ -61,7 +62,7 @@ def test_an_open_transaction_is_named_with_its_owner_and_its_age():
 
 
 def test_a_younger_transaction_of_the_partition_is_not_taken_for_that_of_the_oldest_ones_owner():
-    owner = TransactionOwner(34.4, "transactional id 'tx'")
+    owner = OpenTransaction(7, 2, "tx", 1, 34.4)
     found = [
         each[2] for each in findings(producer(start=12), producer(8, start=20), owners={ORDERS: owner}) if each[1] == "TransactionOpen"
     ]
