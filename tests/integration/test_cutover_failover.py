@@ -9,7 +9,6 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Producer
@@ -21,6 +20,7 @@ from kafka_mirror.cutover.failover import steps
 from kafka_mirror.cutover.failover.close_flow import close_flow, reopen_flow
 from kafka_mirror.cutover.failover.survey import survey_failover
 from kafka_mirror.cutover.wave.control_notes import write_next
+from kafka_mirror.cutover.wave.move import move_without_source
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER, StepOptions
 from kafka_mirror.errors import FlowClosed, MirrorError, NotClosed
@@ -207,7 +207,8 @@ def partial_copy(mirroring):
 def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_on_the_target(lost, oracle, make_mirroring):
     with nobody_calls() as address:
         flow = make_mirroring(replace(lost.mirroring.pair, source_bootstrap=address)).flow
-        survey = survey_failover(flow, lost.wave)
+        with move_without_source(flow, lost.wave) as move:
+            survey = survey_failover(move)
         closed = close_flow(flow, "ana", "the site is gone")
     missing = {each.source: each for each in survey.missing}
     copied = values(oracle, lost.mirroring.target, lost.remote)
@@ -229,14 +230,14 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
     assert {each.group for each in survey.positions} == {lost.group}
     notes = TargetNotes(lost.mirroring.flow)
     options = StepOptions("wave-1", "ana", "the site is gone", FAILOVER, dry_run=False)
-    move = SimpleNamespace(flow=lost.mirroring.flow, wave=lost.wave)
-    assert steps.run_preflight(move, notes, options).is_done
-    assert steps.move_groups(move, notes, options).is_done
-    noted = dict(notes.groups)
-    assert steps.move_groups(move, notes, options).is_done
-    assert notes.groups == noted, "what the group had before is noted once"
-    assert set(noted[lost.group]["before"][lost.remote].values()) == {None}
-    assert steps.close(move, notes, options).is_done
+    with move_without_source(lost.mirroring.flow, lost.wave) as move:
+        assert steps.run_preflight(move, notes, options).is_done
+        assert steps.move_groups(move, notes, options).is_done
+        noted = dict(notes.groups)
+        assert steps.move_groups(move, notes, options).is_done
+        assert notes.groups == noted, "what the group had before is noted once"
+        assert set(noted[lost.group]["before"][lost.remote].values()) == {None}
+        assert steps.close(move, notes, options).is_done
     behind = Counter()
     for number, tp, offset, _ in lost.load.acknowledged:
         if number not in copied:

@@ -14,6 +14,7 @@ from kafka_mirror.cutover.failover.export import LINES, OPEN_LINES
 from kafka_mirror.cutover.failover.missing_records import MissingListing
 from kafka_mirror.cutover.failover.source_comparison import compare_source
 from kafka_mirror.cutover.failover.survey import survey_failover
+from kafka_mirror.cutover.wave.move import move_without_source
 from kafka_mirror.cutover.wave.report import WaveReport
 from kafka_mirror.cutover.wave.run import stored_waves
 from kafka_mirror.cutover.wave.selection import Wave
@@ -209,7 +210,8 @@ class Failover:
 
     def _places(self) -> dict[str, dict[int, Place]]:
         """Where each group goes on, as the wave finds it: nothing that it asks has changed since."""
-        survey = survey_failover(self.site.flow, Wave((self.site.topic,)))
+        with move_without_source(self.site.flow, Wave((self.site.topic,))) as move:
+            survey = survey_failover(move)
         places: dict[str, dict[int, Place]] = {}
         for position in survey.positions:
             places.setdefault(position.group, {})[position.remote.partition] = Place(position.offset, position.reread)

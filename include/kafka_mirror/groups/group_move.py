@@ -4,8 +4,8 @@ The note is written before anything is committed. So of each partition only thes
 client writes there: what was there before, one that the mirror meant to commit at some time since (`ours`), or none, for offsets expire.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -40,6 +40,11 @@ class GroupMove:
     def foreign(self, there: Positions) -> dict[TopicPartition, int]:
         """Positions on the target that are neither ours nor from before the move: somebody used or reset the group there."""
         return {tp: there[tp].offset for tp in sorted(self.before) if tp in there and not self._is_expected(tp, there[tp])}
+
+    def without_others(self, there: Positions) -> "GroupMove":
+        """The move as if nothing had been noted of what was before where another client moved the group since: then that is what it has."""
+        theirs = {tp for tp, present in there.items() if tp in self.before and present.offset not in self.ours(tp)}
+        return replace(self, before={tp: committed for tp, committed in self.before.items() if tp not in theirs})
 
     def due(self, there: Positions) -> dict[TopicPartition, Committed]:
         """What is still to be committed."""
@@ -128,18 +133,17 @@ def facts_of_move(move: GroupMove) -> dict[str, Any]:
     Metadata and leader epochs stand only where there are some.
     """
     facts: dict[str, Any] = {
-        SOURCE: _group_by_topic(move.source.items()),
-        BEFORE: _group_by_topic((tp, None if before is None else before.offset) for tp, before in move.before.items()),
-        AFTER: _group_by_topic((tp, after.offset) for tp, after in move.after.items()),
-        EARLIER: _group_by_topic((tp, list(offsets)) for tp, offsets in move.earlier.items()),
+        SOURCE: by_topic(move.source),
+        BEFORE: by_topic({tp: None if before is None else before.offset for tp, before in move.before.items()}),
+        AFTER: by_topic({tp: after.offset for tp, after in move.after.items()}),
+        EARLIER: by_topic({tp: list(offsets) for tp, offsets in move.earlier.items()}),
         IS_TAKEN_BACK: move.is_taken_back,
     }
     for name, positions in ((BEFORE, move.before), (AFTER, move.after)):
-        there = [(tp, committed) for tp, committed in positions.items() if committed is not None]
-        facts[name + _METADATA] = _group_by_topic((tp, committed.metadata) for tp, committed in there if committed.metadata)
-        facts[name + _EPOCH] = _group_by_topic(
-            (tp, committed.leader_epoch) for tp, committed in there if committed.leader_epoch is not None
-        )
+        there = {tp: committed for tp, committed in positions.items() if committed is not None}
+        facts[name + _METADATA] = by_topic({tp: committed.metadata for tp, committed in there.items() if committed.metadata})
+        epochs = {tp: committed.leader_epoch for tp, committed in there.items() if committed.leader_epoch is not None}
+        facts[name + _EPOCH] = by_topic(epochs)
     return {name: fact for name, fact in facts.items() if fact or name in (BEFORE, AFTER)}
 
 
@@ -151,25 +155,25 @@ def move_from_facts(facts: Mapping[str, Any]) -> GroupMove | None:
     return GroupMove(
         _read_committed(facts, BEFORE),
         after,
-        _read_partitions(facts, SOURCE),
-        {tp: tuple(offsets) for tp, offsets in _read_partitions(facts, EARLIER).items()},
+        by_partition(facts.get(SOURCE, {})),
+        {tp: tuple(offsets) for tp, offsets in by_partition(facts.get(EARLIER, {})).items()},
         bool(facts.get(IS_TAKEN_BACK, False)),
     )
 
 
 def _read_committed(facts: Mapping[str, Any], name: str) -> dict[TopicPartition, Committed | None]:
-    metadata, epochs = _read_partitions(facts, name + _METADATA), _read_partitions(facts, name + _EPOCH)
-    offsets = _read_partitions(facts, name).items()
-    return {tp: None if offset is None else Committed(offset, metadata.get(tp, ""), epochs.get(tp)) for tp, offset in offsets}
+    offsets, metadata, epochs = (by_partition(facts.get(of, {})) for of in (name, name + _METADATA, name + _EPOCH))
+    return {tp: None if offset is None else Committed(offset, metadata.get(tp, ""), epochs.get(tp)) for tp, offset in offsets.items()}
 
 
-def _group_by_topic(values: Iterable[tuple[TopicPartition, object]]) -> dict[str, dict[str, object]]:
-    topics: dict[str, dict[str, object]] = {}
-    for tp, value in sorted(values, key=lambda pair: pair[0]):
+def by_topic(values: Mapping[TopicPartition, Any]) -> dict[str, dict[str, Any]]:
+    """What is noted of partitions as JSON takes it: `{topic: {partition: value}}`."""
+    topics: dict[str, dict[str, Any]] = {}
+    for tp, value in sorted(values.items(), key=lambda pair: pair[0]):
         topics.setdefault(tp.topic, {})[str(tp.partition)] = value
     return topics
 
 
-def _read_partitions(facts: Mapping[str, Any], name: str) -> dict[TopicPartition, Any]:
-    topics: Mapping[str, Mapping[str, Any]] = facts.get(name, {})
+def by_partition(topics: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, Any]:
+    """The opposite of `by_topic`."""
     return {TopicPartition(topic, int(number)): value for topic, of_topic in topics.items() for number, value in of_topic.items()}

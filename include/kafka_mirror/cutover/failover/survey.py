@@ -9,16 +9,16 @@ them stand on the source, which is lost. So they are named, and a person removes
 
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from kafka_mirror.config.validate import check_readable
 from kafka_mirror.cutover.failover.missing_records import EndSighting, MissingRecords, find_missing_records, report_missing
 from kafka_mirror.cutover.failover.positions import FailoverFacts, FailoverPosition, TargetLog, find_positions, report_positions
 from kafka_mirror.cutover.groups.findings import describe_members
 from kafka_mirror.cutover.wave.findings import Finding, in_order, information, stop, warning, wave_findings
-from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, matches, select_topics
+from kafka_mirror.cutover.wave.move import Move
+from kafka_mirror.cutover.wave.selection import WaveTopics, matches
 from kafka_mirror.errors import (
     AuthorizationRefused,
     FenceOfEarlierWave,
@@ -28,69 +28,46 @@ from kafka_mirror.errors import (
     NoGroups,
     PatternMatchesNothing,
     RemoteLogUnknown,
-    named_with,
 )
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.next_step import Command
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.context import GroupContext, group_context
 from kafka_mirror.groups.group_rules import StoredCheckpoints
 from kafka_mirror.groups.mm2_topics import read_stored
 from kafka_mirror.kafka.acls import topic_acls
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.groups import Groups, describe_groups
+from kafka_mirror.kafka.groups import describe_groups
 from kafka_mirror.kafka.model import Acl, Committed, LogPosition
 from kafka_mirror.ledger.checks import check_handed_back
 from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.status.heartbeat_paths import heartbeat_paths
 
-if TYPE_CHECKING:
-    from kafka_mirror.config import Flow
-
 _WRITES = ("WRITE", "ALL")
 
 
 @dataclass(frozen=True)
 class FailoverSurvey:
-    """What the target knows of a wave whose source is lost: where its groups go on, what its topics may lack, and what is said of it."""
+    """What the target knows of a wave whose source is lost: where its groups go on, what they have `committed` there, what its topics may
+    lack, and what is said of it."""
 
-    time: datetime
-    topics: WaveTopics
     positions: tuple[FailoverPosition, ...]
     missing: tuple[MissingRecords, ...]
-    last_beat: datetime | None
     findings: tuple[Finding, ...]
-
-    def to_commit(self) -> dict[str, dict[TopicPartition, Committed]]:
-        """By group, where it is to stand on the target: the seam to the step `move-groups`. What has no answer is left out, and where a
-        group stands further on already it is not moved back."""
-        groups: dict[str, dict[TopicPartition, Committed]] = {}
-        for position in self.positions:
-            if position.target is not None and position.target != position.committed:
-                groups.setdefault(position.group, {})[position.remote] = Committed(position.target, position.metadata)
-        return groups
+    committed: Mapping[str, Mapping[TopicPartition, Committed]] = field(default_factory=dict)
 
 
-def survey_failover(flow: "Flow", wave: Wave) -> FailoverSurvey:
-    """Looks at the target, and writes nothing. Raises ConfigurationError, HandedBack, and what the target as a whole says."""
-    check_readable(flow)
-    context = group_context(flow)
-    with (
-        named_with(flow.name),
-        Cluster(flow.target, context.clients.target_admin, context.request_seconds) as target,
-    ):
-        return _TargetSurvey(flow, context, wave, target, Groups(target)).run()
+def survey_failover(move: Move) -> FailoverSurvey:
+    """Looks at the target, and writes nothing. Raises HandedBack, and what the target as a whole says."""
+    return _TargetSurvey(move).run()
 
 
 class _TargetSurvey:
-    def __init__(self, flow: "Flow", context: GroupContext, wave: Wave, target: Cluster, groups: Groups) -> None:
-        self._flow = flow
-        self._context = context
-        self._wave = wave
-        self._target = target
-        self._groups = groups
+    def __init__(self, move: Move) -> None:
+        self._move = move
+        self._flow = move.flow
+        self._target = move.sides.target
         self._findings: list[Finding] = []
         self._refused: dict[str, MirrorError] = {}
         self._moved: frozenset[str] = frozenset()
@@ -98,28 +75,28 @@ class _TargetSurvey:
 
     def run(self) -> FailoverSurvey:
         """Reads all of it once. The ledger is read after the checkpoints, so it knows no less than they do."""
-        flow, context, target = self._flow, self._context, self._target
+        flow, context, target, topics = self._flow, self._move.context, self._target, self._move.topics
         stored, damaged = read_stored(target, context.clients.target_consumer, context.checkpoints_topic)
         records = self._read_ledger()
-        topics = select_topics(self._wave, {tp.topic for tp in records} - self._moved, context.selection)
-        self._findings += wave_findings(self._wave, topics)
+        self._findings += wave_findings(self._move.wave, topics)
         wave_records = {tp: record for tp, record in records.items() if tp.topic in topics.names}
         remotes = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in wave_records.items()}
         names = self._select_groups(stored, remotes)
         chosen = {key: checkpoint for key, checkpoint in stored.items() if key[0] in names and self._is_moved(key[1], remotes, records)}
         logs = self._read_logs({remote for _, remote in chosen})
         shared = find_shared_ends(target, chosen, logs, context.request_seconds)
-        positions = find_positions(chosen, FailoverFacts(wave_records, logs, self._read_committed(names), shared.ends))
+        committed = self._move.sides.target_groups.committed(names, self._refused)
+        offsets = {(name, tp): position.offset for name, of_group in committed.items() for tp, position in of_group.items()}
+        positions = find_positions(chosen, FailoverFacts(wave_records, logs, offsets, shared.ends))
         missing = find_missing_records(wave_records, _find_sightings(stored, remotes, wave_records))
-        last_beat = self._read_last_beat()
         self._findings += report_positions(positions, flow.target)
         if shared.silent:
             self._findings.append(stop(RemoteLogUnknown(flow.target, first_few(shared.silent))))
-        self._findings += report_missing(missing, last_beat)
+        self._findings += report_missing(missing, self._read_last_beat())
         self._findings += self._find_in_groups(stored, names, records, topics)
         self._findings += self._find_denials({*topics.names, *(remote.topic for remote in remotes)})
         self._findings += [stop(error) for error in (*damaged, *self._refused.values())]
-        return FailoverSurvey(datetime.now(UTC), topics, positions, missing, last_beat, in_order(self._findings, flow.name))
+        return FailoverSurvey(positions, missing, in_order(self._findings, flow.name), committed)
 
     def _read_ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
         control = control_of(self._flow, self._target)
@@ -133,9 +110,9 @@ class _TargetSurvey:
     def _select_groups(self, stored: StoredCheckpoints, remotes: Collection[TopicPartition]) -> frozenset[str]:
         """The groups with a checkpoint in a topic of the wave, or those of them that its patterns take."""
         with_positions = {group for group, remote in stored if remote in remotes}
-        if not self._wave.groups:
+        if not self._move.wave.groups:
             return frozenset(with_positions)
-        taken, unmatched = matches(self._wave.groups, with_positions)
+        taken, unmatched = matches(self._move.wave.groups, with_positions)
         for pattern in unmatched:
             names = "consumer group with a checkpoint in a topic of the wave"
             self._findings.append(stop(PatternMatchesNothing("--groups", pattern, names)))
@@ -153,10 +130,6 @@ class _TargetSurvey:
         readable = {tp: log for tp, log in logs.items() if min(log.start, log.end) >= 0}
         return {tp: TargetLog(topics[tp.topic].id, log.start, log.end, log.leader_epoch) for tp, log in readable.items()}
 
-    def _read_committed(self, names: Collection[str]) -> dict[tuple[str, TopicPartition], int]:
-        committed = self._groups.committed(names, self._refused)
-        return {(name, tp): position.offset for name, of_group in committed.items() for tp, position in of_group.items()}
-
     def _find_in_groups(
         self, stored: StoredCheckpoints, names: Collection[str], records: Mapping[TopicPartition, LedgerRecord], topics: WaveTopics
     ) -> Iterable[Finding]:
@@ -170,7 +143,7 @@ class _TargetSurvey:
             if others:
                 yield stop(GroupSplit(name, others))
         if topics.names and not names:
-            yield warning(NoGroups(self._context.checkpoints_topic))
+            yield warning(NoGroups(self._move.context.checkpoints_topic))
 
     def _find_denials(self, topics: Collection[str]) -> Iterable[Finding]:
         """What the target's ACLs deny producers of these topics."""

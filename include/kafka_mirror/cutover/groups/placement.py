@@ -49,17 +49,17 @@ _AT_ONCE = 200
 _PAUSES = (0.0, 0.2, 0.5, 1.0, 2.0)
 """How long to wait before a fenced transaction is begun again: another writer decided something, and the wave may still be ours."""
 
-Expected = Mapping[str, Mapping[TopicPartition, int | None]]
-"""The offsets at which groups stood when it was decided where they go; None: they had no position there."""
 Reasons = dict[str, list[str]]
 
 
 @dataclass(frozen=True)
 class GroupAim:
-    """Where a group is to continue: positions on the target with metadata, and the source positions that they were translated from."""
+    """Where a group is to continue: positions on the target with metadata, the source positions that they were translated from, and further
+    facts that are noted of it."""
 
     positions: Positions
     source: Mapping[TopicPartition, int] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,26 @@ class GroupPlacer:
         self._notes = notes
         self._wave = wave
 
-    def place(self, aims: Mapping[str, GroupAim], dry_run: bool) -> Placement:
+    def place(self, aims: Mapping[str, GroupAim], dry_run: bool, seen: Mapping[str, Positions] | None = None) -> Placement:
         """Notes, commits and reads back; nothing of it if somebody else moved a group since it was noted. Raises what concerns the target
-        as a whole."""
-        there = read_positions(self._groups, aims)
-        moves = {name: plan_move(self._read_note(name), there[name], aim.positions, aim.source) for name, aim in aims.items()}
-        foreign = tuple(self._check_foreign(aims, there))
+        as a whole.
+
+        `seen`: where the groups stood when it was decided where they go, by whom they may have been moved: then that is what a roll back
+        puts back, and a group that stands elsewhere by now stays there.
+        """
+        there = read_positions(self._groups, aims) if seen is None else {name: seen.get(name, {}) for name in aims}
+        moves, foreign = {}, list[Finding]()
+        for name, aim in aims.items():
+            noted = self._read_note(name)
+            if noted is not None and not noted.is_taken_back:
+                of_others = noted.foreign(there[name]).items() if seen is None else ()
+                noted = noted if seen is None else noted.without_others(there[name])
+                if elsewhere := {tp: at for tp, at in of_others if tp not in aim.positions or aim.positions[tp].offset != at}:
+                    foreign.append(stop(self._make_used_error(name, elsewhere)))
+            moves[name] = plan_move(noted, there[name], aim.positions, aim.source)
         if foreign or dry_run:
-            return Placement(foreign, tuple(_say_moves(moves, there, dry_run)))
-        empty_since = self._note(moves, there)
+            return Placement(tuple(foreign), tuple(_say_moves(moves, there, dry_run)))
+        empty_since = self._note(moves, there, aims)
         began = time.monotonic()
         findings = tuple(self._commit(moves, there))
         facts = {
@@ -123,15 +134,6 @@ class GroupPlacer:
     def _read_note(self, name: str) -> GroupMove | None:
         return move_from_facts(self._notes.of_group(name))
 
-    def _check_foreign(self, aims: Mapping[str, GroupAim], there: Mapping[str, Positions]) -> Iterator[Finding]:
-        """A stop for each group that somebody else moved since it was noted, but for positions that are wanted anyway."""
-        for name, aim in aims.items():
-            noted = self._read_note(name)
-            strange = {} if noted is None or noted.is_taken_back else noted.foreign(there[name])
-            elsewhere = {tp: at for tp, at in strange.items() if tp not in aim.positions or aim.positions[tp].offset != at}
-            if elsewhere:
-                yield stop(self._make_used_error(name, elsewhere))
-
     def _make_used_error(self, name: str, foreign: Mapping[TopicPartition, int]) -> GroupUsedOnTarget:
         places = first_few([f"{tp}@{offset}" for tp, offset in foreign.items()])
         return GroupUsedOnTarget(name, places, next(iter(foreign)).topic, self._target.alias)
@@ -141,7 +143,7 @@ class GroupPlacer:
         error = self._make_used_error(name, foreign).report()
         return warning(error.with_next("A roll back leaves them. Reset the group there by hand if they are not wanted."), name)
 
-    def _note(self, moves: Moves, there: Mapping[str, Positions]) -> int:
+    def _note(self, moves: Moves, there: Mapping[str, Positions], aims: Mapping[str, GroupAim]) -> int:
         """Notes the groups and what each had, before anything is committed; since when the groups are empty, as far as anybody looked."""
         before = self._notes.of_step(MOVE_GROUPS)
         is_over = not any(of_group.due(there[name]) for name, of_group in moves.items())
@@ -149,7 +151,7 @@ class GroupPlacer:
         names = sorted({*before.get(GROUPS, ()), *moves})
         if names != before.get(GROUPS):
             self._notes.keep(MOVE_GROUPS, {**before, GROUPS: names, EMPTY_SINCE_MS: empty_since})
-        facts = {name: facts_of_move(of_group) for name, of_group in moves.items()}
+        facts = {name: {**facts_of_move(of_group), **aims[name].facts} for name, of_group in moves.items()}
         changed = {name: of_group for name, of_group in facts.items() if of_group != self._notes.of_group(name)}
         if changed:
             self._notes.keep_groups(changed)
@@ -171,9 +173,14 @@ class GroupPlacer:
         return dict(find_unlike(wanted, read_positions(self._groups, undo))) | refused
 
     def _put(self, wanted: Wanted, there: Mapping[str, Positions]) -> dict[str, list[str]]:
-        """Puts groups there, as long as they stand where they stood."""
-        expected = {name: {tp: there[name][tp].offset if tp in there[name] else None for tp in of} for name, of in wanted.items()}
-        return place_groups(self._notes, self._target, self._groups, wanted, expected)
+        """Commits the wanted positions; gives the reasons of what was refused, by group. A group that has members, or stands elsewhere than
+        `there`, stays as it is. Raises WaveRunElsewhere once another run has the wave: then nothing of the group was changed."""
+        names = sorted(name for name, positions in wanted.items() if positions)
+        reasons: Reasons = {}
+        for first in range(0, len(names), _AT_ONCE):
+            transaction = _GroupTransaction(self._target, self._groups, there)
+            reasons |= transaction.place(self._notes, {name: wanted[name] for name in names[first : first + _AT_ONCE]})
+        return reasons
 
     def _find_active(self, names: list[str]) -> dict[str, Finding]:
         """A stop for each of these groups that has members on the target, or that the target does not describe."""
@@ -206,20 +213,8 @@ def _say_undo(undo: Mapping[str, GroupUndo], dry_run: bool) -> Iterator[str]:
         yield f"{show(name)}: {len(of_group.commit)} positions {verb} put back, {deleted}."
 
 
-def place_groups(notes: WaveNotes, target: Cluster, groups: Groups, wanted: Wanted, expected: Expected) -> Reasons:
-    """Commits the wanted positions; gives the reasons of what was refused, by group. A group that has members, or is not where it was
-    expected, stays as it is. Raises WaveRunElsewhere once another run has the wave: then nothing of the group was changed."""
-    names = sorted(name for name, positions in wanted.items() if positions)
-    reasons: Reasons = {}
-    for first in range(0, len(names), _AT_ONCE):
-        reasons |= _GroupTransaction(target, groups, expected).place(
-            notes, {name: wanted[name] for name in names[first : first + _AT_ONCE]}
-        )
-    return reasons
-
-
 class _GroupTransaction:
-    def __init__(self, target: Cluster, groups: Groups, expected: Expected) -> None:
+    def __init__(self, target: Cluster, groups: Groups, expected: Mapping[str, Positions]) -> None:
         self._target = target
         self._groups = groups
         self._expected = expected
@@ -275,8 +270,8 @@ class _GroupTransaction:
     def _find_moved(self, name: str, wanted: Mapping[TopicPartition, Committed | None], there: Positions) -> Iterator[str]:
         """Where a group is neither at the expected nor at the wanted position. (An earlier commit may have succeeded without an answer.)"""
         for tp, aim in sorted(wanted.items(), key=lambda pair: pair[0]):
-            offset = there[tp].offset if tp in there else None
-            if offset != self._expected[name].get(tp) and not is_same(there.get(tp), aim):
+            offset, expected = (of[tp].offset if tp in of else None for of in (there, self._expected[name]))
+            if offset != expected and not is_same(there.get(tp), aim):
                 yield f"{tp}@{'nothing' if offset is None else offset}"
 
     def _find_members(self, wanted: Wanted) -> Reasons:

@@ -7,7 +7,7 @@ equal.
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -36,6 +36,7 @@ from kafka_mirror.errors import (
 from kafka_mirror.errors.next_step import Command, of_the_flow, of_the_wave
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_move import by_partition, by_topic
 from kafka_mirror.groups.translation import generation
 from kafka_mirror.ledger.clusters import ledger_of
 
@@ -95,16 +96,12 @@ def evidence_of(before: Evidence, starts: Mapping[TopicPartition, int], ends: En
 
 def evidence_as_fact(evidence: Evidence) -> dict[str, dict[str, list[Any]]]:
     """The evidence as JSON takes it."""
-    topics: dict[str, dict[str, list[Any]]] = {}
-    for tp, audited in sorted(evidence.items()):
-        topics.setdefault(tp.topic, {})[str(tp.partition)] = [audited.start, audited.end, audited.target_end, audited.generation]
-    return topics
+    return by_topic({tp: list(astuple(audited)) for tp, audited in evidence.items()})
 
 
 def evidence_from_facts(facts: Mapping[str, Any]) -> dict[TopicPartition, AuditedPartition]:
     """The opposite of `evidence_as_fact`, from the step's facts."""
-    topics: Mapping[str, Mapping[str, list[Any]]] = facts.get(AUDITED, {})
-    return {TopicPartition(topic, int(number)): AuditedPartition(*row) for topic, rows in topics.items() for number, row in rows.items()}
+    return {tp: AuditedPartition(*row) for tp, row in by_partition(facts.get(AUDITED, {})).items()}
 
 
 def _counts(audited: AuditedPartition, end: PartitionEnds) -> bool:

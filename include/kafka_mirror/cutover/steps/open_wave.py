@@ -52,6 +52,7 @@ from kafka_mirror.cutover.wave.step import OPEN, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorError, NothingToOpen
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_move import by_topic
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger
 from kafka_mirror.ledger.control_records import MOVED, Decision
@@ -214,11 +215,8 @@ class _Opening:
     def _epochs(self) -> dict[str, dict[str, int]]:
         """The leader epochs of the logs that were looked at, by topic and partition, of the topics that the way back goes on with."""
         same = frozenset(self.way_back.opposite.same if self.way_back is not None else ())
-        epochs: dict[str, dict[str, int]] = {}
-        for tp, log in sorted(self.target_look.offsets.items()):
-            if tp.topic in same and log.leader_epoch is not None:
-                epochs.setdefault(tp.topic, {})[str(tp.partition)] = log.leader_epoch
-        return epochs
+        logs = {tp: log for tp, log in self.target_look.offsets.items() if tp.topic in same}
+        return by_topic({tp: log.leader_epoch for tp, log in logs.items() if log.leader_epoch is not None})
 
     def _list_begun(self) -> frozenset[str]:
         """The topics that the way back first sees as of open: producers begin them under their own names on the target."""

@@ -30,12 +30,10 @@ from kafka_mirror.cutover.wave.step import (
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import own
 from kafka_mirror.formats.documents import moment_text, to_document
-from kafka_mirror.groups.group_move import AFTER, BEFORE
+from kafka_mirror.groups.group_move import AFTER, BEFORE, by_partition
 
 MAX_ROWS = 200
 """How many positions the page lists; the document has all."""
-
-Positions = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -206,15 +204,9 @@ def time_text(milliseconds: int | None) -> str | None:
 
 
 def _positions(group: str, facts: Mapping[str, Any]) -> Iterator[GroupPosition]:
-    before, after, reread = (_places(facts.get(name)) for name in (BEFORE, AFTER, REREAD))
+    before, after, reread = (by_partition(facts.get(name) or {}) for name in (BEFORE, AFTER, REREAD))
     for place in sorted({*before, *after}):
         yield GroupPosition(group, *place, before.get(place), after.get(place), reread.get(place, 0))
-
-
-def _places(positions: Any) -> dict[tuple[str, int], int | None]:
-    """The offsets of `{topic: {partition: offset or null}}`."""
-    topics: Positions = positions if isinstance(positions, Mapping) else {}
-    return {(topic, int(number)): place for topic, places in topics.items() for number, place in places.items()}
 
 
 def _write_missing(missing: MissingListing | None) -> dict[str, Any] | None:

@@ -3,17 +3,21 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from unittest.mock import patch
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverPosition
-from kafka_mirror.cutover.failover.steps import make_note
+from kafka_mirror.cutover.failover.steps import find_aims
+from kafka_mirror.cutover.groups import placement
+from kafka_mirror.cutover.groups.placement import GroupPlacer
 from kafka_mirror.cutover.wave.step import KNOWN_MS, REREAD
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_move import AFTER, BEFORE, IS_TAKEN_BACK, facts_of_move, move_from_facts, plan_undo
 from kafka_mirror.groups.translation import EARLY, EXACT
 from kafka_mirror.kafka.model import Committed
+from tests.wave_notes import NotesInMemory
 
 PARCELS = [TopicPartition("east.parcels", number) for number in range(3)]
 AT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -28,12 +32,40 @@ def position(tp, target, there, reread=0):
     return replace(known, committed=None if present is None else present.offset)
 
 
+class Target:
+    """The one group, on a target that commits at once."""
+
+    alias = "west"
+
+    def __init__(self, there):
+        self.there = there
+
+    def committed(self, names, _errors):
+        return {name: dict(self.there) for name in names}
+
+    def add(self, wanted, _errors):
+        for positions in wanted.values():
+            self.there |= positions
+        return {name: {} for name in wanted}
+
+    def commit(self):
+        """Done already."""
+
+    abort = commit
+
+
+def note(positions, there, facts):
+    """A run of the step that notes and commits; gives what is noted then."""
+    notes, target = NotesInMemory(), Target(there)
+    notes.groups["sorting"], notes.begin = facts, lambda: target
+    with patch.object(placement, "describe_groups", lambda *_: {}):
+        done = GroupPlacer(target, target, notes, "w").place(find_aims(positions, notes), dry_run=False, seen={"sorting": dict(there)})
+    assert done.findings == ()
+    return notes.groups["sorting"]
+
+
 def run(there, targets, facts):
-    """A run of the step: notes, and commits where something else stands."""
-    positions = [position(tp, target, there) for tp, target in targets.items()]
-    facts = json.loads(json.dumps(make_note("sorting", positions, there, facts)))
-    there |= {each.remote: Committed(each.target, each.metadata) for each in positions if each.target != each.committed}
-    return facts
+    return note([position(tp, target, there) for tp, target in targets.items()], there, facts)
 
 
 def roll_back(there, facts):
@@ -60,10 +92,10 @@ def test_it_gives_back_metadata_and_leader_epochs_too():
 
 def test_one_more_run_notes_nothing_new_and_keeps_how_good_its_positions_are():
     there = {}
-    first = make_note("sorting", [position(PARCELS[0], 14, there, reread=3)], there, {})
-    there[PARCELS[0]] = Committed(14, "m")
-    assert make_note("sorting", [position(PARCELS[0], 14, there, reread=3)], there, first) == first
-    further_on = make_note("sorting", [position(PARCELS[0], 10, there)], there, first)
+    first = note([position(PARCELS[0], 14, there, reread=3)], there, {})
+    assert there == {PARCELS[0]: Committed(14, "m")}
+    assert note([position(PARCELS[0], 14, there, reread=3)], there, first) == first
+    further_on = note([position(PARCELS[0], 10, there)], there, first)
     assert further_on == first, "its newest checkpoint is held back, and it stays where the first run put it"
     assert (first[BEFORE], first[AFTER]) == ({"east.parcels": {"0": None}}, {"east.parcels": {"0": 14}})
     assert (first[REREAD], first[KNOWN_MS]) == ({"east.parcels": {"0": 3}}, int(AT.timestamp() * 1000))
