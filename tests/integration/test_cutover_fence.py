@@ -1,6 +1,7 @@
 """The write fence on real brokers: with ACLs on clusters with Kafka's own authorizer, and by hand."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Producer
@@ -174,7 +175,7 @@ def test_what_is_written_behind_the_fence_is_seen_by_every_later_step(guarded, g
     with move_of(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options(by="acl")))
         oracle.produce(guarded[0].bootstrap, topic, 3, seed=2, partition=1)
-        (finding,) = fence.holds(move, notes, options())
+        (finding,) = fence.still_fenced(move, notes)
     assert finding.code == "WrittenSinceFence"
     assert "1 of 2 partitions do not end where they did" in finding.message
     assert "(+3)" in finding.message
@@ -240,23 +241,29 @@ def test_without_an_authorizer_nothing_is_changed(mirroring, topic, notes):
     assert (outcome.state, [each.code for each in outcome.findings], notes.history) == (STOPPED, ["NoAuthorizer"], [])
 
 
+def way_back_of(mirroring):
+    """What is asked of the flow in the other direction, which logs in to the source as this one does."""
+    flow = mirroring.flow
+    return SimpleNamespace(target=flow.source, client=lambda *_: flow.client("source", "admin"), request_seconds=flow.request_seconds)
+
+
 def test_names_kept_the_way_back_may_write_once_the_fence_is_lifted_for_it_and_no_producer(guarded, guarded_flow, oracle, notes, allow):
     policy = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
     mirroring, topic = guarded_flow(policy)
     source = guarded[0]
     with move_of(mirroring.flow, Wave((topic,))) as move:
         assert notes.record(fence.step(move, notes, options(by="acl"))).state == DONE
-        refused = fence.lift_for_way_back(move, notes, options())
+        refused = fence.lift_for_way_back(move, notes, options(), way_back_of(mirroring))
         assert (refused.state, refused.findings[0].code) == (STOPPED, "WayBackDenied"), "nobody lets the mirror write there"
         assert denials(oracle, source, topic) == ["User:*"]
         allow(source, acl("mirror", topic, "WRITE"))
         assert produced(client(source, "mirror"), topic) == "TOPIC_AUTHORIZATION_FAILED"
-        lifted = notes.record(fence.lift_for_way_back(move, notes, options()))
+        lifted = notes.record(fence.lift_for_way_back(move, notes, options(), way_back_of(mirroring)))
         assert (lifted.state, denials(oracle, source, topic)) == (DONE, ["User:owner", "User:writer"]), lifted
         eventually(lambda: produced(client(source, "mirror"), topic) == "")
         assert produced(client(source, "writer"), topic) == "TOPIC_AUTHORIZATION_FAILED"
         assert produced(client(source, "owner"), topic) == "TOPIC_AUTHORIZATION_FAILED"
-        again = notes.record(fence.lift_for_way_back(move, notes, options()))
+        again = notes.record(fence.lift_for_way_back(move, notes, options(), way_back_of(mirroring)))
         assert (again.state, again.lines, again.facts) == (DONE, (), lifted.facts)
         assert fence.rollback(move, notes, options()).state == DONE
     assert denials(oracle, source, topic) == []
@@ -267,7 +274,7 @@ def test_a_topic_to_which_everybody_may_write_stays_fenced(guarded, guarded_flow
     allow(guarded[0], acl("*", topic, "WRITE"), acl("mirror", topic, "WRITE"))
     with move_of(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options(by="acl")))
-        outcome = fence.lift_for_way_back(move, notes, options())
+        outcome = fence.lift_for_way_back(move, notes, options(), way_back_of(mirroring))
     assert (outcome.state, outcome.findings[0].code) == (STOPPED, "WayBackDenied")
     assert denials(oracle, guarded[0], topic) == ["User:*"]
 
@@ -276,7 +283,7 @@ def test_with_remote_names_the_fence_stays_for_the_way_back_writes_elsewhere(gua
     mirroring, topic = guarded_flow()
     with move_of(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options(by="acl")))
-        assert fence.lift_for_way_back(move, notes, options()).state == DONE
+        assert fence.lift_for_way_back(move, notes, options(), way_back_of(mirroring)).state == DONE
     assert denials(oracle, guarded[0], topic) == ["User:*"]
 
 

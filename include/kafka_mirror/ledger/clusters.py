@@ -10,19 +10,20 @@ under a new name before somebody decided so: the steps ask here, and go by what 
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import replication_policy, topic_selection
 from kafka_mirror.errors import ControlMissing, LedgerMissing, MirrorError, SameCluster, TargetRecreated
-from kafka_mirror.formats.offsets.partition import deciders_id
+from kafka_mirror.formats.offsets.partition import TopicPartition, deciders_id
 from kafka_mirror.kafka.broker_connection import OF_SOURCE, OF_TARGET
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.control_records import LEDGER, RESTART, Decision
 from kafka_mirror.ledger.decisions import Decisions
+from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.ledger.topic import Ledger, LedgerView
 from kafka_mirror.policy import TopicSelection, is_ledger_of
 
@@ -182,3 +183,29 @@ def read_ledger(flow: Flow, target: Cluster, control: Control, decisions: Decisi
     if noted_id != ledger_id and not dry_run:
         control.write(Decision(LEDGER, f"plan@{socket.gethostname()}", datetime.now(UTC), "the ledger of this flow", ledger_id=ledger_id))
     return ledger_id, view
+
+
+@dataclass(frozen=True)
+class TargetState:
+    """What stands of a flow on its target: its control topic and what was decided there, the id of its ledger's topic ('': a dry run found
+    none), and what the ledger says."""
+
+    control: Control
+    decisions: Decisions
+    ledger_id: str
+    view: LedgerView
+
+    @property
+    def records(self) -> Mapping[TopicPartition, LedgerRecord]:
+        """The ledger's records of all lanes. Raises what keeps a lane from being read."""
+        for unreadable in self.view.unreadable.values():
+            raise unreadable
+        return self.view.records
+
+
+def read_state(flow: Flow, target: Cluster, dry_run: bool = True) -> TargetState:
+    """Reads the decisions, then the ledger. Creates what is missing, unless in a dry run. Raises LedgerMissing, ControlMissing, and what
+    the target answers."""
+    control = control_of(flow, target)
+    decisions = read_decisions(flow, control, dry_run)
+    return TargetState(control, decisions, *read_ledger(flow, target, control, decisions, dry_run))

@@ -30,7 +30,7 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.producers import active_producers
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.ledger.checks import check_clusters
-from kafka_mirror.ledger.clusters import clusters, control_of, read_decisions, read_ledger
+from kafka_mirror.ledger.clusters import clusters, read_state
 from kafka_mirror.ledger.record import LedgerRecord
 
 if TYPE_CHECKING:
@@ -109,15 +109,10 @@ class _SourceLook:
         return {tp for tp in wanted if tp not in producers and tp.topic not in refused}
 
     def _read_ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
-        flow = self._flow
-        control = control_of(flow, self._target)
-        decisions = read_decisions(flow, control, dry_run=True)
-        _, view = read_ledger(flow, self._target, control, decisions, dry_run=True)
-        for unreadable in view.unreadable.values():
-            raise unreadable
+        flow, state = self._flow, read_state(self._flow, self._target)
         source_id, target_id = self._source.cluster_id(), self._target.cluster_id()
-        check_clusters(view.records.values(), flow.source, source_id, flow.target, target_id, decisions)
-        return view.records
+        check_clusters(state.records.values(), flow.source, source_id, flow.target, target_id, state.decisions)
+        return state.records
 
 
 def _export(flow: "Flow", source: Cluster, comparisons: Iterable[PartitionComparison], directory: Path) -> Mapping[TopicPartition, int]:

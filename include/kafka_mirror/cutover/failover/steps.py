@@ -47,7 +47,7 @@ def move_groups(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutco
     lines = tuple(f"{show(position.group)}: {position}" for position in survey.positions)
     if not options.dry_run and not any(finding.kind == STOP for finding in findings):
         placer = GroupPlacer(move.sides.target, move.sides.target_groups, notes, options.wave)
-        findings += placer.place(find_aims(survey.positions, notes), dry_run=False, seen=survey.committed).findings
+        findings += placer.place(find_aims(survey.positions, notes), dry_run=False, stood=survey.committed).findings
     return ended(MOVE_GROUPS, in_order(findings, move.flow.name), lines, {GROUPS: list(notes.of_step(MOVE_GROUPS).get(GROUPS, ()))})
 
 
@@ -67,9 +67,9 @@ def _make_aim(positions: Mapping[TopicPartition, FailoverPosition], reread: Mapp
     """`reread`: what an earlier run noted of positions on which the group stands now."""
     before = by_partition(reread)
     counts = {tp: before.get(tp, 0) if place.kind == COMMITTED else place.reread for tp, place in positions.items()}
-    known = min((int(place.time.timestamp() * 1000) for place in positions.values() if place.time is not None), default=None)
+    since = min((int(place.time.timestamp() * 1000) for place in positions.values() if place.time is not None), default=None)
     wanted = {tp: Committed(place.target, place.metadata) for tp, place in positions.items() if place.target is not None}
-    return GroupAim(wanted, facts={REREAD: by_topic({tp: count for tp, count in counts.items() if count != 0}), KNOWN_MS: known})
+    return GroupAim(wanted, facts={REREAD: by_topic({tp: count for tp, count in counts.items() if count != 0}), KNOWN_MS: since})
 
 
 def close(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:

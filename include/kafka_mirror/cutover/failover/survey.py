@@ -40,7 +40,7 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import describe_groups
 from kafka_mirror.kafka.model import Acl, Committed, LogPosition
 from kafka_mirror.ledger.checks import check_handed_back
-from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger
+from kafka_mirror.ledger.clusters import read_state
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.status.heartbeat_paths import heartbeat_paths
 
@@ -99,13 +99,11 @@ class _TargetSurvey:
         return FailoverSurvey(positions, missing, in_order(self._findings, flow.name), committed)
 
     def _read_ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
-        control = control_of(self._flow, self._target)
-        decisions = read_decisions(self._flow, control, dry_run=True)
-        check_handed_back(decisions)
-        _, view = read_ledger(self._flow, self._target, control, decisions, dry_run=True)
-        self._findings += [stop(error) for error in view.unreadable.values()]
-        self._moved = frozenset(decisions.moved_topics)
-        return view.records
+        state = read_state(self._flow, self._target)
+        check_handed_back(state.decisions)
+        self._findings += map(stop, state.view.unreadable.values())
+        self._moved = frozenset(state.decisions.moved_topics)
+        return state.view.records
 
     def _select_groups(self, stored: StoredCheckpoints, remotes: Collection[TopicPartition]) -> frozenset[str]:
         """The groups with a checkpoint in a topic of the wave, or those of them that its patterns take."""

@@ -81,20 +81,20 @@ class GroupPlacer:
         self._notes = notes
         self._wave = wave
 
-    def place(self, aims: Mapping[str, GroupAim], dry_run: bool, seen: Mapping[str, Positions] | None = None) -> Placement:
+    def place(self, aims: Mapping[str, GroupAim], dry_run: bool, stood: Mapping[str, Positions] | None = None) -> Placement:
         """Notes, commits and reads back; nothing of it if somebody else moved a group since it was noted. Raises what concerns the target
         as a whole.
 
-        `seen`: where the groups stood when it was decided where they go, by whom they may have been moved: then that is what a roll back
+        `stood`: where the groups stood when it was decided where they go, by whom they may have been moved: then that is what a roll back
         puts back, and a group that stands elsewhere by now stays there.
         """
-        there = read_positions(self._groups, aims) if seen is None else {name: seen.get(name, {}) for name in aims}
+        there = read_positions(self._groups, aims) if stood is None else {name: stood.get(name, {}) for name in aims}
         moves, foreign = {}, list[Finding]()
         for name, aim in aims.items():
             noted = self._read_note(name)
             if noted is not None and not noted.is_taken_back:
-                of_others = noted.foreign(there[name]).items() if seen is None else ()
-                noted = noted if seen is None else noted.without_others(there[name])
+                of_others = noted.foreign(there[name]).items() if stood is None else ()
+                noted = noted if stood is None else noted.without_others(there[name])
                 if elsewhere := {tp: at for tp, at in of_others if tp not in aim.positions or aim.positions[tp].offset != at}:
                     foreign.append(stop(self._make_used_error(name, elsewhere)))
             moves[name] = plan_move(noted, there[name], aim.positions, aim.source)

@@ -65,11 +65,6 @@ def fence_ends(facts: Mapping[str, Any]) -> dict[TopicPartition, int]:
     return by_partition(facts.get(ENDS) or {})
 
 
-def epochs_by_topic(ends: Ends, epochs: Mapping[TopicPartition, int]) -> dict[str, list[int]]:
-    """The leader epochs beside these ends, as notes have them."""
-    return by_topic({tp: epochs.get(tp, _UNTOLD) for tp in ends})
-
-
 def fence_marks(facts: Mapping[str, Any]) -> dict[TopicPartition, tuple[int | None, int]]:
     """The ends as of the fence, each with the leader epoch in which it was one; None if no broker gave that."""
     epochs = by_partition(facts.get(EPOCHS) or {})
@@ -152,16 +147,14 @@ def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     return StepOutcome(FENCE, DONE, tuple(lines))
 
 
-def lift_for_way_back(
-    move: Move, notes: WaveNotes, options: StepOptions, way_back: "Flow | None" = None, principal: str | None = None
-) -> StepOutcome:
+def lift_for_way_back(move: Move, notes: WaveNotes, options: StepOptions, way_back: "Flow") -> StepOutcome:
     """Lets the way back of an open wave write to the source topics that keep their names, and no other producer.
 
-    The DENY for everybody is replaced by one for each other principal that some ALLOW lets write. `way_back` and `principal` as in
-    `plan_way_back`. What cannot be replaced stays, and is a stop. Raises what the source answers.
+    The DENY for everybody is replaced by one for each other principal that some ALLOW lets write. What cannot be replaced stays, and is a
+    stop. Raises what the source answers.
     """
     noted = notes.of_step(FENCE)
-    change = plan_way_back(move, noted, way_back, principal)
+    change = plan_way_back(move, noted, way_back)
     created, removed = ("would be created", "would be removed") if options.dry_run else ("created", "removed")
     lines = (*_acl_lines(change.create, created), *_acl_lines(change.remove, removed))
     facts = noted
@@ -177,13 +170,7 @@ def still_fenced(move: Move, notes: WaveNotes, look: LogsLook | None = None) -> 
     marks = fence_marks(notes.of_step(FENCE))
     look = (look or look_at_source(move)) if marks else LogsLook({})
     ends = {tp: end for tp, (_, end) in marks.items()}
-    moved = moved_ends(ends, look.ends, departed(move, look.logs, marks))
-    return tuple(finding.of_flow(move.flow.name) for finding in (*look.stops, *moved))
-
-
-def holds(move: Move, notes: WaveNotes, _options: StepOptions) -> tuple[Finding, ...]:
-    """`still_fenced`, as the runner asks for it."""
-    return still_fenced(move, notes)
+    return (*look.stops, *moved_ends(ends, look.ends, departed(move, look.logs, marks)))
 
 
 def _proof(watch: FenceWatch, options: StepOptions, noted: int | None) -> dict[str, Any]:
@@ -194,7 +181,7 @@ def _proof(watch: FenceWatch, options: StepOptions, noted: int | None) -> dict[s
     last_write = newest_record(watch.writers.producers) if grew is None else now_ms - round((now - grew) * 1000)
     return {
         ENDS: by_topic(period.ends),
-        EPOCHS: epochs_by_topic(period.ends, period.epochs),
+        EPOCHS: by_topic({tp: period.epochs.get(tp, _UNTOLD) for tp in period.ends}),
         LAST_WRITE_MS: max((stamp for stamp in (last_write, noted) if stamp is not None), default=None),
         QUIET_SINCE_MS: now_ms - round((now - period.since) * 1000),
         DONE_MS: now_ms,

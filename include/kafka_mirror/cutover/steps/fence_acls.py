@@ -95,18 +95,6 @@ def writers(topic: str, there: Iterable[PatternAcl]) -> frozenset[str]:
     )
 
 
-def no_right(source: str, operation: str) -> Finding:
-    """What is said where the mirror may not set ACLs."""
-    instead = ", or stop the producers and fence with --by hand"
-    return stop(RightMissing(source, operation, "the cluster", "setting and seeing ACLs", instead))
-
-
-def unknown_principal(source: str) -> Finding:
-    """A stop: it is unknown who the way back logs in as."""
-    said = f"Kafka does not tell as which principal the way back logs in to {source}, and no DENY can make an exception of it"
-    return stop(WayBackDenied(said, "that principal"))
-
-
 def _no_way_back(
     topic: str, allowed: Collection[str], there: Iterable[PatternAcl], noted: Collection[Acl], principal: str
 ) -> Finding | None:
@@ -230,54 +218,45 @@ def settle_acls(cluster: Cluster, changed: Acls, claimed: Collection[Acl]) -> Me
     return Mended(tuple(f"{acl.topic}: {acl} {done}" for acls, done in ((create, "created"), (remove, "removed")) for acl in acls))
 
 
-def plan_way_back(move: Move, noted: Facts, way_back: "Flow | None", principal: str | None) -> AclChange:
-    """What lets the way back write to the topics that keep their names. A topic to which it may write already, as a super user does, needs
-    nothing. Changes nothing.
+def plan_way_back(move: Move, noted: Facts, way_back: "Flow") -> AclChange:
+    """What lets the way back, the flow in the other direction, write to the topics that keep their names. A topic to which it may write
+    already, as a super user does, needs nothing. Changes nothing.
 
-    `way_back`: the flow in the other direction, None: it logs in to the source as this one does. `principal`: as whom; None: `User:` with
-    the name of its login, which is Kafka's own rule for SASL.
+    It logs in as `User:` with the name of its login, which is Kafka's own rule for SASL with PLAIN and SCRAM; a certificate or a token is
+    mapped by rules of the brokers' own.
     """
     fence = acls_of(noted)
     topics = [name for name in move.topics.names if move.context.selection.remote(name) == name and deny_write(name) in fence]
-    if not topics:
-        return AclChange(ours=fence)
-    settings = way_back.client("target", "producer") if way_back is not None else move.flow.client("source", "admin")
-    held_off = _list_denied(move, way_back, topics)
+    held_off = _list_denied(way_back, topics) if topics else []
     if not held_off:
         return AclChange(ours=fence)
-    there = _acls(move)
+    there, name = _acls(move), way_back.client("target", "producer").get("sasl.username")
     if not isinstance(there, frozenset):
         return AclChange(ours=fence, findings=(there,))
-    principal = principal or _principal(settings)
-    if principal is None:
-        return AclChange(ours=fence, findings=(unknown_principal(move.sides.source.alias),))
-    return way_back_change(held_off, there, fence, principal)
+    if not name:
+        who = f"as which principal the way back logs in to {move.sides.source.alias}"
+        denied = WayBackDenied(f"Kafka does not tell {who}, and no DENY can make an exception of it", "that principal")
+        return AclChange(ours=fence, findings=(stop(denied),))
+    return way_back_change(held_off, there, fence, f"User:{name}")
 
 
-def _list_denied(move: Move, way_back: "Flow | None", topics: Collection[str]) -> list[str]:
+def _list_denied(way_back: "Flow", topics: Collection[str]) -> list[str]:
     """Those of the topics to which the way back may not write."""
     refused: dict[str, MirrorError] = {}
-    if way_back is None:
-        move.sides.source.topics(topics, refused, operation="WRITE")
-    else:
-        with Cluster(way_back.target, way_back.client("target", "admin"), way_back.request_seconds) as source:
-            source.topics(topics, refused, operation="WRITE")
+    with Cluster(way_back.target, way_back.client("target", "admin"), way_back.request_seconds) as source:
+        source.topics(topics, refused, operation="WRITE")
     return [name for name in topics if name in refused]
-
-
-def _principal(settings: Mapping[str, Any]) -> str | None:
-    """Whom Kafka takes the client for: PLAIN and SCRAM name it, a certificate or a token is mapped by rules of the brokers' own."""
-    name = settings.get("sasl.username")
-    return f"User:{name}" if name else None
 
 
 def _acls(move: Move) -> frozenset[PatternAcl] | Finding:
     """The source's ACLs of topics, or why they cannot be changed."""
     source = move.sides.source
+    instead = ", or stop the producers and fence with --by hand"
+    no_right = stop(RightMissing(source.alias, _RIGHT, "the cluster", "setting and seeing ACLs", instead))
     try:
         there = pattern_acls(source)
     except AuthorizationRefused:
-        return no_right(source.alias, _RIGHT)
+        return no_right
     if there is None:
         return stop(NoAuthorizer(source.alias))
-    return there if _RIGHT in source.operations() else no_right(source.alias, _RIGHT)
+    return there if _RIGHT in source.operations() else no_right

@@ -46,7 +46,6 @@ from kafka_mirror.cutover.steps.way_back import WayBack
 from kafka_mirror.cutover.wave.findings import STOP, WARNING, Finding, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.notebook import WaveNotes
-from kafka_mirror.cutover.wave.record import Acls
 from kafka_mirror.cutover.wave.selection import matches
 from kafka_mirror.cutover.wave.step import OPEN, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorError, NothingToOpen
@@ -54,7 +53,7 @@ from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_move import by_topic
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger
+from kafka_mirror.ledger.clusters import read_state
 from kafka_mirror.ledger.control_records import MOVED, Decision
 from kafka_mirror.ledger.decisions import Decisions, Present, moment_after
 from kafka_mirror.ledger.record import Decided
@@ -68,16 +67,13 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
 def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Takes the marks off the ledger, and fences its lanes, so that an `open` that stands still marks none any more. Raises as `step`."""
     flow, target = move.flow, move.sides.target
-    decisions = read_decisions(flow, control_of(flow, target), dry_run=True)
-    ledger_id, view = read_ledger(flow, target, control_of(flow, target), decisions, dry_run=True)
-    for unreadable in view.unreadable.values():
-        raise unreadable
-    topics, _ = matches(move.wave.topics, {tp.topic for tp in view.records})
-    partitions = [tp for tp in view.records if tp.topic in topics and decisions.moved(tp.topic) is None]
+    state = read_state(flow, target)
+    topics, _ = matches(move.wave.topics, {tp.topic for tp in state.records})
+    partitions = [tp for tp in state.records if tp.topic in topics and state.decisions.moved(tp.topic) is None]
     if options.dry_run:
-        marked = sum(view.records[tp].moved is not None for tp in partitions)
+        marked = sum(state.records[tp].moved is not None for tp in partitions)
         return ended(OPEN, (), (f"{marked} partitions would be copied again.",))
-    plan = plan_without_work(flow, move.sides.source.cluster_id(), target.cluster_id(), ledger_id, decisions)
+    plan = plan_without_work(flow, move.sides.source.cluster_id(), target.cluster_id(), state.ledger_id, state.decisions)
     marked = LedgerMarks(flow, plan, notes).take_off(partitions)
     return ended(OPEN, (), (f"{marked} partitions are copied again.",))
 
@@ -91,38 +87,39 @@ class _Opening:
 
     def run(self) -> StepOutcome:
         """All of it."""
-        flow, target = self.move.flow, self.move.sides.target
-        self.control = control_of(flow, target)
-        self.decisions = read_decisions(flow, self.control, dry_run=True)
-        self.ledger_id, view = read_ledger(flow, target, self.control, self.decisions, dry_run=True)
-        for unreadable in view.unreadable.values():
-            raise unreadable
+        flow = self.move.flow
+        state = read_state(flow, self.move.sides.target)
+        records, self.decisions, self.ledger_id = state.records, state.decisions, state.ledger_id
+        self.opposite = opposite_flow(flow, self.move.topics.names)
         self.way_back, why_not = self._way_back()
         partitions = self.move.source_partitions()
         if not partitions:
             self.findings.append(stop(NothingToOpen(flow.name)))
-        remaining = unopened(view.records, partitions)
+        remaining = unopened(records, partitions)
         unmoved = [tp for tp in partitions if self.decisions.moved(tp.topic) is None]
-        self._look(view.records, unmoved)
-        self.findings += pending_findings(self.decisions, self._present(view.records), unmoved)
-        earlier = self._earlier_fence()
+        self._look(records, unmoved)
+        self.findings += pending_findings(self.decisions, self._present(records), unmoved)
+        earlier, held_off = survey_opposite_fence(self.opposite, self.move.topics.names, self.move.sides.source, self.move.sides.target)
+        self.findings += held_off
         if self._is_stopped():
             return ended(OPEN, tuple(self.findings))
-        facts = self._facts(view.records, partitions, remaining)
+        facts = self._facts(records, partitions, remaining)
         if self.options.dry_run:
             acls = tuple(f"{acl.topic}: {acl} of an earlier wave would be removed from {flow.target}" for acl in earlier)
             return ended(OPEN, tuple(self.findings), (*self._lines(partitions, why_not, would=True), *acls), facts)
         self.notes.keep(OPEN, facts)
-        closed = {**{tp: view.records[tp] for tp in partitions}, **self._close(view.records, remaining)}
+        closed = {**{tp: records[tp] for tp in partitions}, **self._close(records, remaining)}
         if not self._is_stopped():
-            self._move(view.records)
+            self._move(records)
         if self._is_stopped():
             self.marks.take_off(unmoved)
             return ended(OPEN, tuple(self.findings), facts=facts)
         if self.way_back is not None:
             self.options.progress(f"The way back {self.way_back.opposite.flow.name} begins.")
             self.way_back.begin(closed, read_offsets(facts["way_back_ends"]), facts["way_back_epochs"])
-        acl_lines = (*self._lift(), *self._take_back(earlier))
+        sides = self.move.sides
+        taken_back = take_back_opposite_fence(self.opposite, self.notes, sides.source, sides.target, earlier)
+        acl_lines = (*self._lift(), *taken_back)
         self._look_again(closed)
         done = {**facts, "opened_ms": int(datetime.now(UTC).timestamp() * 1000), "way_back": why_not or self._name_way_back()}
         return ended(OPEN, tuple(self.findings), (*self._lines(partitions, why_not, would=False), *acl_lines), done)
@@ -134,8 +131,7 @@ class _Opening:
 
     def _way_back(self) -> tuple[WayBack | None, str]:
         """The way back, or why there is none."""
-        flow, sides = self.move.flow, self.move.sides
-        opposite = opposite_flow(flow, self.move.topics.names)
+        flow, sides, opposite = self.move.flow, self.move.sides, self.opposite
         if opposite is None:
             return None, f"no flow {flow.target}->{flow.source} is enabled"
         if not opposite.topics:
@@ -144,14 +140,6 @@ class _Opening:
         way_back = WayBack(opposite, sides.target, sides.source, self.options, self.notes)
         way_back.check()
         return way_back, ""
-
-    def _earlier_fence(self) -> Acls:
-        """What is to be taken back on the target so that producers may write there; what keeps the mirror from it is a finding."""
-        flow, topics, sides = self.move.flow, self.move.topics.names, self.move.sides
-        opposite = self.way_back.opposite if self.way_back is not None else opposite_flow(flow, topics)
-        fence = survey_opposite_fence(opposite, topics, sides.source, sides.target)
-        self.findings += fence.findings
-        return fence.acls
 
     def _look(self, records: Records, remaining: Collection[TopicPartition]) -> None:
         """Whether both sides of the partitions end where the ledger says."""
@@ -265,12 +253,6 @@ class _Opening:
         the flow's status shows it from now on."""
         written = written_since_moved(self.move.flow, self.move.sides.source, closed, self.move.topics.names)
         self.findings += map(warning, written)
-
-    def _take_back(self, earlier: Acls) -> tuple[str, ...]:
-        """Lets producers write on the target, from which an earlier wave kept them."""
-        flow, topics, sides = self.move.flow, self.move.topics.names, self.move.sides
-        opposite = opposite_flow(flow, topics) if earlier else None
-        return take_back_opposite_fence(opposite, self.notes, sides.source, sides.target, earlier)
 
     def _decision(self, topic: str | None, records: Records) -> Decision:
         """That a topic is moved, later than all that was decided in either direction."""

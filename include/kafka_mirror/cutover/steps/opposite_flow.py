@@ -6,7 +6,7 @@ refuse them for ever. The opposite flow's control topic, which stands on this fl
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kafka_mirror.config import load_again
 from kafka_mirror.config.policies import topic_selection
@@ -31,14 +31,6 @@ from kafka_mirror.kafka.cluster import Cluster
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
-
-
-class Writable(Protocol):
-    """What is asked of a cluster before anything is written to it."""
-
-    @property
-    def takes_batches(self) -> bool:
-        """Whether the mirror can write to it."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +73,7 @@ def opposite_flow(flow: "Flow", topics: tuple[str, ...]) -> OppositeFlow | None:
     return OppositeFlow(opposite, same, own, tuple(topic for topic in topics if topic not in taken))
 
 
-def age_findings(opposite: OppositeFlow | None, flow: "Flow", source: Writable) -> list[Finding]:
+def age_findings(opposite: OppositeFlow | None, flow: "Flow", source: Cluster) -> list[Finding]:
     """That there can be no way back to a source to which the mirror cannot write."""
     if opposite is None or not opposite.topics or source.takes_batches:
         return []
@@ -98,34 +90,27 @@ def append_findings(opposite: OppositeFlow, flow: "Flow") -> list[Finding]:
     ]
 
 
-@dataclass(frozen=True)
-class OppositeFence:
-    """The bindings to take back from the target, and what keeps the mirror from that."""
-
-    acls: Acls = ()
-    findings: tuple[Finding, ...] = ()
-
-
-def survey_opposite_fence(opposite: OppositeFlow | None, topics: Collection[str], source: Cluster, target: Cluster) -> OppositeFence:
-    """What earlier waves of the opposite flow left on the wave's topics. Changes nothing. Raises ControlUnreadable, and what the clusters
-    answer to anything but a question for ACLs."""
+def survey_opposite_fence(
+    opposite: OppositeFlow | None, topics: Collection[str], source: Cluster, target: Cluster
+) -> tuple[Acls, tuple[Finding, ...]]:
+    """What earlier waves of the opposite flow left on the wave's topics and is to be taken back from the target, and what keeps the mirror
+    from that. Changes nothing. Raises ControlUnreadable, and what the clusters answer to anything but a question for ACLs."""
     noted = fence_acls(WaveStore(opposite.flow, source).read().waves.values(), topics) if opposite is not None else ()
-    if not noted:
-        return OppositeFence()
+    if opposite is None or not noted:
+        return (), ()
     try:
         there = topic_acls(target) or frozenset()
     except AuthorizationRefused:
         why = "it is unknown whether they still do, for the cluster does not let the mirror DESCRIBE it"
-        return OppositeFence(findings=(warning(FenceOfEarlierWave(_names(noted), target.alias, why)),))
+        return (), (warning(FenceOfEarlierWave(_names(noted), target.alias, why)),)
     standing = tuple(acl for acl in noted if acl in there)
     if standing and "ALTER" not in target.operations():
         why = f"{first_few(standing)}. The cluster does not let the mirror ALTER it, so it cannot take them back"
-        return OppositeFence(findings=(stop(FenceOfEarlierWave(_names(standing), target.alias, why)),))
-    claimed = claimed_beside(opposite.flow) if opposite is not None and standing else frozenset()
-    shared = tuple(acl for acl in standing if acl in claimed)
-    if shared:
-        return OppositeFence(findings=(stop(FenceOfAnotherFlow(_names(shared), target.alias, first_few(shared))),))
-    return OppositeFence(standing)
+        return (), (stop(FenceOfEarlierWave(_names(standing), target.alias, why)),)
+    claimed = claimed_beside(opposite.flow) if standing else frozenset()
+    if shared := tuple(acl for acl in standing if acl in claimed):
+        return (), (stop(FenceOfAnotherFlow(_names(shared), target.alias, first_few(shared))),)
+    return standing, ()
 
 
 def fence_acls(waves: Iterable[WaveRecord], topics: Collection[str]) -> Acls:
@@ -140,11 +125,11 @@ def take_back_opposite_fence(
     """Removes them, and waits until a broker shows it; gives a line each. Raises what the target answers: then it is simply run again."""
     if not acls or opposite is None:
         return ()
-    opposite_flow = opposite.flow
+    store = WaveStore(opposite.flow, source)
 
     def put_back() -> Mended:
         """By now a wave of the opposite flow may be under way, and have a fence of its own."""
-        waves = [wave for wave in WaveStore(opposite_flow, source).read().waves.values() if wave.state == UNDER_WAY]
+        waves = [wave for wave in store.read().waves.values() if wave.state == UNDER_WAY]
         return settle_acls(target, acls, _list_noted(waves))
 
     with owning(notes, put_back):

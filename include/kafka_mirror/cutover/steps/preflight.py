@@ -215,11 +215,11 @@ class _Survey:
         flow, sides, topics = self.move.flow, self.move.sides, self.move.topics.names
         opposite = opposite_flow(flow, topics)
         self.findings += age_findings(opposite, flow, sides.source)
-        fence = survey_opposite_fence(opposite, topics, sides.source, sides.target)
-        self.findings += fence.findings
+        acls, findings = survey_opposite_fence(opposite, topics, sides.source, sides.target)
+        self.findings += findings
         self.findings += [
             information("FenceGoes", f"{acl.topic}: {acl} on {flow.target}, set by an earlier wave, goes when this one opens.")
-            for acl in fence.acls
+            for acl in acls
         ]
 
     def _rights(self) -> None:

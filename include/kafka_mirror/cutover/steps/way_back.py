@@ -25,8 +25,6 @@ from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
 from kafka_mirror.cutover.wave.control_notes import write_next
 from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.step import StepOptions
-from kafka_mirror.errors import HandedBack
-from kafka_mirror.formats.documents import moment_text
 from kafka_mirror.formats.offsets.intervals import merged
 from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -34,7 +32,8 @@ from kafka_mirror.groups.opposite_map import find_history_end, opposite_map
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogOffsets, Topic
 from kafka_mirror.ledger.apply_decisions import caught_up
-from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger
+from kafka_mirror.ledger.checks import check_handed_back
+from kafka_mirror.ledger.clusters import control_of, read_decisions, read_state
 from kafka_mirror.ledger.control_records import RETURNED, Decision
 from kafka_mirror.ledger.decisions import Decisions, moment_after
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
@@ -134,15 +133,12 @@ class WayBack:
 
     def check(self) -> None:
         """Raises HandedBack if MirrorMaker 2 mirrors the opposite flow, and what keeps its control topic from being read."""
-        handed_back = self._decisions(dry_run=True).handed_back
-        if handed_back is not None:
-            raise HandedBack(handed_back.who, moment_text(handed_back.when))
+        check_handed_back(read_decisions(self.opposite.flow, control_of(self.opposite.flow, self.target), dry_run=True))
 
     def newest(self) -> tuple[Decisions, Iterable[LedgerRecord]]:
         """What was decided about the opposite flow, and what its ledger says: the wave is decided later than all of it."""
-        decisions = self._decisions(dry_run=True)
-        _, view = read_ledger(self.opposite.flow, self.target, control_of(self.opposite.flow, self.target), decisions, dry_run=True)
-        return decisions, view.records.values()
+        state = read_state(self.opposite.flow, self.target)
+        return state.decisions, state.view.records.values()
 
     def begin(self, closed: Records, ends: Mapping[TopicPartition, int], epochs: "Epochs") -> int:
         """Begins it, and gives the number of partitions whose ledger record was written. Running it again does what is left.
@@ -150,28 +146,24 @@ class WayBack:
         `closed`: the wave's own ledger records, marked as moved; `ends`: where the topics ended as of open on the opposite flow's source
         that producers begin there under their own names; `epochs`: in which leader epoch those of one name ended there.
         """
-        decisions = self._decisions(dry_run=False)
-        begun = decisions.returned_topics
-        waiting = [topic for topic in self.opposite.topics if topic not in begun]
+        state = read_state(self.opposite.flow, self.target, dry_run=False)
+        waiting = [topic for topic in self.opposite.topics if topic not in state.decisions.returned_topics]
         if not waiting:
             return 0
-        ledger_id, view = read_ledger(self.opposite.flow, self.target, self._control, decisions, dry_run=False)
-        for unreadable in view.unreadable.values():
-            raise unreadable
         ids = self.source.cluster_id(), self.target.cluster_id()
-        plan = plan_without_work(self.opposite.flow, *ids, ledger_id, decisions)
-        changes = {**self._rebase(closed, waiting, epochs), **self._first_seen(view.records, ends, waiting, plan)}
+        plan = plan_without_work(self.opposite.flow, *ids, state.ledger_id, state.decisions)
+        changes = {**self._rebase(closed, waiting, epochs), **self._first_seen(state.records, ends, waiting, plan)}
         written = write_partitions(self.opposite.flow, plan, self.notes, changes)
         who, why, wave = self.options.who, self.options.reason, self.options.wave
 
         def returned() -> list[Decision]:
             """The decisions; what was decided since, by this wave's notes among others, is no obstacle."""
-            there = Decisions(self._control.read())
+            there = Decisions(state.control.read())
             self.notes.check()  # in this order: a run that takes the wave from now on has written after what was read, if anything
-            when = moment_after(there, [*view.records.values(), *closed.values()], datetime.now(UTC))
+            when = moment_after(there, [*state.records.values(), *closed.values()], datetime.now(UTC))
             return [Decision(RETURNED, who, when, why, topic=topic, wave=wave) for topic in waiting]
 
-        write_next(self._control, returned)
+        write_next(state.control, returned)
         return len(written)
 
     # ------------------------------------------------------------ their records
@@ -262,10 +254,6 @@ class WayBack:
         return {topic: there[remote] for topic, remote in names.items() if remote in there}
 
     # ------------------------------------------------------------ their parts
-
-    def _decisions(self, dry_run: bool) -> Decisions:
-        self._control = control_of(self.opposite.flow, self.target)
-        return read_decisions(self.opposite.flow, self._control, dry_run)
 
     @property
     def _lanes(self) -> int:

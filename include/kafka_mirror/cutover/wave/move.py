@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, select_topics
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupClusters, GroupContext, group_clusters, group_context
-from kafka_mirror.ledger.clusters import control_of, ledger_of, read_decisions
+from kafka_mirror.ledger.clusters import read_state
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
@@ -51,9 +51,6 @@ def move_without_source(flow: "Flow", wave: Wave) -> Iterator[Move]:
     Raises what is wrong with a lane of the ledger, and what the target answers."""
     context = group_context(flow)
     with group_clusters(context) as sides:
-        view = ledger_of(flow, sides.target).read()
-        for unreadable in view.unreadable.values():
-            raise unreadable
-        moved = read_decisions(flow, control_of(flow, sides.target), dry_run=True).moved_topics
-        names = frozenset(tp.topic for tp in view.records) - moved.keys()
+        state = read_state(flow, sides.target)
+        names = frozenset(tp.topic for tp in state.records) - state.decisions.moved_topics.keys()
         yield Move(flow, wave, context, sides, names, select_topics(wave, names, context.selection))

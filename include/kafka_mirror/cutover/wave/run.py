@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _PLANNED = (
     WaveStep(PREFLIGHT, preflight.step),
     WaveStep(CATCH_UP, catch_up.step),
-    WaveStep(FENCE, fence.step, fence.holds, fence.rollback),
+    WaveStep(FENCE, fence.step, lambda move, notes, _options: fence.still_fenced(move, notes), fence.rollback),
     WaveStep(LAST_COPY, last_copy.step),
     WaveStep(AUDIT_GATE, audit_gate.step, audit_gate.holds),
     WaveStep(MOVE_GROUPS, move_groups.step, take_back=move_groups.rollback),

@@ -59,7 +59,7 @@ def note(positions, there, facts):
     notes, target = NotesInMemory(), Target(there)
     notes.groups["sorting"], notes.begin = facts, lambda: target
     with patch.object(placement, "describe_groups", lambda *_: {}):
-        done = GroupPlacer(target, target, notes, "w").place(find_aims(positions, notes), dry_run=False, seen={"sorting": dict(there)})
+        done = GroupPlacer(target, target, notes, "w").place(find_aims(positions, notes), dry_run=False, stood={"sorting": dict(there)})
     assert done.findings == ()
     return notes.groups["sorting"]
 

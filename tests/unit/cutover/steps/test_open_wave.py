@@ -13,13 +13,14 @@ from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import after
 from kafka_mirror.copy.plan.left_on_source import unexplained
 from kafka_mirror.cutover.steps import ledger_marks, open_wave, way_back
-from kafka_mirror.cutover.steps.opposite_flow import OppositeFence, OppositeFlow
+from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
 from kafka_mirror.cutover.wave.selection import WaveTopics
 from kafka_mirror.cutover.wave.step import DONE, PLANNED, STOPPED, StepOptions
 from kafka_mirror.errors import WrittenOnSource
 from kafka_mirror.formats.offsets.map import runs_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import LogOffsets, Partition, Topic
+from kafka_mirror.ledger.clusters import TargetState
 from kafka_mirror.ledger.control_records import MOVED, RESTART, RETURNED, Decision
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.record import Decided, Writer
@@ -189,20 +190,20 @@ class World:
         lanes = {"write_lane": self._write_lane, "lane_task": lambda flow, *_: flow}
         asked = {
             "plan_without_work": lambda *_: None,
-            "control_of": self._control,
-            "read_decisions": lambda flow, *_, **__: Decisions(flow.read()),
-            "read_ledger": lambda flow, *_, **__: ("ledger-id", LedgerView(dict(flow.records))),
+            "read_state": lambda flow, *_, **__: TargetState(
+                self._control(flow, None), Decisions(flow.read()), "ledger-id", LedgerView(dict(flow.records))
+            ),
         }
 
         def reader(cluster, *_):
             return SimpleNamespace(first_visible=lambda windows, *_: self._first_visible(cluster, windows))
 
         with (
-            patch.object(open_wave, "survey_opposite_fence", lambda *_: OppositeFence()),
+            patch.object(open_wave, "survey_opposite_fence", lambda *_: ((), ())),
             patch.object(open_wave, "take_back_opposite_fence", lambda *_: ()),
             patch.multiple(open_wave, **asked, opposite_flow=lambda flow, _: opposite[flow.name], BoundedReader=reader),
             patch.multiple(ledger_marks, **lanes),
-            patch.multiple(way_back, **asked),
+            patch.multiple(way_back, **asked, control_of=self._control, read_decisions=lambda flow, *_, **__: Decisions(flow.read())),
             patch.object(open_wave, "written_since_moved", self._written_since_moved),
         ):
             yield

@@ -34,5 +34,5 @@ def test_one_on_which_a_wave_of_another_flow_stands_stops_the_wave(monkeypatch, 
     monkeypatch.setattr(opposite_flow, "WaveStore", lambda *_: SimpleNamespace(read=lambda: stored))
     monkeypatch.setattr(opposite_flow, "topic_acls", lambda *_: frozenset((deny,)))
     monkeypatch.setattr(opposite_flow, "claimed_beside", lambda flow: frozenset(claimed) if flow == "east->west" else frozenset())
-    fence = survey_opposite_fence(OppositeFlow("east->west", same=("orders",)), ["orders"], SimpleNamespace(alias="west"), east)
-    assert (len(fence.acls), [finding.code for finding in fence.findings]) == (acls, codes)
+    found, findings = survey_opposite_fence(OppositeFlow("east->west", same=("orders",)), ["orders"], SimpleNamespace(alias="west"), east)
+    assert (len(found), [finding.code for finding in findings]) == (acls, codes)

@@ -9,7 +9,6 @@ import pytest
 from kafka_mirror.config import load
 from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups
 from kafka_mirror.cutover.steps import preflight as module
-from kafka_mirror.cutover.steps.opposite_flow import OppositeFence
 from kafka_mirror.cutover.steps.preflight import preflight
 from kafka_mirror.cutover.steps.topic_settings import AclSides
 from kafka_mirror.cutover.steps.writers import Writers
@@ -43,7 +42,7 @@ def clusters(monkeypatch):
     answers = {
         "survey_topics": lambda *_: [],
         "survey_acls": lambda *_: (OK, ()),
-        "survey_opposite_fence": lambda *_: OppositeFence(),
+        "survey_opposite_fence": lambda *_: ((), ()),
         "survey_rights": lambda *_: (),
         "survey_groups": lambda *_: WaveGroups((WaveGroup("billing", ()),)),
         "survey_writers": lambda *_: Writers(NOW),

@@ -14,7 +14,7 @@ from kafka_mirror.cutover.failover import steps as failover
 from kafka_mirror.cutover.groups import move_groups, placement
 from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer
 from kafka_mirror.cutover.steps import fence, fence_acls, ledger_marks, open_wave, way_back
-from kafka_mirror.cutover.steps.opposite_flow import OppositeFence, OppositeFlow
+from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
 from kafka_mirror.cutover.wave import control_notes as wave_notes
 from kafka_mirror.cutover.wave import run
 from kafka_mirror.cutover.wave.record import TAKING_BACK, UNDER_WAY
@@ -25,6 +25,7 @@ from kafka_mirror.errors import DecidedMeanwhile, KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.groups import GroupDescription
 from kafka_mirror.kafka.model import Acl, Committed, LogOffsets, Partition, PatternAcl, Topic
+from kafka_mirror.ledger.clusters import TargetState
 from kafka_mirror.ledger.control_records import CLOSED, MOVED, RETURNED
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.record import Writer
@@ -202,6 +203,9 @@ class World:
         lanes = {"write_lane": self._write_lane, "lane_task": lambda flow, _plan, lane, *_: Task(flow, lane), "LANES_AT_ONCE": 1}
         asked = {
             "plan_without_work": lambda *_: SimpleNamespace(source_cluster_id="east-id", target_cluster_id="west-id"),
+            "read_state": _read_state,
+        }
+        by_itself = {
             "control_of": lambda flow, _target: MemoryControl(flow),
             "read_decisions": lambda _flow, control, *_, **__: Decisions(control.read()),
             "read_ledger": lambda flow, *_, **__: ("ledger-id", LedgerView(dict(flow.records))),
@@ -214,7 +218,7 @@ class World:
                 "move_without_source": self._without_source,
                 "steps_for": self._steps_for,
             },
-            wave_notes: {"control_of": asked["control_of"], "_PAUSES": (0.0, 0.0, 0.0)},
+            wave_notes: {"control_of": by_itself["control_of"], "_PAUSES": (0.0, 0.0, 0.0)},
             fence_acls: {
                 **acls,
                 "pattern_acls": lambda *_: frozenset(PatternAcl(acl, "LITERAL") for acl in self._topic_acls()),
@@ -226,15 +230,16 @@ class World:
             open_wave: {
                 **asked,
                 "opposite_flow": lambda *_: OppositeFlow(opposite, same=TOPICS[:1]),
-                "survey_opposite_fence": lambda *_: OppositeFence(),
+                "survey_opposite_fence": lambda *_: ((), ()),
                 "written_since_moved": lambda *_: (),
                 "BoundedReader": lambda *_: SimpleNamespace(first_visible=lambda *_: {}),
             },
             ledger_marks: lanes,
-            way_back: asked,
+            way_back: asked | {name: by_itself[name] for name in ("control_of", "read_decisions")},
             failover: {"survey_failover": lambda *_: SimpleNamespace(missing=())},
             close_flow: {
-                **asked,
+                "plan_without_work": asked["plan_without_work"],
+                **by_itself,
                 **lanes,
                 "check_readable": lambda _flow: None,
                 "Cluster": lambda *_: _entered(self.sides.target),
@@ -265,6 +270,11 @@ class MemoryFlow:
 
     def client(self, *_):
         return {}
+
+
+def _read_state(flow, *_, **__):
+    control = MemoryControl(flow)
+    return TargetState(control, Decisions(control.read()), "ledger-id", LedgerView(dict(flow.records)))
 
 
 class MemoryControl:
