@@ -16,7 +16,7 @@ from kafka_mirror.cutover.failover.source_comparison import compare_source
 from kafka_mirror.cutover.failover.survey import survey_failover
 from kafka_mirror.cutover.wave.move import move_without_source
 from kafka_mirror.cutover.wave.report import WaveReport
-from kafka_mirror.cutover.wave.run import stored_waves
+from kafka_mirror.cutover.wave.run import report_wave, stored_waves
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER_STEPS, PREFLIGHT
 from kafka_mirror.errors import FlowClosed
@@ -218,9 +218,7 @@ class Failover:
         return places
 
     def _report(self) -> WaveReport:
-        stored = stored_waves(self.site.flow)
-        groups = {group: note.facts for group, note in stored.groups.get(self.site.wave, {}).items()}
-        return WaveReport(self.site.flow.name, stored.waves[self.site.wave], groups)
+        return report_wave(self.site.flow, stored_waves(self.site.flow), self.site.wave)
 
     # ------------------------------------------------------------ the verdicts
 

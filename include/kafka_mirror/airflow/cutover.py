@@ -173,9 +173,7 @@ def report_task(flow_name: str) -> Any:
     @task(task_id="report", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
     def run() -> dict[str, Any]:
         """The report as a document."""
-        from kafka_mirror.cutover.wave.control_notes import written_since_open
-        from kafka_mirror.cutover.wave.report import WaveReport
-        from kafka_mirror.cutover.wave.run import stored_waves
+        from kafka_mirror.cutover.wave.run import report_wave, stored_waves
 
         red = _red_tasks()
         if is_dry_run():
@@ -189,8 +187,7 @@ def report_task(flow_name: str) -> Any:
                 raise AirflowFailException(
                     f"{flow_name}: the control topic has no wave {name} of these topics and groups, so no step of it began. {_look_at(red)}"
                 )
-            notes = {group: note.facts for group, note in stored.groups.get(name, {}).items()}
-            report = WaveReport(flow_name, record, notes, written_since_open(flow, stored, name))
+            report = report_wave(flow, stored, name)
             log.info("\n%s", report.markdown())
             value = to_xcom(report.as_document(), {"wave": name, "state": record.state})
         if record.state != OPENED or red:

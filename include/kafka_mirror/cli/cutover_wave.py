@@ -15,7 +15,7 @@ from kafka_mirror.config import Flow
 from kafka_mirror.cutover.wave import step as words
 from kafka_mirror.cutover.wave.findings import KINDS
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, WaveRecord, wave_name
-from kafka_mirror.cutover.wave.report import WaveReport, step_document, time_text
+from kafka_mirror.cutover.wave.report import WaveReport, time_text, wave_document
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
 from kafka_mirror.errors import UsageError
@@ -112,13 +112,13 @@ _NO_REASON = "no reason was given"
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Runs a wave's steps; with `--dry-run` says what each would do. Waits are said on standard error."""
-    from kafka_mirror.cutover.wave.run import run_wave, stored_waves
+    from kafka_mirror.cutover.wave.run import report_wave, run_wave, stored_waves
 
     stored = stored_waves(flow)
     wave, steps = _read_wave(flow, options, stored)
     result = run_wave(flow, wave, steps, options.until, options.step)
     name = result.record.name
-    report = _report_of(flow, stored_waves(flow), name) if result.record.state == OPENED and not options.dry_run else None
+    report = report_wave(flow, stored_waves(flow), name) if result.record.state == OPENED and not options.dry_run else None
     if report is not None and options.output is not None:
         _write(report, options.output)
     document = {**_run_document(flow, result), "report": None if report is None else report.as_document()}
@@ -163,9 +163,9 @@ def status(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def report(flow: Flow, options: argparse.Namespace) -> Answer:
     """The report of a wave; with `--output` into a file."""
-    from kafka_mirror.cutover.wave.run import stored_waves
+    from kafka_mirror.cutover.wave.run import report_wave, stored_waves
 
-    made = _report_of(flow, stored_waves(flow), options.wave)
+    made = report_wave(flow, stored_waves(flow), options.wave)
     if options.output is None:
         return Answer(DONE, made.as_document(), (), made.markdown().rstrip("\n"))
     _write(made, options.output)
@@ -257,21 +257,7 @@ def _next_commands(flow: Flow, record: WaveRecord) -> list[str]:
 
 
 def _wave_document(flow: Flow, record: WaveRecord) -> dict[str, Any]:
-    return {
-        "wave": record.name,
-        "topics": list(record.topics),
-        "groups": list(record.groups),
-        "mode": record.mode,
-        "state": record.state,
-        "who": record.who,
-        "why": record.why,
-        "began": time_text(record.began),
-        "ended": time_text(record.ended),
-        "attempt": record.attempt,
-        "next_step": record.next_step,
-        "steps": [step_document(step, record.steps[step]) for step in record.order if step in record.steps],
-        "commands": _next_commands(flow, record),
-    }
+    return {**wave_document(record), "next_step": record.next_step, "commands": _next_commands(flow, record)}
 
 
 def _run_document(flow: Flow, result: "WaveRun") -> dict[str, Any]:
@@ -289,19 +275,6 @@ def _run_document(flow: Flow, result: "WaveRun") -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- the report
-
-
-def _report_of(flow: Flow, stored: "StoredWaves", name: str) -> WaveReport:
-    from kafka_mirror.cutover.wave.control_notes import written_since_open
-    from kafka_mirror.cutover.wave.run import stored_wave
-
-    record = stored_wave(stored, name)
-    return WaveReport(flow.name, record, _groups(stored, name), written_since_open(flow, stored, name))
-
-
-def _groups(stored: "StoredWaves", name: str) -> dict[str, Any]:
-    attempt = stored.waves[name].attempt
-    return {group: note.facts for group, note in stored.groups.get(name, {}).items() if note.attempt == attempt}
 
 
 def _write(made: WaveReport, file: str) -> None:

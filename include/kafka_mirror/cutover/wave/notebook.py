@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kafka_mirror.cutover.wave.record import RUNNING, GroupNote, StepNote, WaveRecord, plain, shortened
+from kafka_mirror.cutover.wave.record import RUNNING, GroupNote, StepNote, WaveRecord, facts_by_group, plain, shortened
 from kafka_mirror.cutover.wave.step import WAITING, StepOutcome
 from kafka_mirror.errors import MirrorError, WaveRunElsewhere
 
@@ -53,8 +53,8 @@ class WaveNotes:
 
     @property
     def groups(self) -> Mapping[str, Mapping[str, Any]]:
-        """The facts of every group of this attempt, by name: a roll back took back what an earlier one noted."""
-        return {group: note.facts for group, note in sorted(self._groups.items()) if note.attempt == self.record.attempt}
+        """The facts of every group of this attempt, by name."""
+        return facts_by_group(self._groups, self.record.attempt)
 
     def of_step(self, step: str) -> Mapping[str, Any]:
         """What was noted of a step; empty if nothing was."""

@@ -248,6 +248,11 @@ class GroupNote:
     facts: Mapping[str, Any]
 
 
+def facts_by_group(notes: Mapping[str, GroupNote], attempt: int) -> dict[str, Mapping[str, Any]]:
+    """The facts of every group that were noted in this attempt: a roll back took back what an earlier one noted."""
+    return {group: note.facts for group, note in sorted(notes.items()) if note.attempt == attempt}
+
+
 def encode_group(wave: str, note: GroupNote) -> str:
     """The note as the document of a WAVE_GROUP. Raises WaveTooLarge."""
     return bounded(wave, {"v": VERSION, "attempt": note.attempt, "facts": dict(note.facts)})

@@ -111,20 +111,9 @@ class WaveReport:
 
     def as_document(self) -> dict[str, Any]:
         """The report as JSON has it; times in ISO 8601, pauses in seconds."""
-        record = self.record
         return {
             "flow": self.flow,
-            "wave": record.name,
-            "topics": list(record.topics),
-            "groups": list(record.groups),
-            "mode": record.mode,
-            "state": record.state,
-            "who": record.who,
-            "why": record.why,
-            "began": time_text(record.began),
-            "ended": time_text(record.ended),
-            "attempt": record.attempt,
-            "steps": [step_document(step, record.steps[step]) for step in record.order if step in record.steps],
+            **wave_document(self.record),
             "write_pause_seconds": _seconds(self.write_pause),
             "read_pause_seconds": _seconds(self.read_pause),
             "audited_records": self.audited,
@@ -184,8 +173,24 @@ class WaveReport:
         return max(0, note.ended - since)
 
 
-def step_document(step: str, note: StepNote) -> dict[str, Any]:
-    """One step as JSON has it in the report and in `cutover status`."""
+def wave_document(record: WaveRecord) -> dict[str, Any]:
+    """A wave and its steps as JSON has them in the report and in `cutover status`."""
+    return {
+        "wave": record.name,
+        "topics": list(record.topics),
+        "groups": list(record.groups),
+        "mode": record.mode,
+        "state": record.state,
+        "who": record.who,
+        "why": record.why,
+        "began": time_text(record.began),
+        "ended": time_text(record.ended),
+        "attempt": record.attempt,
+        "steps": [_step_document(step, record.steps[step]) for step in record.order if step in record.steps],
+    }
+
+
+def _step_document(step: str, note: StepNote) -> dict[str, Any]:
     return {
         "step": step,
         "state": note.state,

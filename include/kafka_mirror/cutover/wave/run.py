@@ -12,10 +12,11 @@ from kafka_mirror.config.validate import check_readable
 from kafka_mirror.cutover.failover import steps as failover
 from kafka_mirror.cutover.groups import move_groups
 from kafka_mirror.cutover.steps import audit_gate, catch_up, fence, last_copy, open_wave, preflight
-from kafka_mirror.cutover.wave.control_notes import Also, ControlNotes, StoredWaves, WaveStore
+from kafka_mirror.cutover.wave.control_notes import Also, ControlNotes, StoredWaves, WaveStore, written_since_open
 from kafka_mirror.cutover.wave.move import Move, move_of, move_without_source
 from kafka_mirror.cutover.wave.notebook import WaveNotes
-from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveRecord, encode_wave
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveRecord, encode_wave, facts_by_group
+from kafka_mirror.cutover.wave.report import WaveReport
 from kafka_mirror.cutover.wave.runner import WaveRunner, WaveStep, roll_back_steps, step_before
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import (
@@ -99,6 +100,13 @@ def stored_wave(stored: StoredWaves, name: str) -> WaveRecord:
     if name not in stored.waves:
         raise WaveUnknown(name, sorted(stored.waves))
     return stored.waves[name]
+
+
+def report_wave(flow: "Flow", stored: StoredWaves, name: str) -> WaveReport:
+    """The report of a wave, with what stands on the source since it opened. Raises WaveUnknown."""
+    record = stored_wave(stored, name)
+    groups = facts_by_group(stored.groups.get(name, {}), record.attempt)
+    return WaveReport(flow.name, record, groups, written_since_open(flow, stored, name))
 
 
 def run_wave(flow: "Flow", wave: Wave, options: StepOptions, until: str | None = None, only: str | None = None) -> WaveRun:
