@@ -17,8 +17,7 @@ import pytest
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.verdict import Verdict
-from kafka_mirror.cutover.failover.failback_compare import LESS
-from kafka_mirror.cutover.failover.source_comparison import compare_source
+from kafka_mirror.cutover.failover.source_comparison import LESS, compare_source
 from kafka_mirror.cutover.steps import open_wave
 from kafka_mirror.cutover.wave.findings import STOP
 from kafka_mirror.cutover.wave.move import move_of

@@ -1,6 +1,14 @@
-"""Asks a source that came back after a failover what it holds, and exports what only it has. It writes nothing to either cluster."""
+"""A source that came back after a failover: what it holds beside what was copied of it, and an export of what only it has.
 
-from collections.abc import Iterable, Iterator, Mapping
+It goes by watermarks, log ends and leader epochs, and writes nothing to either cluster.
+
+copied   ──────────── watermark            copied   ──────── D ── watermark
+source   ──────────── watermark ───── end  source   ──────── D ═══════════ end
+                      only the source has                    D: its leader epoch departs here, or the log ends:
+                      these                                  copied records after D are not its own any more
+"""
+
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
@@ -11,20 +19,25 @@ from kafka_mirror.audit.model import AuditResult
 from kafka_mirror.audit.run import audit
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.config.validate import check_readable
+from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.copy.plan.source_partitions import confirmed, source_partitions, with_epoch_ends
 from kafka_mirror.cutover.failover.export import TIMESTAMP_TYPES, ExportedRecord, ExportFiles
-from kafka_mirror.cutover.failover.failback_compare import (
-    GONE,
-    NEW,
-    OTHER,
-    PartitionComparison,
-    ReturnedLog,
-    compare_partitions,
-    report_comparison,
-)
-from kafka_mirror.cutover.wave.findings import Finding, in_order, stop, wave_findings
+from kafka_mirror.cutover.wave.findings import Finding, in_order, information, stop, warning, wave_findings
 from kafka_mirror.cutover.wave.selection import Wave, select_topics
-from kafka_mirror.errors import AuditDifferent, ExportFailed, MirrorError, named_with
+from kafka_mirror.errors import (
+    AuditDifferent,
+    ExportFailed,
+    MirrorError,
+    OnlyOnSource,
+    SourceLostRecords,
+    SourcePartitionGone,
+    SourceTopicRecreated,
+    TransactionOpen,
+    named_with,
+)
+from kafka_mirror.errors.next_step import Part
+from kafka_mirror.errors.source import TRANSACTION_ENDS_LATE
+from kafka_mirror.errors.wave_fence import transaction_commands
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.producers import active_producers
@@ -35,6 +48,141 @@ from kafka_mirror.ledger.record import LedgerRecord
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
+
+SAME, MORE, LESS, OTHER, NEW, GONE = "same", "more", "less", "other", "new", "gone"
+"""What a returned partition is beside its copy: it ends where the copy does; it has records that were never copied; it lost copied ones
+(and may have others in their place); its topic was created again; it was never copied at all; it is not there any more."""
+
+
+@dataclass(frozen=True)
+class PartitionComparison:
+    """One partition of the returned source. Offsets are the source's.
+
+    `[only_start, only_end)` is what only the source has, as far as it can be read, `[lost_start, lost_end)` what was copied and is gone.
+    `open_until`: from `only_end` up to here a transaction is open.
+    """
+
+    source: TopicPartition
+    state: str
+    watermark: int | None
+    only_start: int
+    only_end: int
+    lost_start: int = 0
+    lost_end: int = 0
+    open_until: int | None = None
+    topic_id: str = ""
+
+    @property
+    def only(self) -> int:
+        """How many offsets only the source has: an upper bound of the records, for markers and aborted records have offsets too."""
+        return self.only_end - self.only_start
+
+    @property
+    def lost(self) -> int:
+        """How many copied offsets the source has no more, or holds other records at."""
+        return self.lost_end - self.lost_start
+
+    def __str__(self) -> str:
+        parts = []
+        if self.only:
+            parts.append(f"only the source has {show_span(self.only_start, self.only_end)}")
+        if self.lost:
+            parts.append(f"the source has {show_span(self.lost_start, self.lost_end)} no more, which were copied")
+        if self.open_until is not None:
+            parts.append(f"a transaction is open from offset {self.only_end:,} on")
+        return f"{self.source}: {'; '.join(parts) or 'the same'}"
+
+    def as_document(self) -> dict[str, object]:
+        """As JSON takes it."""
+        return {
+            "topic": self.source.topic,
+            "partition": self.source.partition,
+            "state": self.state,
+            "watermark": self.watermark,
+            "only_on_source": [self.only_start, self.only_end] if self.only else None,
+            "not_on_source": [self.lost_start, self.lost_end] if self.lost else None,
+            "open_until": self.open_until,
+        }
+
+
+def show_span(start: int, end: int) -> str:
+    """Offsets for people: the first and the last one."""
+    return f"offset {start:,}" if end - start == 1 else f"offsets {start:,}..{end - 1:,}"
+
+
+def compare_partitions(
+    records: Mapping[TopicPartition, LedgerRecord], source: Mapping[TopicPartition, SourceOffsets]
+) -> tuple[PartitionComparison, ...]:
+    """Every partition that the ledger or the source has, in order."""
+    return tuple(_compare(tp, records.get(tp), source.get(tp)) for tp in sorted({*records, *source}))
+
+
+def _compare(tp: TopicPartition, record: LedgerRecord | None, log: SourceOffsets | None) -> PartitionComparison:
+    watermark, copied_from = (None, 0) if record is None else (record.watermark, record.live_start)
+    if log is None:
+        return PartitionComparison(tp, GONE, watermark, 0, 0, copied_from, watermark or 0)
+    lost = (0, 0)
+    departs = log.end if log.epoch_end is None or record is None or record.leader_epoch is None else min(log.end, log.epoch_end)
+    if record is None:
+        state, start = NEW, log.log_start
+    elif not record.is_of(log.topic_id):
+        state, start, lost = OTHER, log.log_start, (copied_from, record.watermark) if record.watermark else lost
+    elif departs < record.watermark:
+        state, start, lost = LESS, max(departs, log.log_start), (departs, record.watermark)
+    else:
+        start = max(record.watermark, log.log_start)
+        state = MORE if max(log.readable_end, start) > start or log.end > log.readable_end else SAME
+    open_until = log.end if log.end > log.readable_end else None
+    return PartitionComparison(tp, state, watermark, start, max(start, log.readable_end), *lost, open_until, log.topic_id)
+
+
+def report_comparison(comparisons: Iterable[PartitionComparison], undescribed: Container[TopicPartition] = ()) -> Iterator[Finding]:
+    """A sentence for each partition that is not the same, and one for all that are. `undescribed`: those whose leaders are too old to
+    tell who writes."""
+    same = 0
+    for compared in comparisons:
+        tp = compared.source
+        same += compared.state == SAME
+        if compared.state == GONE:
+            yield warning(SourcePartitionGone(tp.topic, str(tp), _say_copied(compared)))
+            continue
+        if compared.state == OTHER:
+            yield warning(SourceTopicRecreated(*tp, _say_copied(compared)))
+        elif compared.lost:
+            yield warning(SourceLostRecords(*tp, _say_copied(compared)))
+        if compared.only:
+            was = "it was never copied, so " if compared.state == NEW else ""
+            yield warning(OnlyOnSource(*tp, f"{was}only the source has {show_span(compared.only_start, compared.only_end)}"))
+        if compared.open_until is not None:
+            error = TransactionOpen(*tp, compared.only_end, f", to {compared.open_until:,} at least")
+            yield stop(error.report().with_next(*_advise_end(compared, tp not in undescribed)))
+    if same:
+        yield information("Same", f"{same} partitions end on the source where they were copied to.")
+
+
+def _advise_end(compared: PartitionComparison, is_known: bool) -> tuple[Part, ...]:
+    """How the open transaction of a partition ends.
+
+    Brokers that were killed have been seen to end a transaction for the coordinator before they knew the partition's leader: then its
+    marker is never written, not even that of a commit which the producer has an answer for.
+    """
+    export = "its marker was lost, and it may have been committed: export it first (--export DIR writes it to *.open.jsonl)."
+    if not is_known:
+        return (f"Wait: {TRANSACTION_ENDS_LATE} Of one that hangs {export} Then compare once more.",)
+    wait = f"Wait until its coordinator has ended it (transaction.timeout.ms of its producer). If it stays open after that, {export} Then "
+    return wait, *transaction_commands(*compared.source, compared.only_end), ". Then compare once more."
+
+
+def _say_copied(compared: PartitionComparison) -> str:
+    return (
+        f"{show_span(compared.lost_start, compared.lost_end)} were copied and are not there"
+        if compared.lost
+        else "nothing of it was copied"
+    )
+
+
+# ------------------------------------------------------------ asking it
+
 
 EVERYTHING = ".*"
 """The pattern that takes every topic that the flow replicates."""
@@ -65,8 +213,7 @@ def compare_source(flow: "Flow", topics: tuple[str, ...] = (), export: Path | No
         look = _SourceLook(flow, source, target)
         comparisons = look.run(topics)
         findings = [*look.findings, *report_comparison(comparisons, look.find_undescribed(comparisons))]
-        exported = _export(flow, source, comparisons, export) if export is not None else {}
-        exported_open = _export_open(flow, source, comparisons, export) if export is not None else {}
+        exported, exported_open = (_export(flow, source, comparisons, export, is_open) if export else {} for is_open in (False, True))
     result = audit(flow, source_offsets=shared) if with_audit and (shared := _find_shared(comparisons)) else None
     if result is not None:
         findings += _report_audit(result)
@@ -95,10 +242,7 @@ class _SourceLook:
         logs = source_partitions(self._source, topics, partitions, flow.reads_committed, refused)
         self.findings += map(stop, refused.values())
         hidden = {tp for tp in records if tp.topic in refused}
-        with_epochs = confirmed(with_epoch_ends(self._source, logs, records, flow.request_seconds), records)
-        returned = {
-            tp: ReturnedLog(log.topic_id, log.log_start, log.readable_end, log.end, log.epoch_end) for tp, log in with_epochs.items()
-        }
+        returned = confirmed(with_epoch_ends(self._source, logs, records, flow.request_seconds), records)
         return compare_partitions({tp: record for tp, record in records.items() if tp not in hidden}, returned)
 
     def find_undescribed(self, comparisons: Iterable[PartitionComparison]) -> set[TopicPartition]:
@@ -115,38 +259,28 @@ class _SourceLook:
         return state.records
 
 
-def _export(flow: "Flow", source: Cluster, comparisons: Iterable[PartitionComparison], directory: Path) -> Mapping[TopicPartition, int]:
-    """Writes what only the source has, after what stands in the directory already; gives how many records each file has."""
-    wanted = {compared.source: compared for compared in comparisons if compared.only}
-    files = ExportFiles(directory, flow.name, source.cluster_id())
-    files.begin({tp: {"topic_id": compared.topic_id, "start": compared.only_start} for tp, compared in wanted.items()})
-    ranges = {tp: (compared.only_start, compared.only_end) for tp, compared in wanted.items()}
-    return _write(files, BoundedReader(flow.source, flow.client("source", "consumer"), committed=flow.reads_committed), flow, ranges)
-
-
-def _export_open(
-    flow: "Flow", source: Cluster, comparisons: Iterable[PartitionComparison], directory: Path
+def _export(
+    flow: "Flow", source: Cluster, comparisons: Iterable[PartitionComparison], directory: Path, is_open: bool
 ) -> Mapping[TopicPartition, int]:
-    """Writes what follows the begin of an open transaction, committed or not. If a transaction whose marker was lost with its broker is
-    aborted, it may be one whose commit the producer has an answer for: then this is all that is left of it."""
-    wanted = {compared.source: compared for compared in comparisons if compared.open_until is not None}
-    if not wanted:
-        return {}
-    files = ExportFiles(directory, flow.name, source.cluster_id(), is_open=True)
-    files.begin({tp: {"topic_id": compared.topic_id} for tp, compared in wanted.items()})
-    ranges = {tp: (compared.only_end, compared.open_until or 0) for tp, compared in wanted.items()}
-    return _write(files, BoundedReader(flow.source, flow.client("source", "consumer"), committed=False), flow, ranges)
+    """Writes what only the source has, after what stands in the directory already; gives how many records each file has.
 
-
-def _write(
-    files: ExportFiles, reader: BoundedReader, flow: "Flow", ranges: Mapping[TopicPartition, tuple[int, int]]
-) -> Mapping[TopicPartition, int]:
-    """Continues the files to the ends of these offsets; gives how many records each has then."""
-    starts = {tp: files.next_offset(tp, start) for tp, (start, _) in ranges.items()}
-    missing = {tp: (starts[tp], end) for tp, (_, end) in ranges.items() if starts[tp] < end}
+    `is_open`: what follows the begin of an open transaction instead, committed or not. If one whose marker was lost with its broker
+    is aborted, its producer may have an answer that it was committed: then this is all that is left of it.
+    """
+    if is_open:
+        ranges = {of: (of.only_end, of.open_until) for of in comparisons if of.open_until is not None}
+        if not ranges:
+            return {}
+    else:
+        ranges = {of: (of.only_start, of.only_end) for of in comparisons if of.only}
+    files = ExportFiles(directory, flow.name, source.cluster_id(), is_open)
+    files.begin({of.source: {"topic_id": of.topic_id, **({} if is_open else {"start": start})} for of, (start, _) in ranges.items()})
+    starts = {of.source: files.next_offset(of.source, start) for of, (start, _) in ranges.items()}
+    missing = {of.source: (starts[of.source], end) for of, (_, end) in ranges.items() if starts[of.source] < end}
+    reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=flow.reads_committed and not is_open)
     for tp, records in groupby(map(_read_record, reader.read(missing, flow.request_seconds)), key=lambda record: record.source):
         files.append(tp, records)
-    return files.finish({tp: end for tp, (_, end) in ranges.items()})
+    return files.finish({of.source: end for of, (_, end) in ranges.items()})
 
 
 def _read_record(message: Any) -> ExportedRecord:

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_mirror.cutover.failover.failback_compare import (
+from kafka_mirror.copy.plan.ranges import SourceOffsets
+from kafka_mirror.cutover.failover.source_comparison import (
     GONE,
     LESS,
     MORE,
     NEW,
     OTHER,
     SAME,
-    ReturnedLog,
     compare_partitions,
     report_comparison,
 )
@@ -20,7 +20,7 @@ from tests.unit.ledger_records import ledger_record
 
 ORDERS = TopicPartition("orders", 0)
 RECORD = ledger_record(watermark=100, leader_epoch=4, covered=((0, 100),))
-LOG = ReturnedLog("source-topic-id", 0, 100, 100)
+LOG = SourceOffsets(ORDERS, "source-topic-id", 0, 100, 100)
 
 
 def compared(record=RECORD, log=LOG):
