@@ -20,6 +20,7 @@ from kafka_mirror.errors import (
     Overtaken,
     PlanMismatch,
     RecordRefused,
+    SourceGap,
 )
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.groups.offset_syncs import OffsetSyncsResult
@@ -115,10 +116,13 @@ def test_skipped_copy_says_in_its_log_why(core: Core, run_dag: Callable[..., Any
     assert "Skipped: A dry run copies nothing; the log of the task verdict says what would be copied." in task_log.take()
 
 
-def test_a_retriable_error_is_tried_again(core: Core, run_dag: Callable[..., Any]) -> None:
+def test_a_retriable_error_is_tried_again(core: Core, run_dag: Callable[..., Any], task_log: TaskLog) -> None:
     core.plan_errors = [ClusterUnreachable("east", "127.0.0.1:1", 30)]
     assert run_dag(COPY, retries=1).state == "success"
     assert core.plans == 2
+    said = task_log.take()
+    assert "ERROR kafka_mirror.airflow.tasks: Try 1 of 2 failed, and Airflow tries again after a pause, longer each time." in said
+    assert "Traceback" not in said and "_execute_task" not in said
 
 
 def test_a_run_that_a_person_triggers_is_planned_as_one_whoever_has_to_plan_again(
@@ -207,6 +211,32 @@ def test_offset_syncs_that_could_not_be_written_are_in_the_verdict_beside_what_w
     said = task_log.take()
     assert "4 records were copied, and this failed" in said
     assert "AuthorizationRefused: Cluster 'east' refuses WRITE on topic mm2-offset-syncs." in said
+
+
+def test_an_expected_error_stands_in_the_log_in_lines_and_without_a_traceback(
+    core: Core, run_dag: Callable[..., Any], task_log: TaskLog
+) -> None:
+    core.watermark, core.lane_errors = 5, [SourceGap("orders", 0, 5, log_start=7)]
+    assert run_dag(COPY).tasks["copy"] == "failed"
+    said = task_log.take()
+    lines = (
+        "SourceGap: orders-0@5: the source's log starts at 7, so 2 offsets [5, 7) are gone and were never copied. "
+        "The partition stays at 5.",
+        "Lost: Yes: the named offsets are gone from the source.",
+        "Next: To skip the lost records and continue after them (this is recorded):",
+        "    python -m kafka_mirror decide accept-gap --flow '<flow>' --topic orders --partition 0 --reason \"…\"",
+        "(for every gap of a topic: mirror.on.gap=skip-and-record)",
+    )
+    assert "\n".join(f"ERROR kafka_mirror.airflow.tasks: {line}" for line in lines) in said
+    assert "Task failed with exception" in said
+    assert "Traceback" not in said and "_execute_task" not in said
+
+
+def test_an_unexpected_error_keeps_its_traceback(core: Core, run_dag: Callable[..., Any], task_log: TaskLog) -> None:
+    core.plan_errors = [ZeroDivisionError("a mistake of ours")]
+    assert run_dag(COPY).state == "failed"
+    said = task_log.take()
+    assert "ZeroDivisionError: a mistake of ours" in said and "_execute_task" in said
 
 
 def test_an_unknown_spark_connection_is_one_clear_sentence(

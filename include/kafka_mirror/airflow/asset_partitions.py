@@ -13,13 +13,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import TriggerRule, get_current_context, task
-from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_mirror.airflow.assets import asset_of, is_asset
 from kafka_mirror.airflow.backfill_xcom import resolution_of
 from kafka_mirror.airflow.compat import asset_events, has_partition_keys, tell_partitions
 from kafka_mirror.airflow.flow_files import configured_flow
-from kafka_mirror.airflow.tasks import ONE_VALUE, from_xcom, is_dry_run, pull, run_name, skip, task_body
+from kafka_mirror.airflow.tasks import ONE_VALUE, fail, from_xcom, is_dry_run, pull, run_name, skip, task_body
 from kafka_mirror.backfill.model import moment_of
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def announce(flow_name: str) -> dict[str, Any]:
     """Adds an event to the asset of each listed topic for each hour or day of the run's interval that is over and complete. Returns the
     keys by topic, and of the other topics why they are not complete."""
     if not has_partition_keys():
-        raise AirflowFailException("Airflow has partition keys from 3.3 on. Set mirror.assets.events=copies, or upgrade Airflow.")
+        fail("Airflow has partition keys from 3.3 on. Set mirror.assets.events=copies, or upgrade Airflow.")
     if is_dry_run():
         skip("A dry run changes nothing, so there is nothing to tell.")
     audit_value, context = pull("audit"), get_current_context()

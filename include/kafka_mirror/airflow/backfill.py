@@ -28,7 +28,7 @@ from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.flow_operator import is_true, split_names
 from kafka_mirror.airflow.lineage import lineage_of_copy
 from kafka_mirror.airflow.state_stores import task_store
-from kafka_mirror.airflow.tasks import ONE_VALUE, is_dry_run, pull, push_return_value, raise_errors, run_name, skip, task_body
+from kafka_mirror.airflow.tasks import ONE_VALUE, is_dry_run, log_lines, pull, push_return_value, raise_errors, run_name, skip, task_body
 from kafka_mirror.backfill.model import IN_TIME_ORDER, BackfillRequest, Resolution, TimeInterval, time_interval
 from kafka_mirror.backfill.summary import DONE, RangeSummary, summary
 from kafka_mirror.errors import AuditDifferent, ErrorReport, JobFailed
@@ -74,7 +74,7 @@ def resolve_times(flow_name: str) -> dict[str, Any]:
     for notice in resolution.notices:
         log.warning("%s", notice)
     for error in resolution.errors:
-        log.error("%s", error)
+        log_lines(error.lines)
     log.info("%s", resolution)
     return resolution_to_xcom(resolution)
 
@@ -256,7 +256,7 @@ class FillOperator(CopyOperator):
                 self._store(context, value)
                 if total.owed and (progressed or not total.errors):
                     for error in total.errors:
-                        self.log.error("%s", error)
+                        log_lines(error.lines)
                     self.log.info("The next slice begins in %d s; the copy may have the place in the pool meanwhile.", PAUSE.seconds)
                     raise AirflowRescheduleException(datetime.now(UTC) + PAUSE)  # type: ignore[no-untyped-call]
             if total.errors:

@@ -10,15 +10,40 @@ from __future__ import annotations
 import logging
 import sys
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from kafka_mirror.config.support import AIRFLOW, minor
 from kafka_mirror.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, MutableMapping, Sequence
     from datetime import datetime
 
 log = logging.getLogger(__name__)
+
+
+# In tasks
+
+_expected: WeakSet[Exception] = WeakSet()
+
+
+def log_without_traceback(error: Exception) -> None:
+    """Lets Airflow log without a traceback that this error ends the task.
+
+    Airflow logs it by structlog, with `exc_info`; the processor that takes that away stays in this process, which is the task's own.
+    """
+    import structlog
+
+    _expected.add(error)
+    processors = structlog.get_config()["processors"]
+    if _drop_traceback not in processors:
+        processors.insert(0, _drop_traceback)
+
+
+def _drop_traceback(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    if event.get("exc_info") is True and sys.exc_info()[1] in _expected:
+        del event["exc_info"]
+    return event
 
 
 # While DAG files are read

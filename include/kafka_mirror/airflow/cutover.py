@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import TaskInstanceState, TriggerRule, get_current_context, task
-from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
+from airflow.sdk.exceptions import AirflowRescheduleException
 
 from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.flow_operator import FlowOperator, is_true
 from kafka_mirror.airflow.tasks import (
     MAX_LISTED_ERRORS,
     ONE_VALUE,
+    fail,
     from_xcom,
     is_dry_run,
     pull,
@@ -122,7 +123,7 @@ class MirrorCutoverOperator(FlowOperator):
         stopped = next((outcome for outcome in outcomes if outcome.state == STOPPED), last)
         if result.state == STOPPED and not (options.dry_run and self.step):
             push_return_value(value)
-            raise AirflowFailException(_why_stopped(self.flow, name, stopped, self.task_id))
+            fail(_why_stopped(self.flow, name, stopped, self.task_id))
         return value
 
     def _options(self, wave: Wave) -> StepOptions:
@@ -184,7 +185,7 @@ def report_task(flow_name: str) -> Any:
             stored, name = stored_waves(flow), read_wave_name(flow_name, wave, params["mode"], params["wave"])
             record = stored.waves.get(name)
             if record is None or (sorted(record.topics), sorted(record.groups)) != (sorted(wave.topics), sorted(wave.groups)):
-                raise AirflowFailException(
+                fail(
                     f"{flow_name}: the control topic has no wave {name} of these topics and groups, so no step of it began. {_look_at(red)}"
                 )
             report = report_wave(flow, stored, name)
@@ -194,7 +195,7 @@ def report_task(flow_name: str) -> Any:
             push_return_value(value)
             next_step = record.next_step or OPEN
             at = "" if record.state == OPENED else f", and its next step is {next_step}"
-            raise AirflowFailException(f"{flow_name}: the wave {name} is {record.state}{at}. {_look_at(red or [task_id_of(next_step)])}")
+            fail(f"{flow_name}: the wave {name} is {record.state}{at}. {_look_at(red or [task_id_of(next_step)])}")
         return value
 
     return run()
@@ -204,12 +205,12 @@ def _report_dry_run(flow_name: str, red: Sequence[str]) -> dict[str, Any]:
     """What would stop the wave now. Of the steps behind the preflight stops are expected: nobody was shut out, and nothing moved."""
     value: Any = pull(task_id_of(PREFLIGHT))
     if value is None or red:
-        raise AirflowFailException(f"{flow_name}: nobody knows whether the wave could move; nothing was changed. {_look_at(red)}")
+        fail(f"{flow_name}: nobody knows whether the wave could move; nothing was changed. {_look_at(red)}")
     preflight = from_xcom(value) or value["totals"]
     stops = [str(finding["message"]) for finding in preflight.get("findings", ()) if finding["kind"] == STOP]
     if preflight["state"] == STOPPED:
         listed = stops or ["The log of the task preflight lists what stops it: it is too much for XCom."]
-        raise AirflowFailException(_listed(f"{flow_name}: the wave could not move, and nothing was changed", listed))
+        fail(_listed(f"{flow_name}: the wave could not move, and nothing was changed", listed))
     log.info("%s: nothing stops the wave. The logs of the steps say what they would do; nothing was changed.", flow_name)
     return {"dry_run": True, "stops": []}
 
@@ -249,7 +250,7 @@ def _check_not_taken_back(flow: "Flow", options: StepOptions) -> None:
 
     record = stored_waves(flow).waves.get(options.wave)
     if record is not None and record.state == ROLLED_BACK and record.who == options.who:
-        raise AirflowFailException(
+        fail(
             f"{flow.name}: {record.runner} rolled back the wave {record.name}, which this run had begun. Nothing was changed since. "
             "Trigger the DAG again to begin anew."
         )
@@ -278,7 +279,7 @@ def _wait(flow_name: str, wave: str, outcome: StepOutcome, value: Any, minutes: 
     since = context["ti"].get_first_reschedule_date(context) or now
     if now - since > waits:
         push_return_value(value)
-        raise AirflowFailException(
+        fail(
             f"{outcome.step} has waited for {waits.total_seconds() / 60:g} minutes: {_first_reason(outcome)} Clear the task "
             f"{task_id} with those after it to wait on; or roll back: {_roll_back(flow_name, wave)}"
         )

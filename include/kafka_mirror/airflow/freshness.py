@@ -15,7 +15,7 @@ from kafka_mirror.airflow.alert_store import audits_of, step_errors_of, store_of
 from kafka_mirror.airflow.deadlines import late_runs
 from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.state_stores import asset_store
-from kafka_mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_errors, watched_task
+from kafka_mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_errors, task_body
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.status.alerts.tracker import AlertState, state_of
@@ -42,7 +42,7 @@ def freshness_task(flow: Flow) -> Any:
         from kafka_mirror.status.alerts.audits import add_step_errors
         from kafka_mirror.status.alerts.check import check, deliver_outbox, observe_for_alerts
 
-        with watched_task():
+        with task_body():
             store = asset_store(asset.name)
             flow = configured_flow(name)
             before = _stored_state(name, store.get(_KEY, default=None))

@@ -5,7 +5,7 @@ XCom is neither masked nor encrypted, so no secret is ever in it.
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -186,26 +186,50 @@ def _what_follows() -> str:
 
 @contextmanager
 def as_airflow_errors() -> Iterator[None]:
-    """Lets Airflow retry what is retriable: any other error of ours fails the task at once, as an AirflowFailException."""
+    """Lets Airflow retry what is retriable: any other error of ours fails the task at once, as an AirflowFailException.
+
+    Such an error is expected, so the log has its lines, and no traceback unless it shows DEBUG.
+    """
     try:
         yield
     except MirrorError as error:
+        report = error.report()
         with suppress(RuntimeError, KeyError):
-            get_current_context()["task"].failure_code = error.report().code  # type: ignore[union-attr]
+            get_current_context()["task"].failure_code = report.code  # type: ignore[union-attr]
+        is_list = isinstance(error, ReportedError) and error.parts != (error.reported,)  # `raise_errors` has logged its parts
+        lines = [f"{report.message.splitlines()[0]} each error above has its next step."] if is_list else report.lines
         if error.retriable:
-            _log_retry(error)
+            _log_expected(error, [*lines, *_retry_line()])
             raise
-        raise AirflowFailException(str(error)) from None
+        fail(str(error), lines)
 
 
-def _log_retry(error: MirrorError) -> None:
-    tries = tries_left()
-    if tries is not None and tries[0] < tries[1]:
-        log.warning(
-            "Try %d of %d failed, and Airflow tries again after a pause, longer each time: %s",
-            *tries,
-            str(error).splitlines()[0].rstrip(":"),
-        )
+def fail(message: str, lines: Sequence[str] = ()) -> NoReturn:
+    """Fails the task at once, and logs the message in lines, or these lines, without a traceback. Raises AirflowFailException."""
+    failure = AirflowFailException(message)
+    _log_expected(failure, lines or message.splitlines())
+    raise failure from None
+
+
+def _retry_line() -> list[str]:
+    match tries_left():
+        case (this, last) if this < last:
+            return [f"Try {this} of {last} failed, and Airflow tries again after a pause, longer each time."]
+    return []
+
+
+def _log_expected(error: Exception, lines: Sequence[str]) -> None:
+    """Logs the lines of an error that is about to end the task. Airflow's own line about it comes without the traceback then, which would
+    say nothing to a person on call."""
+    log_lines(lines)
+    log.debug("Where it was raised:", exc_info=True)
+    compat.log_without_traceback(error)
+
+
+def log_lines(lines: Iterable[str]) -> None:
+    """Logs what is wrong, a line each."""
+    for line in lines:
+        log.error("%s", line)
 
 
 def raise_errors(summary: str, errors: Sequence[ErrorReport]) -> None:
@@ -213,7 +237,7 @@ def raise_errors(summary: str, errors: Sequence[ErrorReport]) -> None:
     if not errors:
         return
     for error in errors:
-        log.error("%s", error)
+        log_lines(error.lines)
     listed = "".join(f"\n- {error}" for error in errors[:MAX_LISTED_ERRORS])
     more = f"\n… and {len(errors) - MAX_LISTED_ERRORS} more, all of them in the log above." if len(errors) > MAX_LISTED_ERRORS else ""
     whole = ErrorReport(errors[0].code, f"{summary}:{listed}{more}", retriable=any(error.retriable for error in errors))

@@ -86,6 +86,15 @@ class ErrorReport:
     def _with(self, step: NextStep) -> "ErrorReport":
         return replace(self, next=step.text, commands=step.commands)
 
+    @property
+    def lines(self) -> list[str]:
+        """The error as a log shows it: what happened and what state is left, whether anything is lost, and the next step, of which each
+        command has a line of its own."""
+        runbook = getattr(self.kind, "runbook", None)
+        lost = [f"Lost: {runbook.lost}"] if runbook else []
+        steps = [f"    {text}" if is_command else text.strip() for text, is_command in self.step.pieces]
+        return [*f"{self.code}: {self.message}".splitlines(), *lost, *(["Next: " + steps[0].strip(), *steps[1:]] if steps else [])]
+
     def __str__(self) -> str:
         return f"{self.code}: {_with_next(self.message, self.next)}"
 

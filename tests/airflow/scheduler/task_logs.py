@@ -13,6 +13,7 @@ from tests.airflow.scheduler.in_airflow import TASKS, InAirflow
 PAGE = ROOT / "docs" / "operate" / "troubleshooting-logs.md"
 BEGINNING = "<!-- From here on: made by tests/airflow/scheduler/test_task_logs.py with MIRROR_WRITE_LOGS=1. -->\n"
 _AT_NIGHT = datetime(2026, 11, 22, 3, 0, 0)  # noqa: DTZ001 — a time of day for the reader, of nowhere
+TRACEBACK = " (with a traceback)"
 _OURS = re.compile(r"^(?:airflow\.task\.operators\.)?kafka_mirror\.")
 _PLURALS = re.compile(r"\b(partition|offset|record|transaction|lane|topic|error|time)s\b")
 _NUMBER = re.compile(r"\d[\d,.]*(?<=\d)")
@@ -57,8 +58,15 @@ def logs_of(flow: InAirflow, run: str) -> RunLogs:
                 if _is_ours(said):
                     ours[name].append(_line(said, flow))
                 else:
-                    others[name].append(str(said.get("event", said) if isinstance(said, dict) else said))
+                    others[name].append(_text(said))
     return RunLogs(ours, others)
+
+
+def _text(said: Any) -> str:
+    """What another line says, and whether it has a traceback."""
+    if not isinstance(said, dict):
+        return str(said)
+    return f"{said.get('event', said)}{TRACEBACK if said.get('error_detail') else ''}"
 
 
 def _is_ours(said: Any) -> bool:
@@ -102,8 +110,8 @@ def read(page: Path = PAGE) -> dict[str, dict[str, list[Line]]]:
         elif text.startswith("### "):
             name = text[4:].replace("`", "")
             found[title][name] = []
-        elif written := re.match(r"(\d\d:\d\d:\d\d) (\w+) +(.*)", text):
-            found[title][name].append(Line(datetime.strptime(written[1], "%H:%M:%S"), written[2], written[3]))  # noqa: DTZ007 — as above
+        elif written := re.match(r"(\d\d:\d\d:\d\d) ([A-Z ]{7}) (.*)", text):
+            found[title][name].append(Line(datetime.strptime(written[1], "%H:%M:%S"), written[2].strip(), written[3]))  # noqa: DTZ007 — as above
         elif text and not text.startswith("```"):
             last = found[title][name].pop()
             found[title][name].append(Line(last.time, last.level, f"{last.text}\n{text}"))

@@ -7,9 +7,9 @@ from typing import Any
 
 import pendulum
 from airflow.sdk import DAG, DeltaDataIntervalTimetable, Param, task
-from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_mirror.airflow.deadlines import deadlines
+from kafka_mirror.airflow.tasks import fail
 from kafka_mirror.airflow.time_limits import task_limit
 from kafka_mirror.config import Configuration, Flow, InvalidFlow
 from kafka_mirror.config.catalogue import CATALOGUE
@@ -86,7 +86,7 @@ def failing_dag(
 
         @task(retries=0)
         def configuration(message: str) -> None:
-            raise AirflowFailException(message)
+            fail(message)
 
         configuration(str(error))
     return dag
