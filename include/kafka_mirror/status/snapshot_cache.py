@@ -94,12 +94,12 @@ class SnapshotCache:
             busy = any(watched.busy or not watched.due for watched in self._watched.values())
             return Snapshots(tuple(self._snapshots[name] for name in names), self._errors, busy)
 
-    def flows(self) -> tuple[Flow, ...]:
-        """The valid flows of the configuration as it was read last. Nobody looks at a cluster for this."""
+    def flows(self, seconds: float = math.inf) -> tuple[Flow, ...]:
+        """The valid flows of the configuration as it was read no longer ago than so many seconds. Nobody looks at a cluster for this."""
         if self._pid != os.getpid():
             self._begin()
         with self._changed:
-            if self._names is None:
+            if self._names is None or time.monotonic() - self._loaded > seconds:
                 self._configure()
             return tuple(watched.flow for watched in self._watched.values())
 

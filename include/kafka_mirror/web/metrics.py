@@ -31,6 +31,8 @@ from kafka_mirror.web.state import TOO_OLD_SECONDS
 
 TOKEN_VARIABLE = "MIRROR_METRICS_TOKEN"  # noqa: S105 — the name of it
 _REREAD_SECONDS = 60.0
+_REREAD_IF_REFUSED_SECONDS = 2.0
+"""A token that opens nothing may just have been set: for it the configuration is read again, no more often than this."""
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +59,8 @@ class MetricAccess:
     """What the flows' properties say about their metrics, and which token opens those of which flows. It has only digests of tokens, and
     compares them in constant time."""
 
-    def __init__(self, flows: Callable[[], tuple[Flow, ...]], environ: Mapping[str, str]) -> None:
+    def __init__(self, flows: Callable[[float], tuple[Flow, ...]], environ: Mapping[str, str]) -> None:
+        """`flows`: the valid flows of the configuration, as it was read no longer ago than so many seconds."""
         self._flows = flows
         self._environ = environ
         self._digests: Mapping[str, bytes] = {}
@@ -67,7 +70,15 @@ class MetricAccess:
 
     def opened_by(self, authorization: str) -> set[str] | None:
         """The flows that the header opens; None: all. Raises HTTPException 403 where nothing could open them, and 401 for a wrong one."""
-        self._read()
+        self._read(_REREAD_SECONDS)
+        try:
+            return self._match(authorization)
+        except HTTPException:
+            if not self._read(_REREAD_IF_REFUSED_SECONDS):
+                raise
+            return self._match(authorization)
+
+    def _match(self, authorization: str) -> set[str] | None:
         digest_of_all = _digest(self._environ.get(TOKEN_VARIABLE, ""))
         if digest_of_all is None and not self._digests:
             raise HTTPException(403, CLOSED)
@@ -81,13 +92,13 @@ class MetricAccess:
                 return flows
         raise HTTPException(401, REFUSED, headers={"WWW-Authenticate": "Bearer"})
 
-    def _read(self) -> None:
-        """Reads the properties, and resolves their references again each minute: somebody may replace a token. A token that cannot be read
-        opens nothing."""
-        if self._read_at is not None and time.monotonic() - self._read_at < _REREAD_SECONDS:
-            return
+    def _read(self, seconds: float) -> bool:
+        """Reads the properties, and resolves their references again if that was longer ago: somebody may replace a token. A token that
+        cannot be read opens nothing. Returns whether they were read."""
+        if self._read_at is not None and time.monotonic() - self._read_at < seconds:
+            return False
         digests, settings = {}, {}
-        for flow in self._flows():
+        for flow in self._flows(seconds):
             try:
                 settings[flow.name] = MetricSettings(
                     int(flow.value("mirror.metrics.series.max")), tuple(flow.value("metric.names.formats")), limits_of(flow)
@@ -99,6 +110,7 @@ class MetricAccess:
             if digest is not None:
                 digests[flow.name] = digest
         self._digests, self.settings, self._read_at = digests, settings, time.monotonic()
+        return True
 
 
 def _digest(token: str) -> bytes | None:
@@ -284,8 +296,8 @@ class SnapshotSource(Protocol):
     def get(self) -> Snapshots:
         """The newest ones, at once."""
 
-    def flows(self) -> tuple[Flow, ...]:
-        """The valid flows of the configuration."""
+    def flows(self, seconds: float) -> tuple[Flow, ...]:
+        """The valid flows of the configuration, as it was read no longer ago than so many seconds."""
 
 
 def metrics_router(cache: SnapshotSource, environ: Mapping[str, str] | None = None) -> APIRouter:

@@ -104,7 +104,7 @@ class MadeUpCache:
         self.asked += 1
         return Snapshots(self.snapshots, self.errors)
 
-    def flows(self):
+    def flows(self, _seconds):
         return self.configured
 
 

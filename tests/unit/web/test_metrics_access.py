@@ -2,8 +2,12 @@
 
 import pytest
 
+from kafka_mirror.config import load
 from kafka_mirror.errors import ConfigurationError, Problem
+from kafka_mirror.status.snapshot_cache import SnapshotCache
+from tests.unit.status.snapshot_world import World
 from tests.unit.web.scrape import TOKEN, MadeUpCache, MadeUpFlow, client, flow, scrape
+from tests.waiting import eventually
 
 
 def test_without_a_token_that_is_set_they_are_closed_with_a_hint():
@@ -52,3 +56,23 @@ def test_a_token_that_cannot_be_read_opens_nothing():
     cache = MadeUpCache(flow(), flows=(MadeUpFlow(token=unreadable),))
     assert scrape(cache, "", environ={}).status_code == 403
     assert scrape(cache).status_code == 200
+
+
+@pytest.mark.parametrize("before", ["", "mirror.metrics.token = old"], ids=("the first token", "another token"))
+def test_a_token_opens_within_seconds_of_being_set_though_nobody_looks_at_the_page(tmp_path, before):
+    """Nothing else reads the configuration again meanwhile: a scrape that is refused counts as nobody asking."""
+    file = tmp_path / "mm2.properties"
+    addresses = [f"{alias}.bootstrap.servers = 127.0.0.1:1" for alias in ("east", "west")]
+    common = ["clusters = east, west", *addresses, "east->west.enabled = true"]
+    file.write_text("\n".join([*common, before]), encoding="utf-8")
+    cache = SnapshotCache(lambda: load([file]), World().taking)
+    prometheus = client(cache, {})
+
+    def status(token):
+        return prometheus.get("/mirror/metrics", headers={"Authorization": f"Bearer {token}"}).status_code
+
+    assert status("new") in (401, 403)
+    file.write_text("\n".join([*common, "mirror.metrics.token = new"]), encoding="utf-8")
+    eventually(lambda: status("new") == 200, "the new token")
+    assert status("old") == 401
+    cache.stop()
