@@ -28,7 +28,7 @@ from kafka_mirror.audit.locate import parts_of
 from kafka_mirror.audit.range import AuditRange
 from kafka_mirror.formats.batches.batch_rewrite import Record, read_records
 from kafka_mirror.formats.batches.record_batch import RecordBatch
-from kafka_mirror.kafka.batch_fetch import FetchedPartition
+from kafka_mirror.kafka.fetched_partition import FetchedPartition
 from kafka_mirror.kafka.reader import Part
 
 SOURCE, TARGET = 0, 1

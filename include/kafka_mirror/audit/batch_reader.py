@@ -18,11 +18,12 @@ from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.audit.reader import AuditContext, ReadListener, Side
 from kafka_mirror.errors import DeadlineExceeded, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for, has_moved
 from kafka_mirror.kafka.broker_connection import OF_SOURCE
 from kafka_mirror.kafka.broker_pool import BrokerPool, Leader, receive
 from kafka_mirror.kafka.connection_errors import name_of
+from kafka_mirror.kafka.fetch_request import FetchLimits, ask_for, has_moved
 from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
+from kafka_mirror.kafka.fetched_partition import FetchedPartition
 from kafka_mirror.kafka.polling import throttle_seconds
 
 RANGES_AT_ONCE = 32

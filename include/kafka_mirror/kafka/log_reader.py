@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 from kafka_mirror.formats.batches.batch_records import ReadRecord, StoredRecord
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
-from kafka_mirror.kafka.batch_fetch import FetchLimits
 from kafka_mirror.kafka.broker_pool import Leader
 from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.fetch_request import FetchLimits
 from kafka_mirror.kafka.reader import FETCH_BYTES, Batches, RangeReader, Ranges, records_within
 
 _MOST_BYTES = 32 * 1024 * 1024

@@ -21,10 +21,11 @@ from kafka_mirror.formats.batches.record_batch import RecordBatch
 from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
-from kafka_mirror.kafka.batch_fetch import FetchedPartition, FetchLimits, ask_for
 from kafka_mirror.kafka.broker_pool import BrokerPool, Leader
 from kafka_mirror.kafka.connection_errors import LOAD_NEXT, Errors, collect_refusal, is_retriable, raise_for
+from kafka_mirror.kafka.fetch_request import FetchLimits, ask_for
 from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
+from kafka_mirror.kafka.fetched_partition import FetchedPartition
 
 FETCH_BYTES = 8 * 1024 * 1024
 _PAUSE_SECONDS = 0.05

@@ -13,9 +13,9 @@ from kafka_mirror.audit.range import AuditRange
 from kafka_mirror.formats.batches.record_batch import RecordBatch, batches_in
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import Record
-from kafka_mirror.kafka.batch_fetch import FetchedPartition
 from kafka_mirror.kafka.broker_pool import Leader
 from kafka_mirror.kafka.fetch_response import PartitionData
+from kafka_mirror.kafka.fetched_partition import FetchedPartition
 from kafka_mirror.kafka.reader import Part
 from tests.unit.audit.memory import MemoryMessage, MemorySide
 

@@ -23,7 +23,7 @@ def test_without_the_package_for_checksums(monkeypatch: pytest.MonkeyPatch, capl
     for name in [
         name
         for name in sys.modules
-        if name.startswith(("kafka_mirror.audit.", "kafka_mirror.formats.batches.record_batch", "kafka_mirror.kafka.batch_fetch"))
+        if name.startswith(("kafka_mirror.audit.", "kafka_mirror.formats.batches.record_batch", "kafka_mirror.kafka.fetched_partition"))
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "google_crc32c", None)

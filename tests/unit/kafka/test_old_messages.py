@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from kafka_mirror.formats.batches.batch_rewrite import read_records
-from kafka_mirror.kafka.batch_fetch import FetchedPartition
 from kafka_mirror.kafka.fetch_response import PartitionData
+from kafka_mirror.kafka.fetched_partition import FetchedPartition
 from kafka_mirror.kafka.old_messages import ClosedMessage, first_message
 from tests.unit.formats.batches.test_record_batch import built, opened
 

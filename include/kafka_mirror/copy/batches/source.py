@@ -17,11 +17,12 @@ from kafka_mirror.formats.batches.batch_rewrite import STRETCH_BYTES, NotIntact,
 from kafka_mirror.formats.batches.compression import has_packer
 from kafka_mirror.formats.batches.record_batch import RecordBatch
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.batch_fetch import NOBODY_KNOWS, FetchedPartition, FetchLimits, ask_for
 from kafka_mirror.kafka.broker_connection import OF_SOURCE
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.connection_errors import name_of
+from kafka_mirror.kafka.fetch_request import FetchLimits, ask_for
 from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
+from kafka_mirror.kafka.fetched_partition import NOBODY_KNOWS, FetchedPartition
 from kafka_mirror.kafka.polling import throttle_seconds
 
 _FETCH_BYTES = 8 * 1024 * 1024
