@@ -103,11 +103,6 @@ class BatchSide:
         """Whether nothing of the range is left to be fetched."""
         return self.fetched.position >= self._part.end
 
-    @property
-    def needs_more(self) -> bool:
-        """Whether nothing can be taken before something is fetched."""
-        return not self.fetched.batches and not self.has_ended
-
     def first(self) -> tuple[RecordBatch, int] | None:
         """The next batch, and how many of its records belong to the range; None: nothing is there."""
         batches = self.fetched.batches

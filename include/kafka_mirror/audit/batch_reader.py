@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 from kafka_mirror.audit.batch_comparison import BatchComparison, NotComparable
@@ -20,11 +19,9 @@ from kafka_mirror.errors import DeadlineExceeded, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import OF_SOURCE
 from kafka_mirror.kafka.broker_pool import BrokerPool, Leader, receive
-from kafka_mirror.kafka.connection_errors import name_of
-from kafka_mirror.kafka.fetch_request import FetchLimits, ask_for, has_moved
-from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
+from kafka_mirror.kafka.fetch_dispatch import BatchFetcher, Cause, FetchFault
+from kafka_mirror.kafka.fetch_request import FetchLimits
 from kafka_mirror.kafka.fetched_partition import FetchedPartition
-from kafka_mirror.kafka.polling import throttle_seconds
 
 RANGES_AT_ONCE = 32
 _FETCH_BYTES = 4 * 1024 * 1024
@@ -36,16 +33,20 @@ _POLL_SECONDS = 0.1
 log = logging.getLogger(__name__)
 
 
-class BatchFetcher:
+class AuditedCluster:
     """The batches of one cluster's partitions. Its methods raise errors of ours."""
 
     def __init__(self, alias: str, settings: Mapping[str, Any], committed: bool, seconds: float) -> None:
         self.pool = BrokerPool(alias, settings, seconds, OF_SOURCE, carries_batches=True)
         self.refused: dict[TopicPartition, str] = {}
         """Why nothing more can be had of a partition."""
-        self.heard_at = time.monotonic()
-        """When a partition was last read further; while the cluster holds us back, until when."""
         self._limits = FetchLimits.of(settings, _FETCH_BYTES, committed)
+        self._fetcher = BatchFetcher(self.pool, None, self._refuse)
+
+    @property
+    def heard_at(self) -> float:
+        """When (time.monotonic) a partition was last read further; while the cluster holds us back, until when."""
+        return self._fetcher.dispatch.heard_at
 
     def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Leader]:
         """Who leads these partitions."""
@@ -53,40 +54,16 @@ class BatchFetcher:
 
     def fetch(self, wanted: Mapping[TopicPartition, FetchedPartition]) -> None:
         """Asks for what follows of partitions of which little waits, at each leader that is not asked already."""
-        by_node: dict[int, list[TopicPartition]] = {}
-        for tp, fetched in wanted.items():
-            by_node.setdefault(fetched.leader.node, []).append(tp)
-        for node, partitions in by_node.items():
-            connection = self.pool.guarded("connecting", partial(self.pool.to, node))
+        for connection, partitions in self._fetcher.idle_leaders(wanted):
             share = max(self._limits.max_bytes // len(partitions), _LEAST_BYTES)
-            questions = {tp: wanted[tp] for tp in sorted(partitions, key=lambda tp: wanted[tp].bytes) if wanted[tp].bytes < share // 2}
-            if questions and not connection.in_flight:
+            if questions := {tp: fetched for tp, fetched in partitions.items() if fetched.bytes < share // 2}:
                 limits = self._limits._replace(partition_bytes=min(self._limits.partition_bytes, share))
-                self.pool.guarded("fetching", partial(ask_for, connection, questions, limits, partial(self._take_answers, questions)))
+                self._fetcher.ask(connection, questions, limits)
 
-    def _take_answers(self, questions: Mapping[TopicPartition, FetchedPartition], answer: FetchResponse) -> None:
-        if answer.error_code:
-            raise self.pool.refused(answer.error_code, "fetching")
-        if answer.throttle_time_ms:
-            self.heard_at = max(self.heard_at, time.monotonic() + throttle_seconds(answer.throttle_time_ms))
-        for data in answer.partitions:
-            tp = TopicPartition(data.topic, data.partition)
-            self._take(tp, questions[tp], data)
-
-    def _take(self, tp: TopicPartition, fetched: FetchedPartition, data: PartitionData) -> None:
-        code = data.error_code
-        if has_moved(code):
-            raise self.pool.refused(code, f"reading {tp}@{fetched.position}")
-        if code or data.diverged_at is not None:
-            self.refused[tp] = name_of(code) if code else "the log was cut off while it was read"
-            return
-        before = fetched.position
-        try:
-            fetched.add(data)
-        except ValueError as failure:
-            self.refused[tp] = str(failure)
-        if fetched.position > before:
-            self.heard_at = max(self.heard_at, time.monotonic())
+    def _refuse(self, tp: TopicPartition, fault: FetchFault) -> None:
+        if fault.cause is Cause.LEADER_MOVED:
+            raise self.pool.refused(fault.code, f"reading {tp}@{fault.position}")
+        self.refused[tp] = fault.detail
 
 
 class PairedReading:
@@ -95,8 +72,8 @@ class PairedReading:
     def __init__(self, context: AuditContext, stretches: Sequence[AuditRange], on_read: ReadListener) -> None:
         """No partition is in two of the ranges."""
         clients, self._seconds = context.clients, min(context.seconds, _MOST_SECONDS)
-        self._source = BatchFetcher(context.source, clients.source_consumer, context.read_committed, self._seconds)
-        self._target = BatchFetcher(context.target, clients.target_consumer, True, self._seconds)
+        self._source = AuditedCluster(context.source, clients.source_consumer, context.read_committed, self._seconds)
+        self._target = AuditedCluster(context.target, clients.target_consumer, True, self._seconds)
         self._waiting = deque(stretches)
         self._open: list[BatchComparison] = []
         self._done: list[BatchComparison] = []

@@ -28,16 +28,6 @@ _OLDEST = 10
 _WAIT_MS = 100
 _LEAST_SHARE = 1024 * 1024
 """An answer is shared by the partitions that are asked for, but not into pieces smaller than this."""
-_MOVED = {
-    error.errno
-    for error in (
-        errors.NotLeaderForPartitionError,
-        errors.LeaderNotAvailableError,
-        errors.ReplicaNotAvailableError,
-        errors.FencedLeaderEpochError,
-        errors.UnknownLeaderEpochError,
-    )
-}
 
 
 class FetchLimits(NamedTuple):
@@ -79,11 +69,6 @@ def ask_for(
         answered = partial(_hand_over_confirmed, unconfirmed, ends, answered)
     names = {topic_id.bytes: topic for topic, topic_id in ids.items()}
     connection.send(_fetch_request(version, ids, questions, limits), answered, partial(fetch_response, version=version, names=names))
-
-
-def has_moved(code: int) -> bool:
-    """Whether an error code of a partition says that another broker leads it now."""
-    return code in _MOVED
 
 
 def _uuid(topic_id: str) -> UUID:

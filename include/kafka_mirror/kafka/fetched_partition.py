@@ -147,6 +147,13 @@ class FetchedPartition:
         self.bytes -= len(batch.data)
         self.next_offset = batch.next_offset
 
+    def pop_all(self) -> list[tuple[RecordBatch, bool]]:
+        """Hands over all batches."""
+        batches = list(self.batches)
+        for _ in batches:
+            self.pop()
+        return batches
+
     def hand_over(self, join: Callable[[bytes, AbortedTransactions | None], JoinedStretch], room: int) -> JoinedStretch | None:
         """Lets `join` take batches as they stand in the answer, from the first one on, which was looked at: about `room` bytes, and two of
         such batches at least. None if others were looked at too."""

@@ -9,10 +9,8 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import closing
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
-
-import kafka.errors as errors
 
 from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded, KafkaFailure, LogMoved, MirrorError, StaleAnswer
 from kafka_mirror.formats.batches.batch_records import ReadRecord, opened, records_of
@@ -22,9 +20,10 @@ from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.broker_pool import BrokerPool, Leader
-from kafka_mirror.kafka.connection_errors import LOAD_NEXT, Errors, collect_refusal, is_retriable, raise_for
+from kafka_mirror.kafka.connection_errors import LOAD_NEXT, Errors, collect_refusal, is_retriable
+from kafka_mirror.kafka.fetch_dispatch import Cause, FetchDispatch, FetchFault, by_leader
 from kafka_mirror.kafka.fetch_request import FetchLimits, ask_for
-from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
+from kafka_mirror.kafka.fetch_response import FetchResponse
 from kafka_mirror.kafka.fetched_partition import FetchedPartition
 
 FETCH_BYTES = 8 * 1024 * 1024
@@ -33,7 +32,6 @@ _LOOK_SECONDS = 1.0
 """After so long without anything the cluster is asked anew who leads."""
 _RECORDS, _RECORD_BYTES = 10_000, 4 * 1024 * 1024
 """About so many records, or so many bytes of them, are handed over at once."""
-_OUT_OF_RANGE = errors.OffsetOutOfRangeError.errno
 
 Ranges = Mapping[TopicPartition, tuple[int, int]]
 Batches = list[tuple[RecordBatch, bool]]
@@ -76,7 +74,7 @@ class RangeReader:
         self._fetched: dict[TopicPartition, FetchedPartition] = {}
         self._refused: dict[str, int] = {}
         """The error codes of topics, as the newest metadata have them."""
-        self._heard_at = time.monotonic()
+        self._dispatch = FetchDispatch(LARGEST_UNPACKED)
 
     def end(self, tp: TopicPartition) -> None:
         """Reads no more of a range."""
@@ -90,16 +88,17 @@ class RangeReader:
             if self._waiting and (room := self._at_once - len(self.open)) >= max(1, self._at_once // 2):
                 self.open.update({tp: self._ranges[tp][1] for tp in self._waiting[:room]})
                 del self._waiting[:room]
-            came, answered = False, self.cluster.ask("reading records", self._round)
+            came, answers = False, self.cluster.ask("reading records", self._round)
             self._fail_topics(passing=False)
-            for data in answered:
-                if (tp := TopicPartition(data.topic, data.partition)) in self.open and self._takes(tp, data):
-                    batches = self._taken(tp)
-                    came |= bool(batches)
-                    if batches:
-                        yield tp, batches
-                        self._heard_at = time.monotonic()  # whoever takes them may take his time
-                    self._end_if_read(tp)
+            for tp, fault in chain.from_iterable(self._dispatch.take(answer, self._fetched) for answer in answers):
+                if fault is not None:
+                    self._heed(tp, fault)
+                    continue
+                if batches := self._fetched[tp].pop_all():
+                    came = True
+                    yield tp, batches
+                    self._dispatch.hear()  # the caller may take its time
+                self._end_if_read(tp)
             self._check(came)
 
     def another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
@@ -126,16 +125,14 @@ class RangeReader:
 
     # ------------------------------------------------------------ inside
 
-    def _round(self, pool: BrokerPool) -> list[PartitionData]:
+    def _round(self, pool: BrokerPool) -> list[FetchResponse]:
         """Fetches once from every leader: a question."""
-        by_node: dict[int, dict[TopicPartition, FetchedPartition]] = {}
         leaders, self._refused = self.cluster.leaders(pool, self.open)
         for tp, leader in leaders.items():
             if tp not in self._fetched:
                 self._fetched[tp] = FetchedPartition(*self.begin_of(tp, leader), leader)
-            fetched = self._fetched[tp]
-            fetched.leader = leader
-            by_node.setdefault(leader.node, {})[tp] = fetched
+            self._fetched[tp].leader = leader
+        by_node = by_leader({tp: self._fetched[tp] for tp in leaders})
         answers: list[FetchResponse] = []
         for node, there in by_node.items():
             ask_for(pool.to(node), there, self.limits, answers.append)
@@ -143,34 +140,19 @@ class RangeReader:
             while pool.to(node).in_flight:
                 pool.to(node).receive()
         for answer in answers:
-            raise_for(answer.error_code)
-        return [data for answer in answers for data in answer.partitions]
+            self._dispatch.check(answer)
+        return answers
 
-    def _takes(self, tp: TopicPartition, data: PartitionData) -> bool:
-        """Whether there is something to be taken of an answer. What is refused is dealt with here."""
-        fetched = self._fetched[tp]
-        if data.error_code == _OUT_OF_RANGE or data.diverged_at is not None:
-            self.another_log(tp, fetched.position, data.diverged_at)
-        elif is_retriable(data.error_code):
-            self.cluster.forget(tp.topic)
-        elif data.error_code:
-            self.failed(tp, self.refusal(tp, data.error_code))
-        else:
-            try:
-                fetched.add(data)
-                fetched.read_old(LARGEST_UNPACKED)
-            except ValueError as failure:
-                self.failed(tp, damaged(tp, fetched.position, str(failure)))
-            return True
-        return False
-
-    def _taken(self, tp: TopicPartition) -> Batches:
-        fetched = self._fetched.get(tp)
-        batches = [] if fetched is None else list(fetched.batches)
-        if fetched is not None:
-            for _ in batches:
-                fetched.pop()
-        return batches
+    def _heed(self, tp: TopicPartition, fault: FetchFault) -> None:
+        match fault.cause:
+            case Cause.OUT_OF_RANGE | Cause.DIVERGED:
+                self.another_log(tp, fault.position, fault.diverged_at)
+            case Cause.LEADER_MOVED | Cause.PASSING:
+                self.cluster.forget(tp.topic)
+            case Cause.NO_BATCHES:
+                self.failed(tp, damaged(tp, fault.position, fault.detail))
+            case _:
+                self.failed(tp, self.refusal(tp, fault.code))
 
     def _end_if_read(self, tp: TopicPartition) -> None:
         if (fetched := self._fetched.get(tp)) is None:
@@ -181,8 +163,8 @@ class RangeReader:
             self.end(tp)
 
     def _check(self, came: bool) -> None:
-        now, seconds = time.monotonic(), self.cluster.timeout
-        is_silent = now > self._heard_at + seconds
+        now, seconds, heard_at = time.monotonic(), self.cluster.timeout, self._dispatch.heard_at
+        is_silent = now > heard_at + seconds
         if is_silent or now > self._ends_at:
             self._fail_topics(passing=True)
             if self.open and not is_silent:
@@ -193,7 +175,7 @@ class RangeReader:
                     f"Cluster '{alias}': nothing came for {seconds:g} s, and the end of {named(self.open)} was not reached.", next=LOAD_NEXT
                 )
         if not came and self.open:
-            if now > self._heard_at + _LOOK_SECONDS:
+            if now > heard_at + _LOOK_SECONDS:
                 for tp in self.open:
                     self.cluster.forget(tp.topic)
             time.sleep(_PAUSE_SECONDS)

@@ -1,9 +1,10 @@
 """Fetching closed batches of both sides from brokers on the loopback, and what becomes of ranges that cannot be fetched."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
-from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.consumer import FetchRequest, FetchResponse
 
 from kafka_mirror.audit.batch_comparison import BatchComparison
 from kafka_mirror.audit.batch_reader import PairedReading
@@ -15,7 +16,7 @@ from tests.unit.audit.closed_batches import REMOTE, SOURCE, built, carried
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import OFFSET_OUT_OF_RANGE
 
-NOT_LEADER = 6
+NOT_LEADER, CORRUPT_MESSAGE = 6, 2
 STRETCH = AuditRange(SOURCE, REMOTE, 0, 20, 0, 20, 20, 20)
 
 
@@ -62,6 +63,31 @@ def test_what_the_log_no_longer_has_is_left_to_reading_records(
     with caplog.at_level("INFO"):
         assert read(brokers)[0] == []
     assert "orders-0 could not be compared closed, so its records are read" in caplog.text
+
+
+def cut_off(partition: Any) -> None:
+    partition.diverging_epoch = FetchResponse.FetchableTopicResponse.PartitionData.EpochEndOffset(epoch=0, end_offset=4)
+
+
+def send_no_batch(partition: Any) -> None:
+    partition.records = b"\0" * 16 + b"\7" + b"\0" * 60
+
+
+def fail_to_read(partition: Any) -> None:
+    partition.error_code, partition.records = CORRUPT_MESSAGE, b""
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"), [(cut_off, "cut off at 4"), (send_no_batch, "says that it has 0 bytes"), (fail_to_read, "CORRUPT_MESSAGE")]
+)
+def test_what_cannot_be_fetched_closed_is_left_to_reading_records(
+    brokers: tuple[WireBroker, WireBroker], caplog: pytest.LogCaptureFixture, change: Callable[[Any], None], reason: str
+) -> None:
+    brokers[1].change_fetches(lambda answer: change(answer.responses[0].partitions[0]))
+    with caplog.at_level("INFO"):
+        assert read(brokers)[0] == []
+    assert "orders-0 could not be compared closed, so its records are read" in caplog.text
+    assert reason in caplog.text
 
 
 def test_brokers_that_are_too_old_are_left_to_reading_records(

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, LogMoved, MirrorError, StaleAnswer
@@ -18,9 +18,10 @@ from kafka_mirror.kafka.reader import PARTITIONS_AT_ONCE, BoundedReader, Part, P
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION
 from tests.unit.formats.batches.test_batch_join import with_header
+from tests.unit.kafka.test_old_messages import PLAIN, written
 
 TP, OTHER, THIRD = TopicPartition("ledger", 0), TopicPartition("ledger", 1), TopicPartition("orders", 0)
-TOPIC_AUTHORIZATION_FAILED = 29
+TOPIC_AUTHORIZATION_FAILED, KAFKA_STORAGE_ERROR, CORRUPT_MESSAGE = 29, 56, 2
 STAMP = 1_700_000_000_000
 ABORTED = 7
 """The producer of transactions that were aborted."""
@@ -182,6 +183,52 @@ def test_a_leader_that_moves_and_a_connection_that_breaks_cost_nothing(broker: W
     assert next(records).offset() == 0
     broker.hang_up()
     assert [record.offset() for record in records] == [1, 2, 3, 4, 0, 1]
+
+
+@pytest.mark.parametrize("code", [FENCED_LEADER_EPOCH, KAFKA_STORAGE_ERROR])
+def test_whatever_passes_lets_the_leader_be_looked_for_at_once(broker: WireBroker, read: Any, code: int) -> None:
+    broker.refusals[FetchRequest, TP].append(code)
+    assert read({TP: (0, 4)}) == {TP: [0, 1, 2, 3]}
+    assert len(broker.of(MetadataRequest)) == 2
+
+
+def test_an_error_of_a_whole_answer_that_passes_is_asked_again(broker: WireBroker, read: Any) -> None:
+    codes = [KAFKA_STORAGE_ERROR]
+    broker.change_fetches(lambda answer: setattr(answer, "error_code", codes.pop() if codes else 0))
+    assert read({TP: (0, 4)}) == {TP: [0, 1, 2, 3]}
+
+
+def test_a_broker_that_holds_us_back_is_not_late(broker: WireBroker, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker.hold_back(monkeypatch, throttle_ms=60_000)
+    assert read({TP: (0, 4)}) == {TP: [0, 1, 2, 3]}
+
+
+def test_a_broker_that_says_nothing_for_as_long_is_late(broker: WireBroker, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker.hold_back(monkeypatch, throttle_ms=0)
+    with pytest.raises(DeadlineExceeded, match="nothing came for 30 s"):
+        read({TP: (0, 4)})
+
+
+def test_messages_of_before_kafka_0_11_are_read(broker: WireBroker, read: Any) -> None:
+    log = broker.log(*TP)
+    log.batches[:2] = [written(1, PLAIN, 0, [(STAMP, b"k", b"0"), (STAMP, b"k", b"1")])]
+    assert read({TP: (0, 2)}) == {TP: [0, 1]}
+
+
+@pytest.mark.parametrize("code", [0, CORRUPT_MESSAGE])
+def test_what_a_broker_cannot_read_or_sends_wrong_fails_its_partition(broker: WireBroker, parts: Any, code: int) -> None:
+    def spoil(answer: FetchResponse) -> None:
+        for topic in answer.responses:
+            for partition in topic.partitions:
+                if partition.partition_index == TP.partition and partition.high_watermark == 4:
+                    partition.error_code = code
+                    partition.records = b"" if code else b"\0" * 16 + b"\7" + b"\0" * 60
+
+    broker.change_fetches(spoil)
+    found, errors = parts({TP: Part(0, 4), THIRD: Part(0, 2)})
+    assert found == {TP: [], THIRD: [0, 1]}
+    assert [(tp, type(error)) for tp, error in errors.items()] == [(TP, KafkaFailure)]
+    assert ("reading ledger-0 failed: CORRUPT_MESSAGE" if code else "ledger-0@0 cannot be read") in errors[TP].message
 
 
 def test_a_cluster_that_cannot_be_reached_is_the_error(broker: WireBroker, read: Any) -> None:

@@ -3,27 +3,22 @@
 What is read ahead stays closed and small, so it may wait for the next transaction of its partition.
 """
 
-import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-
-import kafka.errors as errors
 
 from kafka_mirror.copy.batches.partition import InFlightBatches
 from kafka_mirror.copy.engine import PartitionAssignment, PoisonRecord
 from kafka_mirror.copy.model import RECORDS, REWRITTEN, LaneTask
-from kafka_mirror.errors import AuthorizationRefused, MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
+from kafka_mirror.errors import MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
 from kafka_mirror.formats.batches.batch_rewrite import STRETCH_BYTES, NotIntact, Record, has_key, is_small, read_records
 from kafka_mirror.formats.batches.compression import has_packer
 from kafka_mirror.formats.batches.record_batch import RecordBatch
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import OF_SOURCE
 from kafka_mirror.kafka.broker_pool import BrokerPool
-from kafka_mirror.kafka.connection_errors import name_of
-from kafka_mirror.kafka.fetch_request import FetchLimits, ask_for
-from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
+from kafka_mirror.kafka.fetch_dispatch import BatchFetcher, Cause, FetchFault
+from kafka_mirror.kafka.fetch_request import FetchLimits
 from kafka_mirror.kafka.fetched_partition import NOBODY_KNOWS, FetchedPartition
-from kafka_mirror.kafka.polling import throttle_seconds
 
 _FETCH_BYTES = 8 * 1024 * 1024
 _AHEAD_BYTES = _FETCH_BYTES // 2
@@ -53,8 +48,12 @@ class BatchSource:
         self._rewrites_all = task.engine == RECORDS
         self._fetched: dict[TopicPartition, FetchedPartition] = {}
         self._in_flight: dict[TopicPartition, InFlightBatches] = {}
-        self.heard_at = 0.0
+        self._fetcher = BatchFetcher(self.pool, self._largest, self._refuse, self._is_wanted)
+
+    @property
+    def heard_at(self) -> float:
         """When (time.monotonic) the source was last heard of, though by no record; while it holds us back, until when."""
+        return self._fetcher.dispatch.heard_at
 
     def assign(self, work: Sequence[PartitionAssignment]) -> list[InFlightBatches]:
         """Makes the given work what is read, each partition at its start, and returns the partitions in the same order."""
@@ -62,6 +61,8 @@ class BatchSource:
         if self._waiting(self._fetched) >= _AHEAD_BYTES or self._answers_bytes() >= _ANSWERS_BYTES:
             self._fetched = {tp: fetched for tp, fetched in self._fetched.items() if tp in self._in_flight}
         new = {assignment.source: assignment for assignment in work if not self._is_at(assignment)}
+        for tp in new:
+            self._fetched.pop(tp, None)  # an answer that comes while the leaders are looked for is about another place
         for tp, leader in self.pool.leaders(new).items():
             self._fetched[tp] = FetchedPartition(new[tp].start, new[tp].leader_epoch, leader)
         return list(self._in_flight.values())
@@ -75,18 +76,9 @@ class BatchSource:
         going_on = self._find_unfinished()
         if self._waiting(going_on) >= _AHEAD_BYTES:
             return
-        by_node: dict[int, list[TopicPartition]] = {}
-        for tp in going_on:
-            fetched = self._fetched[tp]
-            if fetched.position < self._in_flight[tp].work.end:
-                by_node.setdefault(fetched.leader.node, []).append(tp)
-        for node, wanted in by_node.items():
-            connection = self.pool.guarded("connecting", partial(self.pool.to, node))
-            if not connection.in_flight:
-                # Brokers fill an answer in the order of the question: what is needed first comes first.
-                wanted.sort(key=lambda tp: self._fetched[tp].bytes)
-                questions = {tp: self._fetched[tp] for tp in wanted}
-                self.pool.guarded("fetching", partial(ask_for, connection, questions, self.limits, partial(self._take_answer, questions)))
+        wanted = {tp: self._fetched[tp] for tp in going_on if self._fetched[tp].position < self._in_flight[tp].work.end}
+        for connection, questions in self._fetcher.idle_leaders(wanted):
+            self._fetcher.ask(connection, questions, self.limits)
 
     def hand_over(self, room: int) -> int:
         """Lets partitions take what is there, at most about `room` bytes; gives how many they took. They take turns, for a request to the
@@ -137,28 +129,9 @@ class BatchSource:
         there = self._fetched.get(work.source)
         return there is not None and there.goes_on(work.start, work.leader_epoch)
 
-    def _take_answer(self, questions: dict[TopicPartition, FetchedPartition], answer: FetchResponse) -> None:
-        if answer.error_code:
-            raise self.pool.refused(answer.error_code, "fetching")
-        if answer.throttle_time_ms:
-            self.heard_at = max(self.heard_at, time.monotonic() + throttle_seconds(answer.throttle_time_ms))
-        had_room = not any(data.records for data in answer.partitions)
-        for data in answer.partitions:
-            tp = TopicPartition(data.topic, data.partition)
-            fetched = questions[tp]
-            if self._fetched.get(tp) is not fetched or tp not in self._in_flight:
-                continue  # its work was given up, or begins elsewhere, since the question
-            if data.error_code or data.diverged_at is not None:
-                raise self._refusal(self._in_flight[tp], fetched, data)
-            before = fetched.position
-            fetched.passed_over_to = data.high_watermark if had_room else 0
-            try:
-                fetched.add(data)
-                fetched.read_old(self._largest)
-            except ValueError as failure:
-                raise _unreadable(tp, fetched.position, f"the source sent no record batch: {failure}") from failure
-            if fetched.position > before:
-                self.heard_at = max(self.heard_at, time.monotonic())
+    def _is_wanted(self, tp: TopicPartition, fetched: FetchedPartition) -> bool:
+        """Whether the work was neither given up nor set back since the question."""
+        return self._fetched.get(tp) is fetched and tp in self._in_flight
 
     def _hand_over_one(self, in_flight: InFlightBatches, fetched: FetchedPartition, batch: RecordBatch, is_copied: bool, room: int) -> int:
         """Lets a partition take the first batch, or a stretch that begins with it; gives how many bytes it took."""
@@ -219,19 +192,25 @@ class BatchSource:
         joined = fetched.hand_over(partial(in_flight.join, batch.codec, room, self._largest), room)
         return joined is not None and joined.bytes > 0
 
-    def _refusal(self, in_flight: InFlightBatches, fetched: FetchedPartition, data: PartitionData) -> MirrorError:
-        work, tp = in_flight.work, in_flight.work.source
-        if data.diverged_at is not None and not data.error_code:
-            if data.diverged_at < work.start:
-                return SourceTruncated(tp.topic, tp.partition, work.start, work.end, data.diverged_at)
-            return _unreadable(tp, fetched.position, f"the source's log was cut off at {data.diverged_at} while it was read")
-        if data.error_code == errors.OffsetOutOfRangeError.errno:
-            return _unreadable(tp, fetched.position, "the source no longer has this offset")
-        if data.error_code == errors.TopicAuthorizationFailedError.errno:
-            return AuthorizationRefused(self.pool.alias, "READ", f"topic {tp.topic}", topic=tp.topic)
-        if data.error_code == errors.CorruptRecordError.errno:
-            return _unreadable(tp, fetched.position, f"the source cannot read its own log: {name_of(data.error_code)}")
-        return self.pool.refused(data.error_code, f"reading {tp}@{fetched.position}")
+    def _refuse(self, tp: TopicPartition, fault: FetchFault) -> None:
+        raise self._as_error(tp, fault)
+
+    def _as_error(self, tp: TopicPartition, fault: FetchFault) -> MirrorError:
+        work, at = self._in_flight[tp].work, fault.position
+        match fault.cause:
+            case Cause.DIVERGED if fault.diverged_at is not None and fault.diverged_at < work.start:
+                return SourceTruncated(tp.topic, tp.partition, work.start, work.end, fault.diverged_at)
+            case Cause.DIVERGED:
+                return _unreadable(tp, at, f"the source's log was cut off at {fault.diverged_at} while it was read")
+            case Cause.OUT_OF_RANGE:
+                return _unreadable(tp, at, "the source no longer has this offset")
+            case Cause.CORRUPT:
+                return _unreadable(tp, at, f"the source cannot read its own log: {fault.detail}")
+            case Cause.NO_BATCHES:
+                return _unreadable(tp, at, f"the source sent no record batch: {fault.detail}")
+            case Cause.DENIED:
+                return self.pool.refused(fault.code, "", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
+        return self.pool.refused(fault.code, f"reading {tp}@{at}")
 
 
 def _end_of_fetched(in_flight: InFlightBatches, fetched: FetchedPartition) -> None:

@@ -1,14 +1,16 @@
 """Brokers that refuse, break off, hang or are too old, and lanes that another attempt took over."""
 
 from dataclasses import replace
+from itertools import count
 
 import pytest
-from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.producer import EndTxnRequest, InitProducerIdRequest, ProduceRequest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.copy.batches.source import BatchSource
 from kafka_mirror.copy.engine import BatchRefused, NothingRead, PoisonRecord, RefusedRecord, TransactionLimits
 from kafka_mirror.errors import (
     AuthorizationRefused,
@@ -21,12 +23,14 @@ from kafka_mirror.errors import (
     TransactionTimeoutRefused,
 )
 from kafka_mirror.formats.offsets.map import Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.kafka.broker_pool import receive
 from kafka_mirror.ledger.record import Skipped
 from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused, fill, values
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
 
-CONCURRENT_TRANSACTIONS, MESSAGE_TOO_LARGE, TOPIC_AUTHORIZATION_FAILED = 51, 10, 29
+CONCURRENT_TRANSACTIONS, MESSAGE_TOO_LARGE, TOPIC_AUTHORIZATION_FAILED, CORRUPT_MESSAGE = 51, 10, 29, 2
 INVALID_TIMESTAMP, INVALID_RECORD = 32, 87
 NOT_LEADER, INVALID_TRANSACTION_TIMEOUT, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR = 6, 50, 14, 16
 
@@ -183,6 +187,82 @@ def test_a_source_that_was_truncated_below_the_watermark_says_where(engine, east
 def test_an_offset_that_the_source_no_longer_has_is_named(engine, east, work):
     with pytest.raises(SourceUnreadable, match="orders-0@7: the source no longer has this offset"):
         engine.copy([work(7, 9)], LIMITS)
+
+
+def test_a_topic_that_may_not_be_read_is_named(engine, east, work):
+    fill(east.log(*ORDERS), 1)
+    east.refusals[FetchRequest, ORDERS].append(TOPIC_AUTHORIZATION_FAILED)
+    with pytest.raises(AuthorizationRefused, match="READ on topic orders") as refusal:
+        engine.copy([work(0, 3)], LIMITS)
+    assert refusal.value.topic == "orders"
+
+
+def test_a_source_that_cannot_read_its_own_log_is_said_with_the_offset(engine, east, work):
+    fill(east.log(*ORDERS), 1)
+    east.refusals[FetchRequest, ORDERS].append(CORRUPT_MESSAGE)
+    with pytest.raises(SourceUnreadable, match="orders-0@0: the source cannot read its own log: CORRUPT_MESSAGE"):
+        engine.copy([work(0, 3)], LIMITS)
+
+
+def change_partition(east, change):
+    """Lets `change` see the second answer's one partition, and all that follow."""
+    number = count()
+
+    def change_answer(answer):
+        if next(number):
+            change(answer.responses[0].partitions[0])
+
+    east.change_fetches(change_answer)
+
+
+def test_bytes_that_are_no_batches_are_said_with_the_offset(engine, east, work):
+    fill(east.log(*ORDERS), 1)
+    change_partition(east, lambda partition: setattr(partition, "records", b"\0" * 16 + b"\7" + b"\0" * 60))
+    with pytest.raises(SourceUnreadable, match="orders-0@3: the source sent no record batch: ") as unreadable:
+        engine.copy([work(0, 6)], LIMITS)
+    assert (unreadable.value.topic, unreadable.value.partition, unreadable.value.offset) == (*ORDERS, 3)
+
+
+def test_a_log_that_is_cut_off_where_it_was_just_read_is_no_truncation_of_what_was_copied(engine, east, work):
+    fill(east.log(*ORDERS), 2)
+    cut = FetchResponse.FetchableTopicResponse.PartitionData.EpochEndOffset(epoch=0, end_offset=3)
+    change_partition(east, lambda partition: setattr(partition, "diverging_epoch", cut))
+    with pytest.raises(SourceUnreadable, match="orders-0@6: the source's log was cut off at 3 while it was read"):
+        engine.copy([work(0, 9)], LIMITS)
+
+
+@pytest.mark.parametrize("start", [None, 6])
+def test_an_answer_about_work_that_was_given_up_or_set_elsewhere_since_counts_for_nothing(lane_task, east, work, start):
+    fill(east.log(*ORDERS), 3)
+    fill(east.log("orders", 1), 1)
+    other = TopicPartition("orders", 1)
+    source = BatchSource(lane_task)
+    source.assign([work(0, 9), work(0, 3, source=other)])
+    east.refusals[FetchRequest, ORDERS].append(NOT_LEADER)
+    source.fetch()
+    source.assign([work(0, 3, source=other)] if start is None else [work(start, 9), work(0, 3, source=other)])
+    for _ in range(100):
+        receive((source.pool,), 0.1)
+        source.fetch()
+        source.hand_over(1 << 20)
+        if not source.has_work():
+            break
+    assert not source.has_work()
+    source.close()
+
+
+@pytest.mark.parametrize("throttle_ms", [0, 60_000])
+def test_a_source_that_holds_us_back_is_not_silent(monkeypatch, lane_task, east, work, throttle_ms):
+    fill(east.log(*ORDERS), 1)
+    engine = BatchEngine(replace(lane_task, request_seconds=30), 1_000_000)
+    east.hold_back(monkeypatch, throttle_ms)
+    if throttle_ms:
+        (moved,) = engine.copy([work(0, 3)], LIMITS)
+        assert moved.records == 3
+    else:
+        with pytest.raises(NothingRead):
+            engine.copy([work(0, 3)], LIMITS)
+    engine.close()
 
 
 def test_a_source_that_is_silent_is_not_waited_for_for_ever(lane_task, east, work):

@@ -7,12 +7,14 @@ has not learnt from it.
 import socket
 import struct
 import threading
+import time
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import dropwhile
 
+import pytest
 from kafka.protocol.consumer import (
     FetchRequest,
     FetchResponse,
@@ -106,6 +108,30 @@ class WireBroker:
     def of(self, request: type) -> list[object]:
         """The requests of one kind that came."""
         return [each for each in self.requests if isinstance(each, request)]
+
+    def change_fetches(self, change: Callable[[FetchResponse], None]) -> None:
+        """Lets `change` see every answer to a fetch before it is sent."""
+
+        def fetch(request: FetchRequest) -> FetchResponse:
+            answer = self._fetch(request)
+            change(answer)
+            return answer
+
+        self.answers[FetchRequest] = fetch
+
+    def hold_back(self, monkeypatch: pytest.MonkeyPatch, throttle_ms: int) -> None:
+        """Answers three fetches with nothing, though it has something, and lets the clock go on by 20 seconds for each."""
+        now, passed = time.monotonic, [0]
+        monkeypatch.setattr(time, "monotonic", lambda: now() + passed[0])
+
+        def change(answer: FetchResponse) -> None:
+            if passed[0] < 60:
+                passed[0] += 20
+                answer.throttle_time_ms = throttle_ms
+                for partition in answer.responses[0].partitions:
+                    partition.high_watermark, partition.records = 0, b""
+
+        self.change_fetches(change)
 
     def close(self) -> None:
         with suppress(OSError):

@@ -1,0 +1,164 @@
+"""What becomes of the answer to a fetch, for all that read batches: records (`reader`), the copy and the audit.
+
+    the answer says                                              what follows here            what each reader adds
+    an error of the whole request                                kafka-python's error         asks again, or ends the attempt
+    a quota holds us back (KIP-219)                              silence until then counts    -
+                                                                 as heard
+    batches                                                      they wait in the             takes them in their order
+                                                                 `FetchedPartition`
+    a partition's error, another log, bytes that are no batches  a `FetchFault` with its      its own error, or another position
+                                                                 `Cause`
+
+Gaps, markers and aborted transactions are in the order of the batches, so `FetchedPartition` finds them.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum, auto
+from functools import partial
+from typing import NamedTuple
+
+import kafka.errors as errors
+
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.kafka.broker_connection import BrokerConnection
+from kafka_mirror.kafka.broker_pool import BrokerPool
+from kafka_mirror.kafka.connection_errors import TOPIC_DENIED, is_retriable, name_of, raise_for
+from kafka_mirror.kafka.fetch_request import FetchLimits, ask_for
+from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
+from kafka_mirror.kafka.fetched_partition import FetchedPartition
+from kafka_mirror.kafka.polling import throttle_seconds
+
+Fetches = Mapping[TopicPartition, FetchedPartition]
+
+
+class Cause(Enum):
+    """Why a leader gave no batches of a partition."""
+
+    OUT_OF_RANGE = auto()
+    """Its log begins after the position, or ends in front of it."""
+    DIVERGED = auto()
+    """Its log went another way from `FetchFault.diverged_at` on (KIP-320): it was cut off, and has grown again."""
+    LEADER_MOVED = auto()
+    PASSING = auto()
+    """Another error that Kafka calls retriable."""
+    DENIED = auto()
+    """We may not read the topic."""
+    CORRUPT = auto()
+    """The broker cannot read its own log."""
+    NO_BATCHES = auto()
+    """It sent bytes that are no record batches."""
+    REFUSED = auto()
+    """Any other error."""
+
+
+_CAUSES = {
+    errors.OffsetOutOfRangeError.errno: Cause.OUT_OF_RANGE,
+    errors.NotLeaderForPartitionError.errno: Cause.LEADER_MOVED,
+    errors.LeaderNotAvailableError.errno: Cause.LEADER_MOVED,
+    errors.ReplicaNotAvailableError.errno: Cause.LEADER_MOVED,
+    errors.FencedLeaderEpochError.errno: Cause.LEADER_MOVED,
+    errors.UnknownLeaderEpochError.errno: Cause.LEADER_MOVED,
+    TOPIC_DENIED: Cause.DENIED,
+    errors.CorruptRecordError.errno: Cause.CORRUPT,
+}
+
+
+class FetchFault(NamedTuple):
+    """What a leader said of a partition instead of giving batches: `detail` in words, `code` as Kafka's error code (0: none)."""
+
+    cause: Cause
+    position: int
+    detail: str
+    code: int = 0
+    diverged_at: int | None = None
+
+
+class FetchDispatch:
+    """Puts what answers hold where it is waited for. `heard_at` says when (time.monotonic) a partition was last read further; while a
+    quota holds us back, until when."""
+
+    def __init__(self, largest: int | None) -> None:
+        """`largest`: to how many bytes messages of an older format may unpack; None: they stay in `FetchedPartition.old`."""
+        self.heard_at = time.monotonic()
+        self._largest = largest
+
+    def hear(self, at: float | None = None) -> None:
+        """Notes that the cluster is heard of until this time (time.monotonic), now if None."""
+        self.heard_at = max(self.heard_at, time.monotonic() if at is None else at)
+
+    def check(self, answer: FetchResponse) -> None:
+        """Raises kafka-python's error for a whole answer that is one, and heeds a quota."""
+        raise_for(answer.error_code)
+        if answer.throttle_time_ms:
+            self.hear(time.monotonic() + throttle_seconds(answer.throttle_time_ms))
+
+    def take(self, answer: FetchResponse, wanted: Fetches) -> Iterator[tuple[TopicPartition, FetchFault | None]]:
+        """Gives each partition that is still wanted its batches, one by one, and yields it with what is wrong with it."""
+        had_room = not any(data.records for data in answer.partitions)
+        for data in answer.partitions:
+            if (fetched := wanted.get(tp := TopicPartition(data.topic, data.partition))) is not None:
+                yield tp, self._take_partition(fetched, data, had_room)
+
+    def _take_partition(self, fetched: FetchedPartition, data: PartitionData, had_room: bool) -> FetchFault | None:
+        before = fetched.position
+        if code := data.error_code:
+            cause = _CAUSES.get(code) or (Cause.PASSING if is_retriable(code) else Cause.REFUSED)
+            return FetchFault(cause, before, name_of(code), code)
+        if (at := data.diverged_at) is not None:
+            return FetchFault(Cause.DIVERGED, before, f"the log was cut off at {at} while it was read", diverged_at=at)
+        fetched.passed_over_to = data.high_watermark if had_room else 0
+        try:
+            fetched.add(data)
+            if self._largest is not None:
+                fetched.read_old(self._largest)
+        except ValueError as failure:
+            return FetchFault(Cause.NO_BATCHES, fetched.position, str(failure))
+        if fetched.position > before:
+            self.hear()
+        return None
+
+
+class BatchFetcher:
+    """Fetches from the leaders of partitions, one question at a time at each, while the caller does other things. Raises errors of ours."""
+
+    def __init__(
+        self,
+        pool: BrokerPool,
+        largest: int | None,
+        on_fault: Callable[[TopicPartition, FetchFault], None],
+        is_wanted: Callable[[TopicPartition, FetchedPartition], bool] = lambda _tp, _fetched: True,
+    ) -> None:
+        """`largest` as of a FetchDispatch. `on_fault` gets what is wrong with a partition, and may raise. `is_wanted`: whether the caller
+        still wants what it asked for."""
+        self.pool = pool
+        self.dispatch = FetchDispatch(largest)
+        self._on_fault = on_fault
+        self._is_wanted = is_wanted
+
+    def idle_leaders(self, wanted: Fetches) -> Iterator[tuple[BrokerConnection, dict[TopicPartition, FetchedPartition]]]:
+        """The leaders that are asked nothing, each with its partitions. Those of which least waits are first: brokers fill an answer in the
+        order of the question."""
+        for node, questions in by_leader(wanted).items():
+            connection = self.pool.guarded("connecting", partial(self.pool.to, node))
+            if not connection.in_flight:
+                yield connection, dict(sorted(questions.items(), key=lambda item: item[1].bytes))
+
+    def ask(self, connection: BrokerConnection, questions: Fetches, limits: FetchLimits) -> None:
+        """Asks for what follows of these partitions."""
+        self.pool.guarded("fetching", partial(ask_for, connection, questions, limits, partial(self._take, questions)))
+
+    def _take(self, questions: Fetches, answer: FetchResponse) -> None:
+        self.pool.guarded("fetching", partial(self.dispatch.check, answer))
+        wanted = {tp: fetched for tp, fetched in questions.items() if self._is_wanted(tp, fetched)}
+        for tp, fault in self.dispatch.take(answer, wanted):
+            if fault is not None:
+                self._on_fault(tp, fault)
+
+
+def by_leader(wanted: Fetches) -> dict[int, dict[TopicPartition, FetchedPartition]]:
+    """The partitions by the node that leads them."""
+    by_node: dict[int, dict[TopicPartition, FetchedPartition]] = {}
+    for tp, fetched in wanted.items():
+        by_node.setdefault(fetched.leader.node, {})[tp] = fetched
+    return by_node
