@@ -89,7 +89,7 @@ GROUP_STEPS: Mapping[str, GroupStep] = {
 def run_group_step(
     name: str,
     flow: Flow,
-    known: KnownGroups | None,
+    selected: KnownGroups | None,
     dry_run: bool,
     runner: Callable[[], SparkRunner],
     by: str = "hand",
@@ -99,7 +99,7 @@ def run_group_step(
     """Runs the step for the groups that are known, or for those that the source has now: here, or, where they have more partitions than
     `most_here` (None: mirror.checkpoints.spark.threshold), on Spark; `by` as in `SparkRunner.run`. Raises what concerns a cluster as a
     whole."""
-    groups = known_groups(flow) if known is None else known
+    groups = known_groups(flow) if selected is None else selected
     most = flow.value("mirror.checkpoints.spark.threshold") if most_here is None else most_here
     if groups.names and groups.partitions > most:
         done = runner().run(run_for_groups, flow, GroupWork(name, tuple(sorted(groups.names)), dry_run, run), name, by)

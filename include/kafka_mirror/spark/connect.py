@@ -32,6 +32,8 @@ _MOST_BACKOFF_MS = 4_000
 """pyspark's own wait ten minutes for a server that does not answer; these wait about twelve seconds."""
 _KEEPALIVE = {"grpc.keepalive_time_ms": 310_000, "grpc.keepalive_timeout_ms": 30_000, "grpc.http2.max_pings_without_data": 0}
 """A host that hangs closes no connection: without pings a job would wait for its answer for ever. A server allows one in five minutes."""
+_PROGRESS_INTERVAL = "60s"
+"""How often a server reports the progress of a job, which is not shown. Its default is two seconds, and the client answers each time."""
 _ROWS = 4_096
 """More than any cluster has cores: so each partition that Spark makes by itself has a row."""
 Share = list[bytes]
@@ -154,6 +156,7 @@ def connected(master: str, installation: str, tag: str, say: SayLines = write_li
             if session.interruptTag(tag):
                 log.warning("What a run before this one still did on the Spark server at %s was interrupted.", url.address)
             session.addTag(tag)
+            session.conf.set("spark.connect.progress.reportInterval", _PROGRESS_INTERVAL)
         log.info("Spark %s runs on the Spark server at %s, session %s.", session.version, url.address, session.session_id)
         yield ConnectSession(url, session, tag, say)
     finally:

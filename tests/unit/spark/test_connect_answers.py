@@ -43,8 +43,9 @@ class Answers(service.SparkConnectServiceServicer):  # type: ignore[misc]
 
     def Config(self, request: Any, _context: Any) -> Any:
         operation = request.operation
-        keys = getattr(operation, operation.WhichOneof("op_type")).keys
-        return messages.ConfigResponse(session_id=request.session_id, pairs=[messages.KeyValue(key=key, value="-1") for key in keys])
+        asked = getattr(operation, operation.WhichOneof("op_type"))
+        pairs = list(asked.pairs) if operation.HasField("set") else [messages.KeyValue(key=key, value="-1") for key in asked.keys]
+        return messages.ConfigResponse(session_id=request.session_id, pairs=pairs)
 
     def _refuse(self, call: str, context: Any) -> None:
         if self.refusals.get(call):

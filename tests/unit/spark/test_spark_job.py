@@ -73,7 +73,7 @@ def speaks() -> None:
     logging.getLogger("kafka_mirror.copy.lane").warning("tries again")
 
 
-def copies_lane(task: Any, stop: Any, discovery: Any) -> LaneResult:
+def copies_lane(task: Any, stop: Any, shared: Any) -> LaneResult:
     speaks()
     return LaneResult(task.lane)
 
