@@ -60,7 +60,7 @@ class MetricAccess:
     compares them in constant time."""
 
     def __init__(self, flows: Callable[[float], tuple[Flow, ...]], environ: Mapping[str, str]) -> None:
-        """`flows`: the valid flows of the configuration, as it was read no longer ago than so many seconds."""
+        """`flows`: gives the valid flows of the configuration, as it was read less than this many seconds ago."""
         self._flows = flows
         self._environ = environ
         self._digests: Mapping[str, bytes] = {}
@@ -297,7 +297,7 @@ class SnapshotSource(Protocol):
         """The newest ones, at once."""
 
     def flows(self, seconds: float) -> tuple[Flow, ...]:
-        """The valid flows of the configuration, as it was read no longer ago than so many seconds."""
+        """The valid flows of the configuration, as it was read less than this many seconds ago."""
 
 
 def metrics_router(cache: SnapshotSource, environ: Mapping[str, str] | None = None) -> APIRouter:
