@@ -9,81 +9,13 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, FENCE, MODES, PLANNED, STEPS, STOPPED, WAITING, steps_of
 from kafka_mirror.errors import WaveTooLarge
-from kafka_mirror.formats.documents import columns, count, from_columns, string
+from kafka_mirror.formats.documents import columns, from_columns, string, whole
 from kafka_mirror.kafka.model import Acl
-
-
-@dataclass(frozen=True)
-class JsonObject:
-    """An object and its place in the document: `steps.fence`. Every method raises ValueError that begins with the place."""
-
-    fields: Mapping[str, Any]
-    place: str = ""
-
-    def number(self, name: str) -> int:
-        """A whole number from 0 up."""
-        return count({self._place_of(name): self._field(name)}, self._place_of(name))
-
-    def number_or_none(self, name: str) -> int | None:
-        """A whole number from 0 up, or null."""
-        return None if self._field(name) is None else self.number(name)
-
-    def string(self, name: str) -> str:
-        """A string that can be written again."""
-        return string({self._place_of(name): self._field(name)}, self._place_of(name))
-
-    def word(self, name: str, words: Collection[str]) -> str:
-        """One of these words."""
-        word = self.string(name)
-        if word not in words:
-            raise ValueError(f"{self._place_of(name)} is {word!r}, not one of {', '.join(words)}")
-        return word
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """A list of strings."""
-        items = self._field(name)
-        if not isinstance(items, list):
-            raise ValueError(f"{self._place_of(name)} is no list")
-        members = JsonObject({str(place): item for place, item in enumerate(items)}, self._place_of(name))
-        return tuple(members.string(place) for place in members.fields)
-
-    def object(self, name: str) -> "JsonObject":
-        """An object within."""
-        fields = self._field(name)
-        if not isinstance(fields, dict):
-            raise ValueError(f"{self._place_of(name)} is no object")
-        return JsonObject(fields, self._place_of(name))
-
-    def only(self, names: Collection[str]) -> None:
-        """Refuses a field of another name."""
-        for name in self.fields:
-            if name not in names:
-                raise ValueError(f"{self._place_of(name)} is not known")
-
-    def _field(self, name: str) -> Any:
-        if name not in self.fields:
-            raise ValueError(f"{self._place_of(name)} is missing")
-        return self.fields[name]
-
-    def _place_of(self, name: str) -> str:
-        return f"{self.place}.{name}" if self.place else name
-
-
-def read_object(document: str, version: int) -> JsonObject:
-    """The object of a document whose field `v` is this version. Raises ValueError."""
-    fields = json.loads(document)
-    if not isinstance(fields, dict):
-        raise ValueError("it is no object")
-    whole = JsonObject(fields)
-    if whole.number("v") != version:
-        raise ValueError(f"v is {fields['v']}, and this mirror knows version {version}")
-    return whole
-
 
 VERSION = 1
 UNDER_WAY, OPENED, TAKING_BACK, ROLLED_BACK = "under way", "open", "rolling back", "rolled back"
@@ -115,22 +47,13 @@ class StepNote:
     lines: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
-    def as_document(self) -> dict[str, Any]:
-        """The note as JSON takes it."""
-        return {**vars(self), "lines": list(self.lines), "facts": dict(self.facts)}
 
-    @classmethod
-    def read(cls, fields: JsonObject) -> "StepNote":
-        """The opposite of `as_document`. Raises ValueError that names the place."""
-        fields.only(cls.__dataclass_fields__)
-        return cls(
-            fields.word("state", STEP_STATES),
-            fields.string("who"),
-            fields.number("began"),
-            fields.number_or_none("ended"),
-            fields.texts("lines"),
-            fields.object("facts").fields,
-        )
+@dataclass(frozen=True)
+class GroupNote:
+    """What is kept of one consumer group, in a record of its own (the decision WAVE_GROUP): of which attempt, and the facts."""
+
+    attempt: int
+    facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -211,41 +134,26 @@ def read_name(text: str) -> str:
 
 def encode_wave(record: WaveRecord) -> str:
     """The record as the document of a WAVE. Raises WaveTooLarge."""
-    steps = {step: record.steps[step].as_document() for step in STEPS if step in record.steps}
-    return bounded(record.name, {"v": VERSION, **vars(record), "steps": steps})
+    steps = {step: vars(record.steps[step]) for step in STEPS if step in record.steps}
+    return _write(record.name, {**vars(record), "steps": steps})
 
 
 def decode_wave(name: str, document: str) -> WaveRecord:
     """The opposite of `encode_wave`. Raises ValueError that names the place: `steps.fence.began is …`."""
-    fields = read_object(document, VERSION)
-    fields.only({"v", *WaveRecord.__dataclass_fields__})
-    steps = fields.object("steps")
-    steps.only(STEPS)
-    if fields.string("name") != name:
-        raise ValueError(f"name is {fields.string('name')!r}, and it stands under the key of {name!r}")
-    return WaveRecord(
-        name,
-        fields.texts("topics"),
-        fields.texts("groups"),
-        fields.word("mode", MODES),
-        fields.string("who"),
-        fields.string("why"),
-        fields.number("began"),
-        fields.word("state", WAVE_STATES),
-        fields.number_or_none("ended"),
-        fields.number("attempt"),
-        fields.number("run"),
-        fields.string("runner"),
-        {step: StepNote.read(steps.object(step)) for step in STEPS if step in steps.fields},
-    )
+    record = _read(WaveRecord, document)
+    if record.name != name:
+        raise ValueError(f"name is {record.name!r}, and it stands under the key of {name!r}")
+    return record
 
 
-@dataclass(frozen=True)
-class GroupNote:
-    """What is kept of one consumer group, in a record of its own (the decision WAVE_GROUP): of which attempt, and the facts."""
+def encode_group(wave: str, note: GroupNote) -> str:
+    """The note as the document of a WAVE_GROUP. Raises WaveTooLarge."""
+    return _write(wave, vars(note))
 
-    attempt: int
-    facts: Mapping[str, Any]
+
+def decode_group(document: str) -> GroupNote:
+    """The opposite of `encode_group`. Raises ValueError that names the place."""
+    return _read(GroupNote, document)
 
 
 def facts_by_group(notes: Mapping[str, GroupNote], attempt: int) -> dict[str, Mapping[str, Any]]:
@@ -253,25 +161,69 @@ def facts_by_group(notes: Mapping[str, GroupNote], attempt: int) -> dict[str, Ma
     return {group: note.facts for group, note in sorted(notes.items()) if note.attempt == attempt}
 
 
-def encode_group(wave: str, note: GroupNote) -> str:
-    """The note as the document of a WAVE_GROUP. Raises WaveTooLarge."""
-    return bounded(wave, {"v": VERSION, "attempt": note.attempt, "facts": dict(note.facts)})
-
-
-def decode_group(document: str) -> GroupNote:
-    """The opposite of `encode_group`. Raises ValueError that names the place."""
-    fields = read_object(document, VERSION)
-    fields.only({"v", "attempt", "facts"})
-    return GroupNote(fields.number("attempt"), fields.object("facts").fields)
-
-
-def bounded(wave: str, document: Mapping[str, Any]) -> str:
+def _write(wave: str, fields: Mapping[str, Any]) -> str:
     """The document as text. Raises WaveTooLarge for more than a record takes, and ValueError for what is no JSON."""
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps({"v": VERSION, **fields}, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     size = len(text.encode())
     if size > MAX_BYTES:
         raise WaveTooLarge(wave, size, MAX_BYTES)
     return text
+
+
+Kind = TypeVar("Kind")
+
+
+def _read(kind: type[Kind], document: str) -> Kind:
+    fields = json.loads(document)
+    if not isinstance(fields, dict):
+        raise ValueError("it is no object")
+    version = whole(fields.pop("v", None), "v")
+    if version != VERSION:
+        raise ValueError(f"v is {version}, and this mirror knows version {VERSION}")
+    return _read_fields(kind, fields, "")
+
+
+def _read_fields(kind: type[Kind], document: Any, place: str) -> Kind:
+    """The value of this class, each field exactly of its type; `place` ends with a dot, unless it is the whole document."""
+    hints = get_type_hints(kind)
+    _check_names(document, hints, place)
+    values = {}
+    for name, hint in hints.items():
+        if name not in document:
+            raise ValueError(f"{place}{name} is missing")
+        values[name] = _read_value(hint, document[name], f"{place}{name}")
+        words = _WORDS.get((kind, name))
+        if words and values[name] not in words:
+            raise ValueError(f"{place}{name} is {values[name]!r}, not one of {', '.join(words)}")
+    return kind(**values)
+
+
+def _read_value(hint: Any, value: Any, place: str) -> Any:
+    if hint is str:
+        return string({place: value}, place)
+    if hint is int or hint == int | None:
+        return None if value is None and hint is not int else whole(value, place)
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"{place} is no list")
+        return tuple(string({f"{place}.{number}": item}, f"{place}.{number}") for number, item in enumerate(value))
+    if hint != Mapping[str, StepNote]:
+        _check_names(value, value, f"{place}.")
+        return value
+    _check_names(value, STEPS, f"{place}.")
+    return {step: _read_fields(StepNote, value[step], f"{place}.{step}.") for step in STEPS if step in value}
+
+
+def _check_names(document: Any, names: Collection[str], place: str) -> None:
+    if not isinstance(document, dict):
+        raise ValueError(f"{place[:-1]} is no object")
+    for name in document:
+        if name not in names:
+            raise ValueError(f"{place}{name} is not known")
+
+
+_WORDS = {(WaveRecord, "mode"): MODES, (WaveRecord, "state"): WAVE_STATES, (StepNote, "state"): STEP_STATES}
+"""Fields that are one of some words."""
 
 
 def plain(facts: Mapping[str, Any]) -> dict[str, Any]:

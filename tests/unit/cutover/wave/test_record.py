@@ -86,8 +86,8 @@ def damaged(**changes):
         (damaged(steps={"dance": {}}), "steps.dance is not known"),
         (damaged(steps={FENCE: []}), "steps.fence is no object"),
         (damaged(steps={FENCE: {"state": DONE}}), "steps.fence.who is missing"),
-        (damaged(steps={FENCE: {**RECORD.steps[FENCE].as_document(), "began": True}}), "steps.fence.began is True"),
-        (damaged(steps={FENCE: {**RECORD.steps[FENCE].as_document(), "lines": [None]}}), "steps.fence.lines.0 is None"),
+        (damaged(steps={FENCE: {**vars(RECORD.steps[FENCE]), "began": True}}), "steps.fence.began is True"),
+        (damaged(steps={FENCE: {**vars(RECORD.steps[FENCE]), "lines": [None]}}), "steps.fence.lines.0 is None"),
         ("{", "Expecting property name"),
     ],
 )
