@@ -12,7 +12,7 @@ at the beginning.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from kafka_mirror.cutover.failover.missing_records import show_moment
@@ -29,6 +29,8 @@ from kafka_mirror.ledger.record import LedgerRecord
 COMMITTED = "committed"
 """Of a group that stands further on on the target than anything that is known of it on the source: it stays there."""
 
+Place = tuple[str, TopicPartition]
+"""A group, and a partition of the target."""
 _BEGINNING = TranslatedOffset(EARLY, 0, reason="its checkpoint is of logs that are gone, so it begins again")
 
 
@@ -76,27 +78,36 @@ class FailoverPosition:
         return f"{self.kind}{reason}, reads again {'an unknown number of' if self.reread is None else f'at most {self.reread:,}'} records"
 
 
-@dataclass(frozen=True)
-class FailoverFacts:
-    """What the target holds: the ledger's records, logs of remote partitions, and positions of groups."""
+def find_positions(
+    checkpoints: StoredCheckpoints,
+    records: Mapping[TopicPartition, LedgerRecord],
+    logs: Mapping[TopicPartition, TargetLog],
+    committed: Mapping[Place, int],
+    shared_ends: Mapping[Place, int],
+) -> tuple[FailoverPosition, ...]:
+    """The best position of each checkpoint's group and partition, in their order, by the ledger's records, the logs of remote partitions
+    and what groups have committed there. `shared_ends`: up to where a remote log is still the one of the leader epoch that the checkpoint
+    notes; absent: unknown."""
+    sources = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in records.items()}
+    positions = []
+    for key, stored in sorted(checkpoints.items()):
+        source = sources.get(key[1])
+        record = records[source] if source is not None else None
+        positions.append(_find_position(stored, source, record, logs.get(key[1]), committed.get(key), shared_ends.get(key)))
+    return tuple(positions)
 
-    records: Mapping[TopicPartition, LedgerRecord]
-    logs: Mapping[TopicPartition, TargetLog]
-    committed: Mapping[tuple[str, TopicPartition], int]
-    shared_ends: Mapping[tuple[str, TopicPartition], int] = field(default_factory=dict)
-    """Up to where the remote log is still the one of the leader epoch that the group's checkpoint notes; absent: unknown."""
 
-
-def find_positions(checkpoints: StoredCheckpoints, facts: FailoverFacts) -> tuple[FailoverPosition, ...]:
-    """The best position of each checkpoint's group and partition, in their order."""
-    sources = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in facts.records.items()}
-    return tuple(_find_position(stored, sources.get(remote), facts) for (_, remote), stored in sorted(checkpoints.items()))
-
-
-def _find_position(stored: StoredCheckpoint, source: TopicPartition | None, facts: FailoverFacts) -> FailoverPosition:
+def _find_position(
+    stored: StoredCheckpoint,
+    source: TopicPartition | None,
+    record: LedgerRecord | None,
+    log: TargetLog | None,
+    committed: int | None,
+    shared_end: int | None,
+) -> FailoverPosition:
     checkpoint = stored.checkpoint
     remote = TopicPartition(checkpoint.topic, checkpoint.partition)
-    log, time = facts.logs.get(remote), None if stored.time is None else datetime.fromtimestamp(stored.time / 1000, UTC)
+    time = None if stored.time is None else datetime.fromtimestamp(stored.time / 1000, UTC)
     position = FailoverPosition(
         checkpoint.group,
         remote,
@@ -104,13 +115,11 @@ def _find_position(stored: StoredCheckpoint, source: TopicPartition | None, fact
         checkpoint.upstream,
         time,
         NONE,
-        committed=facts.committed.get((checkpoint.group, remote)),
+        committed=committed,
         metadata=checkpoint.metadata,
     )
     if log is None:
         return replace(position, reason="the target has no such partition, or no leader for it")
-    record = facts.records.get(source) if source is not None else None
-    shared_end = facts.shared_ends.get((checkpoint.group, remote))
     answer = (
         _answer_by_checkpoint(stored, find_own_position(stored, log, shared_end))
         if record is None

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from kafka_mirror.cutover.failover.missing_records import EndSighting, MissingRecords, find_missing_records, report_missing
-from kafka_mirror.cutover.failover.positions import FailoverFacts, FailoverPosition, TargetLog, find_positions, report_positions
+from kafka_mirror.cutover.failover.positions import FailoverPosition, TargetLog, find_positions, report_positions
 from kafka_mirror.cutover.groups.findings import describe_members
 from kafka_mirror.cutover.wave.findings import Finding, in_order, information, stop, warning, wave_findings
 from kafka_mirror.cutover.wave.move import Move
@@ -87,7 +87,7 @@ class _TargetSurvey:
         shared = find_shared_ends(target, chosen, logs, context.request_seconds)
         committed = self._move.sides.target_groups.committed(names, self._refused)
         offsets = {(name, tp): position.offset for name, of_group in committed.items() for tp, position in of_group.items()}
-        positions = find_positions(chosen, FailoverFacts(wave_records, logs, offsets, shared.ends))
+        positions = find_positions(chosen, wave_records, logs, offsets, shared.ends)
         missing = find_missing_records(wave_records, _find_sightings(stored, remotes, wave_records))
         self._findings += report_positions(positions, flow.target)
         if shared.silent:

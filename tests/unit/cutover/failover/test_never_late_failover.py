@@ -6,7 +6,7 @@ A life of one partition goes on, with groups whose checkpoints are written now a
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.cutover.failover.positions import FailoverFacts, TargetLog, find_positions
+from kafka_mirror.cutover.failover.positions import TargetLog, find_positions
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -79,7 +79,7 @@ def assert_never_late(life, known):
     noted = checkpoint.logs.target
     is_known = noted.topic_id == life.target_id and noted.leader_epoch is not None
     kept = {key: life.target_epochs.end_of(noted.leader_epoch, life.end)} if is_known else {}
-    (found,) = find_positions({key: checkpoint}, FailoverFacts({TP: life.record}, {remote: log}, {}, kept))
+    (found,) = find_positions({key: checkpoint}, {TP: life.record}, {remote: log}, {}, kept)
     assert found.kind != NONE
     newest = {}
     for position, number in life.numbered:
@@ -139,7 +139,7 @@ def test_a_reader_of_a_mirror_never_passes_what_it_has_not_read_upstream(events)
             noted = checkpoint.logs.target
             ends = {("billing", UPSTREAM): life.source_epochs.end_of(noted.leader_epoch, life.source_end)}
             log = TargetLog(life.source_id, life.log_start, life.source_end)
-            facts = FailoverFacts({}, {UPSTREAM: log}, {}, ends if noted.topic_id == life.source_id else {})
-            (found,) = find_positions({("billing", UPSTREAM): checkpoint}, facts)
+            shared = ends if noted.topic_id == life.source_id else {}
+            (found,) = find_positions({("billing", UPSTREAM): checkpoint}, {}, {UPSTREAM: log}, {}, shared)
             unread = [source for source, number in life.numbers.items() if number not in read and source >= life.log_start]
             assert found.target <= min(unread, default=found.target), f"{checkpoint} is told {found}"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverFacts, TargetLog, find_positions, report_positions
+from kafka_mirror.cutover.failover.positions import COMMITTED, TargetLog, find_positions, report_positions
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
@@ -34,13 +34,13 @@ def stored(upstream, downstream, place="", record=RECORD, logs=SEEN):
 
 def position(checkpoint, record=RECORD, log=LOG, committed=None, shared_end=1000):
     key = ("billing", REMOTE)
-    facts = FailoverFacts(
+    facts = (
         {ORDERS: record} if record else {},
         {REMOTE: log} if log else {},
         {key: committed} if committed is not None else {},
         {key: shared_end} if shared_end is not None else {},
     )
-    (answer,) = find_positions({("billing", REMOTE): checkpoint}, facts)
+    (answer,) = find_positions({("billing", REMOTE): checkpoint}, *facts)
     return answer
 
 
