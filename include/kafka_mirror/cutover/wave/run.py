@@ -17,7 +17,7 @@ from kafka_mirror.cutover.wave.move import Move, move_of, move_without_source
 from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveRecord, encode_wave, facts_by_group
 from kafka_mirror.cutover.wave.report import WaveReport
-from kafka_mirror.cutover.wave.runner import WaveRunner, WaveStep, roll_back_steps, step_before
+from kafka_mirror.cutover.wave.runner import WaveRunner, WaveStep, step_before
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import (
     AUDIT_GATE,
@@ -150,7 +150,7 @@ def roll_back(flow: "Flow", options: StepOptions) -> WaveRun:
                 return WaveRun(before)
             record = replace(before, state=TAKING_BACK, run=before.run + 1, runner=options.who)
             notes = _notebook(move, store, options, record, before, stored, partial(_may_roll_back, move, before))
-            outcomes = roll_back_steps(flow.name, move, notes, options, _now, steps_for(record.mode))
+            outcomes = WaveRunner(flow.name, move, notes, options, _now, steps_for(record.mode)).take_back()
             return WaveRun(notes.record, outcomes)
 
 

@@ -47,10 +47,11 @@ class WaveRunner:
         whose result is missing, or holds no more. Raises what concerns a cluster as a whole; then too, the step is noted as stopped.
         """
         outcomes: list[StepOutcome] = []
-        due = self._up_to(until, self._due())
+        # Without the steps after `until`: a run that was killed once that was done had nothing left to do.
+        due = [step for step in self._list_due() if until is None or STEPS.index(step) <= STEPS.index(until)]
         try:
             for step in due:
-                outcomes.append(self._run_checked(step, goes_on=step != due[-1]))
+                outcomes.append(self.run_one(step, goes_on=step != due[-1]))
                 if outcomes[-1].step == until or not (outcomes[-1].is_done or self.options.dry_run):
                     break
         except WaveRunElsewhere:
@@ -60,11 +61,39 @@ class WaveRunner:
             raise
         return tuple(outcomes)
 
-    def run_one(self, step: str) -> StepOutcome:
-        """Runs this step alone, as a task of a DAG does: `step_before` says whether it may begin."""
-        return self._run_checked(step)
+    def run_one(self, step: str, goes_on: bool = False) -> StepOutcome:
+        """Runs the step, as a task of a DAG does: `step_before` says whether it may begin. If the result of one in front of it holds no
+        more, that one is stopped instead. `goes_on`: the next step's note carries how it ended."""
+        order = self.notes.record.order
+        for earlier in order[: order.index(step)] if not self.options.dry_run else ():
+            if broken := self._find_broken(earlier):
+                outcome = StepOutcome(earlier, STOPPED, findings=broken)
+                self.notes.end_step(outcome, self.now())
+                return outcome
+        return self._run(step, goes_on)
 
-    def _due(self) -> tuple[str, ...]:
+    def take_back(self) -> tuple[StepOutcome, ...]:
+        """Takes back each step that noted something, by what it noted before it acted; the last first. Stops at the first that cannot take
+        back all. In a dry run each says what it would do. At the end the wave is noted as rolled back."""
+        outcomes: list[StepOutcome] = []
+        for step in reversed(self.steps):
+            note = self.notes.record.steps.get(step.name)
+            if step.take_back is None or note is None or note.state == TAKEN_BACK:
+                continue
+            self.options.progress(f"{step.name} {'would be' if self.options.dry_run else 'is'} taken back.")
+            outcome = with_flow(step.take_back(self.move, self.notes, self.options), self.flow)
+            outcomes.append(outcome)
+            self.options.progress(outcome_line(outcome, self.options.dry_run))
+            if self.options.dry_run:
+                continue
+            self.notes.end_step(outcome, self.now(), TAKEN_BACK if outcome.is_done else None)
+            if not outcome.is_done:
+                return tuple(outcomes)
+        if not self.options.dry_run:
+            self.notes.write(replace(self.notes.record, state=ROLLED_BACK, ended=self.now()))
+        return tuple(outcomes)
+
+    def _list_due(self) -> tuple[str, ...]:
         record = self.notes.record
         if self.options.dry_run:
             return record.order
@@ -75,25 +104,6 @@ class WaveRunner:
             return record.order
         first = next((step for step in record.order if not record.is_done(step) or self._find_broken(step)), None)
         return record.order[record.order.index(first) :] if first is not None else ()
-
-    def _up_to(self, until: str | None, due: tuple[str, ...]) -> tuple[str, ...]:
-        """Without the steps after `until`: a run that was killed once that was done had nothing left to do."""
-        return due if until is None else tuple(step for step in due if STEPS.index(step) <= STEPS.index(until))
-
-    def _list_before(self, step: str) -> tuple[str, ...]:
-        order = self.notes.record.order
-        return order[: order.index(step)]
-
-    def _run_checked(self, step: str, goes_on: bool = False) -> StepOutcome:
-        """The step, unless the result of one in front of it holds no more: then that one is stopped. `goes_on`: the next step's note
-        carries how it ended."""
-        if not self.options.dry_run:
-            for earlier in self._list_before(step):
-                if broken := self._find_broken(earlier):
-                    outcome = StepOutcome(earlier, STOPPED, findings=broken)
-                    self.notes.end_step(outcome, self.now())
-                    return outcome
-        return self._run(step, goes_on)
 
     def _find_broken(self, step: str) -> tuple[Finding, ...]:
         """Why the result of a step that is done holds no more; nothing once the wave is open."""
@@ -135,30 +145,6 @@ class WaveRunner:
             raise elsewhere from error
         except MirrorError as other:  # the cluster that failed may be the one that keeps the notes; the step stays noted as running
             error.add_note(f"How the step ended could not be noted: {other}")
-
-
-def roll_back_steps(
-    flow: str, move: Any, notes: WaveNotes, options: StepOptions, now: Callable[[], int], steps: Sequence[WaveStep]
-) -> tuple[StepOutcome, ...]:
-    """Takes back each step that noted something, by what it noted before it acted; the last first. Stops at the first that cannot take back
-    all. In a dry run each says what it would do. At the end the wave is noted as rolled back."""
-    outcomes: list[StepOutcome] = []
-    for step in reversed(steps):
-        note = notes.record.steps.get(step.name)
-        if step.take_back is None or note is None or note.state == TAKEN_BACK:
-            continue
-        options.progress(f"{step.name} {'would be' if options.dry_run else 'is'} taken back.")
-        outcome = with_flow(step.take_back(move, notes, options), flow)
-        outcomes.append(outcome)
-        options.progress(outcome_line(outcome, options.dry_run))
-        if options.dry_run:
-            continue
-        notes.end_step(outcome, now(), TAKEN_BACK if outcome.is_done else None)
-        if not outcome.is_done:
-            return tuple(outcomes)
-    if not options.dry_run:
-        notes.write(replace(notes.record, state=ROLLED_BACK, ended=now()))
-    return tuple(outcomes)
 
 
 def step_before(record: WaveRecord, step: str, flow: str, taken_back_by: str = "") -> StepOutcome | None:

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.cutover.wave.record import ROLLED_BACK, TAKEN_BACK, TAKING_BACK
-from kafka_mirror.cutover.wave.runner import roll_back_steps
+from kafka_mirror.cutover.wave.runner import WaveRunner
 from kafka_mirror.cutover.wave.step import CATCH_UP, DONE, FENCE, MOVE_GROUPS, PREFLIGHT, STOPPED, StepOutcome
 from kafka_mirror.errors import ErrorReport
 from tests.unit.cutover.wave.wave_steps import OPTIONS, Clock, Steps, notebook
@@ -25,7 +25,8 @@ def notes():
 
 
 def take_back(steps, notes, **options):
-    return roll_back_steps("east->west", None, notes, dataclasses.replace(OPTIONS, **options), Clock(), steps.for_mode(notes.record.mode))
+    options = dataclasses.replace(OPTIONS, **options)
+    return WaveRunner("east->west", None, notes, options, Clock(), steps.for_mode(notes.record.mode)).take_back()
 
 
 def test_the_last_step_is_taken_back_first(steps, notes):
