@@ -5,7 +5,7 @@ import os
 import pytest
 
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.cutover.steps import catch_up, fence, last_copy
+from kafka_mirror.cutover.steps import catch_up, copy_pass, fence, last_copy
 from kafka_mirror.cutover.wave.move import move_of
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, FENCE, STOPPED, WAITING
@@ -114,7 +114,7 @@ def test_without_a_fence_or_behind_one_that_was_written_through_nothing_is_copie
     assert watermarks(mirroring, topic) == before
 
 
-def test_what_is_written_while_the_last_copy_runs_stops_it(mirroring, topic, oracle, notes):
+def test_what_is_written_while_the_last_copy_runs_stops_it(mirroring, topic, oracle, notes, monkeypatch):
     def copy(flow, plan, run):
         results = copy_in_process(flow, plan, run)
         oracle.produce(mirroring.source, topic, 1, seed=3, partition=0)
@@ -122,14 +122,16 @@ def test_what_is_written_while_the_last_copy_runs_stops_it(mirroring, topic, ora
 
     with move_of(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options()))
-        outcome = last_copy.step(move, notes, options(), copy)
+        monkeypatch.setattr(copy_pass, "copy_in_process", copy)
+        outcome = last_copy.step(move, notes, options())
     assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["WrittenSinceFence"])
 
 
-def test_the_ledger_decides_and_not_what_a_copy_says_of_itself(mirroring, topic, notes):
+def test_the_ledger_decides_and_not_what_a_copy_says_of_itself(mirroring, topic, notes, monkeypatch):
     with move_of(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options()))
-        outcome = last_copy.step(move, notes, options(), lambda *_: [])
+        monkeypatch.setattr(copy_pass, "copy_in_process", lambda *_: [])
+        outcome = last_copy.step(move, notes, options())
     assert outcome.state == STOPPED
     assert outcome.findings[0].code == "NotCopiedToTheEnd"
     assert f"2 of 2 partitions are not copied to the source's end: {topic}-0 is at nothing of 25" in (outcome.findings[0].message)

@@ -14,7 +14,7 @@ from kafka_mirror.cutover.failover.missing_records import MISSING, missing_docum
 from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverPosition
 from kafka_mirror.cutover.failover.survey import survey_failover
 from kafka_mirror.cutover.groups.placement import GROUPS, GroupAim, GroupPlacer
-from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, in_order
+from kafka_mirror.cutover.wave.findings import INFORMATION, has_stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.step import KNOWN_MS, MOVE_GROUPS, OPEN, PREFLIGHT, REREAD, StepOptions, StepOutcome, ended
@@ -45,10 +45,10 @@ def move_groups(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutco
     survey = survey_failover(move)
     findings = [finding for finding in survey.findings if finding.kind != INFORMATION]
     lines = tuple(f"{show(position.group)}: {position}" for position in survey.positions)
-    if not options.dry_run and not any(finding.kind == STOP for finding in findings):
+    if not options.dry_run and not has_stop(findings):
         placer = GroupPlacer(move.sides.target, move.sides.target_groups, notes, options.wave)
         findings += placer.place(find_aims(survey.positions, notes), dry_run=False, stood=survey.committed).findings
-    return ended(MOVE_GROUPS, in_order(findings, move.flow.name), lines, {GROUPS: list(notes.of_step(MOVE_GROUPS).get(GROUPS, ()))})
+    return ended(MOVE_GROUPS, findings, lines, {GROUPS: list(notes.of_step(MOVE_GROUPS).get(GROUPS, ()))})
 
 
 def find_aims(positions: Iterable[FailoverPosition], notes: WaveNotes) -> dict[str, GroupAim]:

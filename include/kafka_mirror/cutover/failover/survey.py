@@ -16,7 +16,7 @@ from typing import NamedTuple
 from kafka_mirror.cutover.failover.missing_records import EndSighting, MissingRecords, find_missing_records, report_missing
 from kafka_mirror.cutover.failover.positions import FailoverPosition, TargetLog, find_positions, report_positions
 from kafka_mirror.cutover.groups.findings import describe_members
-from kafka_mirror.cutover.wave.findings import Finding, in_order, information, stop, warning, wave_findings
+from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning, wave_findings
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.selection import WaveTopics, matches
 from kafka_mirror.errors import (
@@ -96,7 +96,7 @@ class _TargetSurvey:
         self._findings += self._find_in_groups(stored, names, records, topics)
         self._findings += self._find_denials({*topics.names, *(remote.topic for remote in remotes)})
         self._findings += [stop(error) for error in (*damaged, *self._refused.values())]
-        return FailoverSurvey(positions, missing, in_order(self._findings, flow.name), committed)
+        return FailoverSurvey(positions, missing, tuple(self._findings), committed)
 
     def _read_ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
         state = read_state(self._flow, self._target)

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kafka_mirror.cutover.groups.findings import GroupLogs, WaveGroup, WaveGroups, find_active_groups, find_group_stops
-from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer, Placement
+from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer
 from kafka_mirror.cutover.groups.survey import find_unstable_positions, survey_groups
-from kafka_mirror.cutover.wave.findings import STOP, Finding, in_order, stop
+from kafka_mirror.cutover.wave.findings import Finding, has_stop, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, ended
@@ -28,29 +28,24 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Moves the groups of a planned wave. It waits for members on the source to leave. Raises what concerns a cluster as a whole."""
     look = _look(move, options)
     if look.is_stopped:
-        return _make_outcome(move, look.findings)
+        return ended(MOVE_GROUPS, look.findings)
     if look.active:
-        return StepOutcome(MOVE_GROUPS, WAITING, (), in_order((*look.active, *look.findings), move.flow.name))
+        return StepOutcome(MOVE_GROUPS, WAITING, (), (*look.active, *look.findings))
     aims = {group.name: _make_aim(group) for group in look.surveyed.groups}
     placement = _make_placer(move, notes, options).place(aims, options.dry_run)
-    if placement.facts:
-        placement = replace(placement, findings=(*placement.findings, *_find_read_on(move, aims)))
-    return _make_outcome(move, look.findings, placement)
+    read_on = _find_read_on(move, aims) if placement.facts else ()
+    return ended(MOVE_GROUPS, (*look.findings, *placement.findings, *read_on), placement.lines, placement.facts)
 
 
 def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Puts back what each group had on the target, where a position of ours still stands. Raises what concerns a cluster as a whole."""
     held = {move.context.selection.remote(topic): wave for topic, wave in notes.held.items()}
-    return _make_outcome(move, (), _make_placer(move, notes, options).take_back(options.dry_run, held))
+    placement = _make_placer(move, notes, options).take_back(options.dry_run, held)
+    return ended(MOVE_GROUPS, placement.findings, placement.lines, placement.facts)
 
 
 def _make_placer(move: Move, notes: WaveNotes, options: StepOptions) -> GroupPlacer:
     return GroupPlacer(move.sides.target, move.sides.target_groups, notes, options.wave)
-
-
-def _make_outcome(move: Move, findings: tuple[Finding, ...], placement: Placement | None = None) -> StepOutcome:
-    done = placement or Placement()
-    return ended(MOVE_GROUPS, in_order((*findings, *done.findings), move.flow.name), done.lines, done.facts)
 
 
 # ------------------------------------------------------------ what there is to move
@@ -64,7 +59,7 @@ class _GroupLook:
 
     @property
     def is_stopped(self) -> bool:
-        return any(finding.kind == STOP for finding in self.findings)
+        return has_stop(self.findings)
 
 
 def _look(move: Move, options: StepOptions) -> _GroupLook:

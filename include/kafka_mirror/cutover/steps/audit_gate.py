@@ -19,7 +19,7 @@ from kafka_mirror.audit.report import sentence
 from kafka_mirror.audit.run import Compare, audit, what_to_compare
 from kafka_mirror.audit.scope import Scope
 from kafka_mirror.cutover.steps.source_truth import copied_from_another_log, look_at_source
-from kafka_mirror.cutover.wave.findings import STOP, Finding, in_order, stop, warning
+from kafka_mirror.cutover.wave.findings import Finding, has_stop, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, RECORDS, StepOptions, StepOutcome, ended
@@ -189,16 +189,16 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     findings = [*errors, *not_copied(ends, partitions, move.flow.source)]
     facts = dict(notes.of_step(AUDIT_GATE))
     if findings:
-        return _end(move, findings)
+        return ended(AUDIT_GATE, findings)
     if is_current(evidence_from_facts(facts), ends, options.full_audit):
-        return _end(move, [], ("Nothing came on either side since the wave's last good audit.",), facts)
+        return ended(AUDIT_GATE, [], ("Nothing came on either side since the wave's last good audit.",), facts)
     return _compare(move, notes, options, ends)
 
 
 def audit_ahead(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Audits what is copied so far, and notes it: before the fence, so that the step after it has little left to compare."""
     ends, errors = _ends(move, move.source_partitions())
-    outcome = _compare(move, notes, options, ends) if not errors else _end(move, errors)
+    outcome = _compare(move, notes, options, ends) if not errors else ended(AUDIT_GATE, errors)
     if outcome.facts and not options.dry_run:
         notes.keep(AUDIT_GATE, outcome.facts)
     return outcome
@@ -214,7 +214,7 @@ def holds(move: Move, notes: WaveNotes, options: StepOptions) -> tuple[Finding, 
     before = {tp: PartitionEnds(of.start, of.end, of.end, of.target_end, of.generation) for tp, of in evidence.items()}
     partial = [tp for tp, of in evidence.items() if options.full_audit and of.start]
     missing = [*errors, *not_copied(ends, partitions, move.flow.source), *(tuple(outdated(before, ends)) or not_whole(partial))]
-    return in_order(missing, move.flow.name)
+    return tuple(missing)
 
 
 # ------------------------------------------------------------ asking
@@ -227,14 +227,14 @@ def _compare(move: Move, notes: WaveNotes, options: StepOptions, ends: Mapping[T
     topics = sorted({tp.topic for tp, end in ends.items() if end.watermark is not None})
     if options.dry_run:
         offsets = what_to_compare(move.flow, Scope(topics, starts=starts)).offsets if topics else 0
-        return _end(move, [], (f"Up to {offsets:,} records would be compared.",))
+        return ended(AUDIT_GATE, [], (f"Up to {offsets:,} records would be compared.",))
     result = AuditResult(move.flow.name, datetime.now(UTC)) if not topics else _audit(move, options, topics, starts)
     now, errors = _ends(move, sorted(ends))
     findings = [*audit_findings(result, move.topics.names, of_the_wave("rollback", options.wave)), *errors]
     is_fenced = all(end.is_empty or end.watermark == end.source_end for end in ends.values())
     findings += outdated(ends, now) if is_fenced else ()
-    if any(finding.kind == STOP for finding in findings):
-        return _end(move, findings, (sentence(result),))
+    if has_stop(findings):
+        return ended(AUDIT_GATE, findings, (sentence(result),))
     before = notes.of_step(AUDIT_GATE).get(RECORDS, 0) if starts else 0
     facts = {
         AUDITED: evidence_as_fact(evidence_of(noted, starts, ends)),
@@ -242,7 +242,7 @@ def _compare(move: Move, notes: WaveNotes, options: StepOptions, ends: Mapping[T
         "new_records": result.totals["source_records"],
         "seconds": round(time.monotonic() - began, 3),
     }
-    return _end(move, findings, (sentence(result),), facts)
+    return ended(AUDIT_GATE, findings, (sentence(result),), facts)
 
 
 def _audit(move: Move, options: StepOptions, topics: Sequence[str], starts: Mapping[TopicPartition, int]) -> AuditResult:
@@ -285,7 +285,3 @@ def _ends(move: Move, partitions: Sequence[TopicPartition]) -> tuple[dict[TopicP
     }
     errors = [stop(error) for error in (*refused.values(), *view.unreadable.values())]
     return there, [*look.stops, *errors, *copied_from_another_log(move, look.logs, records)]
-
-
-def _end(move: Move, findings: Sequence[Finding], lines: tuple[str, ...] = (), facts: Mapping[str, Any] | None = None) -> StepOutcome:
-    return ended(AUDIT_GATE, in_order(findings, move.flow.name), lines, facts)

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.cutover.steps.audit_gate import audit_ahead
-from kafka_mirror.cutover.steps.copy_pass import Copier, WaveCopy, WaveLag, WaveLook, plan_wave
+from kafka_mirror.cutover.steps.copy_pass import WaveCopy, WaveLag, WaveLook, plan_wave
 from kafka_mirror.cutover.wave.findings import Finding, stop, wave_findings
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.notebook import WaveNotes
@@ -66,7 +65,7 @@ _SAMPLES = 5
 """Over how many passes the rates are taken: the last ones, for producers change theirs."""
 
 
-def step(move: Move, notes: WaveNotes, options: StepOptions, copy: Copier = copy_in_process) -> StepOutcome:
+def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Copies pass by pass. Done once every partition's lag is `options.max_lag` at most.
 
     WAITING if it is not at the end of the time, with the rate and when it will be. STOPPED by errors of the wave that no further pass would
@@ -75,7 +74,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions, copy: Copier = copy
     findings = tuple(wave_findings(move.wave, move.topics))
     if findings or not move.topics.names:
         return ended(CATCH_UP, findings, facts=notes.of_step(CATCH_UP))
-    catching_up = _CatchUp(move, options, copy)
+    catching_up = _CatchUp(move, options)
     near = catching_up.run()
     if not near.is_done or options.dry_run:
         return near
@@ -89,10 +88,10 @@ def step(move: Move, notes: WaveNotes, options: StepOptions, copy: Copier = copy
 class _CatchUp:
     """The passes of one step, with what each showed of the wave's lag."""
 
-    def __init__(self, move: Move, options: StepOptions, copy: Copier) -> None:
+    def __init__(self, move: Move, options: StepOptions) -> None:
         self._move = move
         self._options = options
-        self._copy = WaveCopy(move, options, CATCH_UP, copy, waits_for_work=True)
+        self._copy = WaveCopy(move, options, CATCH_UP, waits_for_work=True)
         self._samples: list[WaveLag] = []
         self._lines: list[str] = []
 
@@ -133,5 +132,4 @@ class _CatchUp:
             "records_per_second": round(forecast.copied) if forecast else None,
             "seconds_left": None if forecast is None or forecast.seconds is None else round(forecast.seconds, 1),
         }
-        named = tuple(finding.of_flow(self._move.flow.name) for finding in findings)
-        return StepOutcome(CATCH_UP, state, (*first, *self._lines[-3:]), named, facts)
+        return StepOutcome(CATCH_UP, state, (*first, *self._lines[-3:]), tuple(findings), facts)

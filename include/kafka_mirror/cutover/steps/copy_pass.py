@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from kafka_mirror.config import Flow
-from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan_context
 from kafka_mirror.copy.publish import publish
@@ -23,9 +21,6 @@ from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING, StepOptions
 from kafka_mirror.errors import ErrorReport, NotCopied
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
-
-Copier = Callable[[Flow, Plan, str], list[LaneResult]]
-"""Copies a plan under the name of a run: `copy_in_process`, or on Spark as the caller has it."""
 
 _FUTILE_PASSES = 3
 _PAUSE_SECONDS = 1.0
@@ -95,7 +90,6 @@ class WaveCopy:
     move: Move
     options: StepOptions
     step: str
-    copy: Copier = copy_in_process
     waits_for_work: bool = False
     """Whether a plan without anything to copy is waited out; else it counts as a pass."""
     began: float = field(default_factory=time.monotonic)
@@ -134,7 +128,7 @@ class WaveCopy:
         return time.monotonic() - self.began
 
     def _pass(self, planned: WavePlan) -> tuple[ErrorReport, ...]:
-        judged = copy_wave(self.move, planned, self.options, self.step, self.copy)
+        judged = copy_wave(self.move, planned, self.options, self.step)
         self.passes += 1
         self.records += judged.records
         for error in judged.errors:
@@ -155,10 +149,10 @@ def plan_wave(move: Move, dry_run: bool) -> WavePlan:
     return WavePlan(plan, sample, of_wave(plan.errors, wave), unseen)
 
 
-def copy_wave(move: Move, planned: WavePlan, options: StepOptions, step: str, copy: Copier = copy_in_process) -> Verdict:
+def copy_wave(move: Move, planned: WavePlan, options: StepOptions, step: str) -> Verdict:
     """One pass: copies what was planned, writes the offset syncs, and judges by the ledger; the errors are those of the wave."""
     run = f"{step} of the wave {options.wave} / {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    results = copy(move.flow, planned.plan, run)
+    results = copy_in_process(move.flow, planned.plan, run)
     judged = verdict(planned.plan, results, publish(move.flow, planned.plan, results, run=run))
     return replace(judged, errors=of_wave(judged.errors, frozenset(move.topics.names)))
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.cutover.steps.copy_pass import Copier, WaveCopy, WaveLook
+from kafka_mirror.cutover.steps.copy_pass import WaveCopy, WaveLook
 from kafka_mirror.cutover.steps.fence import by_topic, fence_ends, still_fenced
 from kafka_mirror.cutover.steps.source_truth import copied_from_another_log, look_at_source
 from kafka_mirror.cutover.wave.findings import Finding, stop
@@ -21,14 +20,14 @@ Records = Mapping[TopicPartition, LedgerRecord]
 Ends = Mapping[TopicPartition, int]
 
 
-def step(move: Move, notes: WaveNotes, options: StepOptions, copy: Copier = copy_in_process) -> StepOutcome:
+def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Copies until every partition's watermark is at the end that the fence noted. One pass is enough unless another copy of the flow runs
     beside it, or a broker is moving.
 
     WAITING if it is not there at the end of its time; STOPPED, with the partitions and why, if it will not get there. Raises what concerns
     the whole flow.
     """
-    passes = WaveCopy(move, options, LAST_COPY, copy)
+    passes = WaveCopy(move, options, LAST_COPY)
     if options.dry_run and not fence_ends(notes.of_step(FENCE)):
         return StepOutcome(LAST_COPY, DONE, ("The wave would be copied to the ends that its write fence notes.",))
     if findings := still_fenced(move, notes):
@@ -86,4 +85,4 @@ def _outcome(
     passes: WaveCopy, state: str, findings: tuple[Finding, ...], lines: tuple[str, ...] = (), proof: Mapping[str, Any] | None = None
 ) -> StepOutcome:
     facts = {"records": passes.records, **(proof or {}), "seconds": round(passes.seconds, 3)}
-    return StepOutcome(LAST_COPY, state, lines, tuple(finding.of_flow(passes.move.flow.name) for finding in findings), facts)
+    return StepOutcome(LAST_COPY, state, lines, findings, facts)

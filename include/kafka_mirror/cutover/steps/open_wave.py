@@ -43,7 +43,7 @@ from kafka_mirror.cutover.steps.wave_ends import (
     unopened,
 )
 from kafka_mirror.cutover.steps.way_back import WayBack
-from kafka_mirror.cutover.wave.findings import STOP, WARNING, Finding, stop, warning
+from kafka_mirror.cutover.wave.findings import WARNING, Finding, has_stop, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.selection import matches
@@ -101,19 +101,19 @@ class _Opening:
         self.findings += pending_findings(self.decisions, self._present(records), unmoved)
         earlier, held_off = survey_opposite_fence(self.opposite, self.move.topics.names, self.move.sides.source, self.move.sides.target)
         self.findings += held_off
-        if self._is_stopped():
-            return ended(OPEN, tuple(self.findings))
+        if has_stop(self.findings):
+            return ended(OPEN, self.findings)
         facts = self._facts(records, partitions, remaining)
         if self.options.dry_run:
             acls = tuple(f"{acl.topic}: {acl} of an earlier wave would be removed from {flow.target}" for acl in earlier)
-            return ended(OPEN, tuple(self.findings), (*self._lines(partitions, why_not, would=True), *acls), facts)
+            return ended(OPEN, self.findings, (*self._lines(partitions, why_not, would=True), *acls), facts)
         self.notes.keep(OPEN, facts)
         closed = {**{tp: records[tp] for tp in partitions}, **self._close(records, remaining)}
-        if not self._is_stopped():
+        if not has_stop(self.findings):
             self._move(records)
-        if self._is_stopped():
+        if has_stop(self.findings):
             self.marks.take_off(unmoved)
-            return ended(OPEN, tuple(self.findings), facts=facts)
+            return ended(OPEN, self.findings, facts=facts)
         if self.way_back is not None:
             self.options.progress(f"The way back {self.way_back.opposite.flow.name} begins.")
             self.way_back.begin(closed, read_offsets(facts["way_back_ends"]), facts["way_back_epochs"])
@@ -122,12 +122,9 @@ class _Opening:
         acl_lines = (*self._lift(), *taken_back)
         self._look_again(closed)
         done = {**facts, "opened_ms": int(datetime.now(UTC).timestamp() * 1000), "way_back": why_not or self._name_way_back()}
-        return ended(OPEN, tuple(self.findings), (*self._lines(partitions, why_not, would=False), *acl_lines), done)
+        return ended(OPEN, self.findings, (*self._lines(partitions, why_not, would=False), *acl_lines), done)
 
     # ------------------------------------------------------------ looking
-
-    def _is_stopped(self) -> bool:
-        return any(finding.kind == STOP for finding in self.findings)
 
     def _way_back(self) -> tuple[WayBack | None, str]:
         """The way back, or why there is none."""
@@ -151,7 +148,7 @@ class _Opening:
         remotes = self._remotes(in_ledger)
         self.findings += (*self.target_look.stops, *self.target_look.warnings)
         self.findings += target_findings(remotes, records)
-        if not self._is_stopped():
+        if not has_stop(self.findings):
             self.findings += stranger_findings(self._strangers(remotes, records))
 
     def _present(self, records: Records) -> Present:

@@ -22,7 +22,17 @@ from kafka_mirror.cutover.steps.topic_settings import (
     survey_topics,
 )
 from kafka_mirror.cutover.steps.writers import Writers, survey_writers, writer_findings
-from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, Finding, in_order, information, stop, warning, wave_findings
+from kafka_mirror.cutover.wave.findings import (
+    INFORMATION,
+    Finding,
+    has_stop,
+    in_order,
+    information,
+    stop,
+    warning,
+    wave_findings,
+    with_flow,
+)
 from kafka_mirror.cutover.wave.move import Move, move_of
 from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.selection import Wave
@@ -148,7 +158,7 @@ class Preflight:
     @property
     def may_move(self) -> bool:
         """Whether nothing stops the wave."""
-        return not any(finding.kind == STOP for finding in self.findings)
+        return not has_stop(self.findings)
 
 
 def preflight(flow: "Flow", wave: Wave) -> Preflight:
@@ -156,7 +166,7 @@ def preflight(flow: "Flow", wave: Wave) -> Preflight:
     observation = observe(flow)
     if observation.silent:
         findings = map(stop, observation.silent.values())
-        return Preflight(observation.time, findings=in_order(findings, flow.name))
+        return Preflight(observation.time, findings=with_flow(in_order(findings), flow.name))
     with move_of(flow, wave) as move:
         return _Survey(move, observation, status_of(observation)).run()
 
@@ -183,7 +193,7 @@ class _Survey:
         self.findings += flow_findings(flow, bool(self.groups), self.observation.decisions)
         self.findings += map(stop, self.refused.values())
         partitions = tuple(partition for partition in self.status.partitions if partition.topic in topics.names)
-        findings = in_order(self.findings, flow.name)
+        findings = with_flow(in_order(self.findings), flow.name)
         return Preflight(self.observation.time, topics.names, partitions, self.groups, self.writers, findings)
 
     def _clusters(self) -> None:

@@ -77,10 +77,19 @@ def code_of(line: str) -> str:
     return code if colon and kind in (STOP, WARNING) and code.isidentifier() else ""
 
 
-def in_order(findings: Iterable[Finding], flow_name: str) -> tuple[Finding, ...]:
-    """Each finding once, stops first, with the flow's name in their commands."""
-    named = dict.fromkeys(finding.of_flow(flow_name) for finding in findings)
-    return tuple(sorted(named, key=lambda finding: KINDS.index(finding.kind)))
+def has_stop(findings: Iterable[Finding]) -> bool:
+    """Whether one of them stops the wave."""
+    return any(finding.kind == STOP for finding in findings)
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Each finding once, stops first."""
+    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: KINDS.index(finding.kind)))
+
+
+def with_flow(findings: Iterable[Finding], name: str) -> tuple[Finding, ...]:
+    """The findings with the flow's name in their commands."""
+    return tuple(finding.of_flow(name) for finding in findings)
 
 
 def wave_findings(wave: Wave, topics: WaveTopics) -> Iterable[Finding]:

@@ -1,10 +1,10 @@
 """Runs the steps of one wave in their order, each from what the clusters show now, and notes how each ended; or takes them back."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_mirror.cutover.wave.findings import STOP, Finding, stop
+from kafka_mirror.cutover.wave.findings import STOP, Finding, stop, with_flow
 from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.record import ROLLED_BACK, TAKEN_BACK, WaveRecord
 from kafka_mirror.cutover.wave.step import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, state_text
@@ -81,7 +81,7 @@ class WaveRunner:
             if step.take_back is None or note is None or note.state == TAKEN_BACK:
                 continue
             self.options.progress(f"{step.name} {'would be' if self.options.dry_run else 'is'} taken back.")
-            outcome = with_flow(step.take_back(self.move, self.notes, self.options), self.flow)
+            outcome = self._name(step.take_back(self.move, self.notes, self.options))
             outcomes.append(outcome)
             self.options.progress(outcome_line(outcome, self.options.dry_run))
             if self.options.dry_run:
@@ -110,7 +110,8 @@ class WaveRunner:
         holds = self._step(step).holds
         if holds is None or self.is_moved or self.notes.record.is_done(OPEN):
             return ()
-        return stops(finding.of_flow(self.flow) for finding in holds(self.move, self.notes, self.options))
+        findings = holds(self.move, self.notes, self.options)
+        return with_flow((finding for finding in findings if finding.kind == STOP), self.flow)
 
     def _run(self, step: str, goes_on: bool) -> StepOutcome:
         if self.options.dry_run:
@@ -135,7 +136,10 @@ class WaveRunner:
         return next(step for step in self.steps if step.name == name)
 
     def _outcome(self, step: str) -> StepOutcome:
-        return with_flow(self._step(step).run(self.move, self.notes, self.options), self.flow)
+        return self._name(self._step(step).run(self.move, self.notes, self.options))
+
+    def _name(self, outcome: StepOutcome) -> StepOutcome:
+        return replace(outcome, findings=with_flow(outcome.findings, self.flow))
 
     def _note(self, error: MirrorError, write: Callable[[], None]) -> None:
         """Notes what there is to note when a run ends by an error."""
@@ -154,21 +158,10 @@ def step_before(record: WaveRecord, step: str, flow: str, taken_back_by: str = "
     missing = next((earlier for earlier in order[: order.index(step)] if not record.is_done(earlier)), None)
     if missing is None:
         return None
-    finding = stop(StepBefore(step, record.name, missing, taken_back_by))
-    return StepOutcome(step, STOPPED, findings=(finding.of_flow(flow),))
-
-
-def stops(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Those that stop a wave."""
-    return tuple(finding for finding in findings if finding.kind == STOP)
-
-
-def with_flow(outcome: StepOutcome, flow: str) -> StepOutcome:
-    """The outcome with the flow's name in the commands of its findings."""
-    return replace(outcome, findings=tuple(finding.of_flow(flow) for finding in outcome.findings))
+    return StepOutcome(step, STOPPED, findings=with_flow([stop(StepBefore(step, record.name, missing, taken_back_by))], flow))
 
 
 def outcome_line(outcome: StepOutcome, dry_run: bool = False) -> str:
     """One line on how a step ended, or would end."""
-    reason = next((f": {finding.message}" for finding in stops(outcome.findings)), "")
+    reason = next((f": {finding.message}" for finding in outcome.findings if finding.kind == STOP), "")
     return f"{outcome.step}: {state_text(outcome.state, dry_run)}{reason or '.'}"

@@ -1,10 +1,10 @@
 """The steps of a cutover, in their order, and what each of them answers. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_mirror.cutover.wave.findings import STOP, Finding
+from kafka_mirror.cutover.wave.findings import Finding, has_stop, in_order
 
 PREFLIGHT, CATCH_UP, FENCE, LAST_COPY = "preflight", "catch-up", "fence", "last-copy"
 AUDIT_GATE, MOVE_GROUPS, OPEN = "audit-gate", "move-groups", "open"
@@ -58,12 +58,10 @@ class StepOutcome:
         return self.state == DONE
 
 
-def ended(
-    step: str, findings: tuple[Finding, ...] = (), lines: tuple[str, ...] = (), facts: Mapping[str, Any] | None = None
-) -> StepOutcome:
+def ended(step: str, findings: Iterable[Finding] = (), lines: tuple[str, ...] = (), facts: Mapping[str, Any] | None = None) -> StepOutcome:
     """The outcome of a step that did what it could: stopped if any of its findings is a stop, else done."""
-    is_stopped = any(finding.kind == STOP for finding in findings)
-    return StepOutcome(step, STOPPED if is_stopped else DONE, lines, findings, facts or {})
+    findings = in_order(findings)
+    return StepOutcome(step, STOPPED if has_stop(findings) else DONE, lines, findings, facts or {})
 
 
 def discard_progress(line: str) -> None:
