@@ -4,9 +4,9 @@ from itertools import count
 
 import pytest
 
+from kafka_mirror.copy import lane_writer
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.cutover.steps import ledger_marks
 from kafka_mirror.cutover.wave.step import DONE, STOPPED
 from kafka_mirror.errors import MovedTopicsNotExcluded
 from kafka_mirror.ledger.clusters import clusters, control_of
@@ -116,7 +116,7 @@ def test_killed_between_any_two_writes_and_run_again_it_copies_every_record_once
 
         return run
 
-    monkeypatch.setattr(ledger_marks, "write_lane", dying(ledger_marks.write_lane))
+    monkeypatch.setattr(lane_writer, "write_lane", dying(lane_writer.write_lane))
     monkeypatch.setattr(Control, "write_next", dying(Control.write_next))
     here, there = ways.there, ways.back
     killed = 0

@@ -2,12 +2,14 @@
 
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from kafka_mirror.copy.batches.target import BatchProducer
 from kafka_mirror.copy.lane_preflight import check_owner
 from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.copy.run import LANES_AT_ONCE
 from kafka_mirror.errors import DeadlineExceeded
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, connect_anew
@@ -47,6 +49,17 @@ def write_lane(task: LaneTask, change: Change, decided: Decided | None = None) -
             connect_anew()
         time.sleep(min(0.25 * 2**turn, 2.0))
     raise failure
+
+
+def write_lanes(tasks: Iterable[LaneTask], change_of: Callable[[int], Change], decided: Decided | None = None) -> Records:
+    """Fences and writes some lanes at once, each by the change of its number; gives all records that were written. Raises what concerns
+    one of them."""
+
+    def write(task: LaneTask) -> Records:
+        return write_lane(task, change_of(task.lane), decided)
+
+    with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
+        return {tp: record for records in threads.map(write, tasks) for tp, record in records.items()}
 
 
 class _Attempt:

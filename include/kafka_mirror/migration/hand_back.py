@@ -6,17 +6,16 @@ Where MirrorMaker 2 goes on with a flow that is handed back: after the watermark
 import operator
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import replication_policy, topic_selection
 from kafka_mirror.config.validate import check_readable
-from kafka_mirror.copy.lane_writer import Records, write_lane
+from kafka_mirror.copy.lane_writer import Records, write_lanes
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan_without_work
-from kafka_mirror.copy.run import LANES_AT_ONCE, lane_task
+from kafka_mirror.copy.run import lane_task
 from kafka_mirror.errors import (
     AuthorizationRefused,
     CopyUnderWay,
@@ -261,12 +260,8 @@ class _HandBack:
             there = {tp: record for tp, record in before.items() if record.moved is None}  # of the others it is to copy nothing either
             return {tp: replace(record, writer=writer, decided=decided, handed_back=decided) for tp, record in there.items()}
 
-        def one(lane: int) -> Records:
-            """The ledger records of a lane, read after its fence."""
-            return write_lane(lane_task(self._flow, plan, lane, "hand-back"), change, decided)
-
-        with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
-            return {tp: record for records in threads.map(one, range(self._flow.value("mirror.lanes"))) for tp, record in records.items()}
+        tasks = (lane_task(self._flow, plan, lane, "hand-back") for lane in range(self._flow.value("mirror.lanes")))
+        return write_lanes(tasks, lambda _lane: change, decided)
 
     # ------------------------------------------------------------ Connect's offsets
 

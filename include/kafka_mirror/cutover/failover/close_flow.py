@@ -4,15 +4,14 @@ The decision stands in the control topic, where every plan reads it, and in the 
 lane copies a plan that was made before. The lanes are fenced on the way, so a copy that still runs ends here.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kafka_mirror.config.validate import check_readable
-from kafka_mirror.copy.lane_writer import Records, write_lane
+from kafka_mirror.copy.lane_writer import Records, write_lanes
 from kafka_mirror.copy.plan.run import plan_without_work
-from kafka_mirror.copy.run import LANES_AT_ONCE, lane_task
+from kafka_mirror.copy.run import lane_task
 from kafka_mirror.errors import NotClosed, named_with
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.checks import check_handed_back
@@ -115,13 +114,9 @@ def _note(
             notes.check()
         return {}
 
-    def one(lane: int) -> None:
-        # Another installation may have copied a moment ago: declaring its source lost puts an end to that.
-        write_lane(replace(lane_task(flow, plan, lane, decided.decision), installation=""), nothing, decided)
-
-    with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
-        for _ in threads.map(one, lanes):
-            pass
+    # Another installation may have copied a moment ago: declaring its source lost puts an end to that.
+    tasks = (replace(lane_task(flow, plan, lane, decided.decision), installation="") for lane in lanes)
+    write_lanes(tasks, lambda _lane: nothing, decided)
 
 
 def _source_id(flow: "Flow", view: LedgerView, decisions: Decisions) -> str:

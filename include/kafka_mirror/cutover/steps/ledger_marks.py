@@ -5,12 +5,12 @@ marked, and again before a mark is taken off: another run that is writing it can
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from kafka_mirror.copy.lane_writer import Records, write_lane
-from kafka_mirror.copy.run import LANES_AT_ONCE, lane_task
+from kafka_mirror.copy.lane_writer import Records, write_lanes
+from kafka_mirror.copy.run import lane_task
 from kafka_mirror.cutover.wave.notebook import WaveNotes
 from kafka_mirror.cutover.wave.step import OPEN
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
@@ -25,35 +25,26 @@ Change = Callable[[LedgerRecord | None, Writer], LedgerRecord | None]
 """From what the ledger says of a partition to what it is to say; None: nothing else."""
 
 
-@dataclass(frozen=True)
-class LedgerMarks:
-    """Sets and takes off the marks of one wave, while the wave is its run's own. `plan`: one without work, for what a lane needs."""
+def set_marks(
+    flow: "Flow", plan: "Plan", notes: WaveNotes, looked_at: Records, partitions: Iterable[TopicPartition], decided: Decided
+) -> tuple[Records, set[TopicPartition]]:
+    """Marks partitions that were copied no further than when they were looked at. Gives their records, and those of which more was copied
+    since, which are not marked. `plan`: one without work, for what a lane needs. Raises WaveRunElsewhere, and what a lane says."""
+    copied: set[TopicPartition] = set()
 
-    flow: "Flow"
-    plan: "Plan"
-    notes: WaveNotes
+    def mark(tp: TopicPartition, record: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
+        if record is None or _place(record) != _place(looked_at[tp]):
+            copied.add(tp)
+            return None
+        return replace(record, moved=record.moved or decided, writer=writer)
 
-    def set(self, looked_at: Records, partitions: Iterable[TopicPartition], decided: Decided) -> tuple[Records, set[TopicPartition]]:
-        """Marks partitions that were copied no further than when they were looked at. Gives their records, and those of which more was
-        copied since, which are not marked. Raises WaveRunElsewhere, and what a lane says."""
-        copied: set[TopicPartition] = set()
+    return write_partitions(flow, plan, notes, {tp: partial(mark, tp) for tp in partitions}), copied
 
-        def mark(tp: TopicPartition) -> Change:
-            """Sets the mark, unless a copy went on."""
 
-            def change(record: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
-                if record is None or _place(record) != _place(looked_at[tp]):
-                    copied.add(tp)
-                    return None
-                return replace(record, moved=record.moved or decided, writer=writer)
-
-            return change
-
-        return write_partitions(self.flow, self.plan, self.notes, {tp: mark(tp) for tp in partitions}), copied
-
-    def take_off(self, partitions: Iterable[TopicPartition]) -> int:
-        """Takes the marks off these partitions, and fences their lanes, marked or not; gives how many had one. Raises as `set`."""
-        return len(write_partitions(self.flow, self.plan, self.notes, dict.fromkeys(partitions, take_mark_off)))
+def take_off_marks(flow: "Flow", plan: "Plan", notes: WaveNotes, partitions: Iterable[TopicPartition]) -> int:
+    """Takes the marks off these partitions, and fences their lanes, marked or not; gives how many had one. Raises WaveRunElsewhere, and
+    what a lane says."""
+    return len(write_partitions(flow, plan, notes, dict.fromkeys(partitions, take_mark_off)))
 
 
 def take_mark_off(record: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
@@ -69,18 +60,12 @@ def write_partitions(flow: "Flow", plan: "Plan", notes: WaveNotes, changes: Mapp
     for tp in changes:
         by_lane.setdefault(lane_of(*tp, lanes), []).append(tp)
 
-    def write(lane: int) -> Records:
-        """Gives the records of one lane."""
+    def change(lane: int, before: Records, writer: Writer) -> Records:
+        notes.check()  # after the fence: a run that takes the wave from now on fences the lane, and nothing is committed
+        records = {tp: changes[tp](before.get(tp), writer) for tp in by_lane[lane]}
+        return {tp: record for tp, record in records.items() if record is not None}
 
-        def change(before: Records, writer: Writer) -> Records:
-            notes.check()  # after the fence: a run that takes the wave from now on fences the lane, and nothing is committed
-            records = {tp: changes[tp](before.get(tp), writer) for tp in by_lane[lane]}
-            return {tp: record for tp, record in records.items() if record is not None}
-
-        return write_lane(lane_task(flow, plan, lane, OPEN), change)
-
-    with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
-        return {tp: record for records in threads.map(write, sorted(by_lane)) for tp, record in records.items()}
+    return write_lanes((lane_task(flow, plan, lane, OPEN) for lane in sorted(by_lane)), lambda lane: partial(change, lane))
 
 
 def _place(record: LedgerRecord) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from kafka_mirror.copy.plan.left_on_source import written_since_moved
 from kafka_mirror.copy.plan.run import plan_without_work
 from kafka_mirror.copy.plan.target_checks import RemotePartition, window
 from kafka_mirror.cutover.steps.fence import lift_for_way_back
-from kafka_mirror.cutover.steps.ledger_marks import LedgerMarks
+from kafka_mirror.cutover.steps.ledger_marks import set_marks, take_off_marks
 from kafka_mirror.cutover.steps.opposite_flow import (
     age_findings,
     append_findings,
@@ -74,7 +74,7 @@ def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
         marked = sum(state.records[tp].moved is not None for tp in partitions)
         return ended(OPEN, (), (f"{marked} partitions would be copied again.",))
     plan = plan_without_work(flow, move.sides.source.cluster_id(), target.cluster_id(), state.ledger_id, state.decisions)
-    marked = LedgerMarks(flow, plan, notes).take_off(partitions)
+    marked = take_off_marks(flow, plan, notes, partitions)
     return ended(OPEN, (), (f"{marked} partitions are copied again.",))
 
 
@@ -112,7 +112,7 @@ class _Opening:
         if not has_stop(self.findings):
             self._move(records)
         if has_stop(self.findings):
-            self.marks.take_off(unmoved)
+            take_off_marks(flow, self.plan, self.notes, unmoved)
             return ended(OPEN, self.findings, facts=facts)
         if self.way_back is not None:
             self.options.progress(f"The way back {self.way_back.opposite.flow.name} begins.")
@@ -213,9 +213,9 @@ class _Opening:
         """Marks the partitions in the ledger, after a fence; gives their records. One that was copied since it was looked at is a
         finding, and is not marked."""
         flow, sides = self.move.flow, self.move.sides
-        plan = plan_without_work(flow, sides.source.cluster_id(), sides.target.cluster_id(), self.ledger_id, self.decisions)
-        self.marks = LedgerMarks(flow, plan, self.notes)
-        closed, copied = self.marks.set(looked_at, remaining, Decided.of(self._decision(None, looked_at)))
+        self.plan = plan_without_work(flow, sides.source.cluster_id(), sides.target.cluster_id(), self.ledger_id, self.decisions)
+        decided = Decided.of(self._decision(None, looked_at))
+        closed, copied = set_marks(flow, self.plan, self.notes, looked_at, remaining, decided)
         if copied:
             self.findings.append(stop(CopiedMeanwhile(first_few(sorted(copied)))))
         return closed

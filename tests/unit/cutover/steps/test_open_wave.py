@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
+from kafka_mirror.copy import lane_writer
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import after
 from kafka_mirror.copy.plan.left_on_source import unexplained
@@ -152,7 +153,7 @@ class World:
         self.notes[alias, step] = facts
         self.writing()
 
-    def _write_lane(self, task, change):
+    def _write_lane(self, task, change, _decided):
         self.writing()
         changed = change(dict(task.records), WRITER)
         task.records.update(changed)
@@ -187,7 +188,6 @@ class World:
     @contextmanager
     def _patched(self):
         opposite = {flow.name: OppositeFlow(self.flows[flow.target], same=("orders",)) for flow in self.flows.values()}
-        lanes = {"write_lane": self._write_lane, "lane_task": lambda flow, *_: flow}
         asked = {
             "plan_without_work": lambda *_: None,
             "read_state": lambda flow, *_, **__: TargetState(
@@ -202,7 +202,8 @@ class World:
             patch.object(open_wave, "survey_opposite_fence", lambda *_: ((), ())),
             patch.object(open_wave, "take_back_opposite_fence", lambda *_: ()),
             patch.multiple(open_wave, **asked, opposite_flow=lambda flow, _: opposite[flow.name], BoundedReader=reader),
-            patch.multiple(ledger_marks, **lanes),
+            patch.object(ledger_marks, "lane_task", _task_of_lane),
+            patch.object(lane_writer, "write_lane", lambda *given: self._write_lane(*given)),
             patch.multiple(way_back, **asked, control_of=self._control, read_decisions=lambda flow, *_, **__: Decisions(flow.read())),
             patch.object(open_wave, "written_since_moved", self._written_since_moved),
         ):
@@ -210,6 +211,11 @@ class World:
 
     def records_on(self, alias):
         return [entry for entry in self.clusters[alias].log if entry is not None]
+
+
+def _task_of_lane(flow, _plan, lane, *_):
+    flow.lane = lane
+    return flow
 
 
 def test_a_wave_is_noted_then_closed_in_ledger_and_control_then_begun_the_other_way():

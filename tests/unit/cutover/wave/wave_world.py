@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from unittest.mock import patch
 
+from kafka_mirror.copy import lane_writer
 from kafka_mirror.cutover.failover import close_flow
 from kafka_mirror.cutover.failover import steps as failover
 from kafka_mirror.cutover.groups import move_groups, placement
@@ -200,7 +201,7 @@ class World:
 
     def _patched(self, act, *arguments):
         opposite = self.flows["west->east"]
-        lanes = {"write_lane": self._write_lane, "lane_task": lambda flow, _plan, lane, *_: Task(flow, lane), "LANES_AT_ONCE": 1}
+        lanes = {"lane_task": lambda flow, _plan, lane, *_: Task(flow, lane)}
         asked = {
             "plan_without_work": lambda *_: SimpleNamespace(source_cluster_id="east-id", target_cluster_id="west-id"),
             "read_state": _read_state,
@@ -235,6 +236,7 @@ class World:
                 "BoundedReader": lambda *_: SimpleNamespace(first_visible=lambda *_: {}),
             },
             ledger_marks: lanes,
+            lane_writer: {"write_lane": self._write_lane, "LANES_AT_ONCE": 1},
             way_back: asked | {name: by_itself[name] for name in ("control_of", "read_decisions")},
             failover: {"survey_failover": lambda *_: SimpleNamespace(missing=())},
             close_flow: {
