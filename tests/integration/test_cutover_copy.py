@@ -5,7 +5,7 @@ import os
 import pytest
 
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.cutover.steps import catch_up, copy_pass, fence, last_copy
+from kafka_mirror.cutover.steps import catch_up, fence, last_copy
 from kafka_mirror.cutover.wave.move import move_of
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, FENCE, STOPPED, WAITING
@@ -122,7 +122,7 @@ def test_what_is_written_while_the_last_copy_runs_stops_it(mirroring, topic, ora
 
     with move_of(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options()))
-        monkeypatch.setattr(copy_pass, "copy_in_process", copy)
+        monkeypatch.setattr(catch_up, "copy_in_process", copy)
         outcome = last_copy.step(move, notes, options())
     assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["WrittenSinceFence"])
 
@@ -130,7 +130,7 @@ def test_what_is_written_while_the_last_copy_runs_stops_it(mirroring, topic, ora
 def test_the_ledger_decides_and_not_what_a_copy_says_of_itself(mirroring, topic, notes, monkeypatch):
     with move_of(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options()))
-        monkeypatch.setattr(copy_pass, "copy_in_process", lambda *_: [])
+        monkeypatch.setattr(catch_up, "copy_in_process", lambda *_: [])
         outcome = last_copy.step(move, notes, options())
     assert outcome.state == STOPPED
     assert outcome.findings[0].code == "NotCopiedToTheEnd"

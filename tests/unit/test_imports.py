@@ -50,9 +50,9 @@ AUDIT_CORE = {"compare.py", "digest.py", "copied_ranges.py", "model.py", "report
 CUTOVER_ADAPTERS = {
     *("failover/close_flow.py", "failover/source_comparison.py", "failover/steps.py", "failover/survey.py"),
     *("groups/move_groups.py", "groups/placement.py", "groups/survey.py"),
-    *("steps/audit_gate.py", "steps/catch_up.py", "steps/copy_pass.py", "steps/fence.py", "steps/fence_acls.py"),
-    *("steps/fence_watch.py", "steps/last_copy.py", "steps/ledger_marks.py", "steps/open_wave.py", "steps/opposite_flow.py"),
-    *("steps/preflight.py", "steps/source_truth.py", "steps/topic_settings.py", "steps/way_back.py", "steps/writers.py"),
+    *("steps/audit_gate.py", "steps/catch_up.py", "steps/fence.py", "steps/fence_acls.py"),
+    *("steps/last_copy.py", "steps/ledger_marks.py", "steps/open_wave.py", "steps/opposite_flow.py"),
+    *("steps/preflight.py", "steps/wave_ends.py", "steps/topic_settings.py", "steps/way_back.py", "steps/writers.py"),
     *("wave/control_notes.py", "wave/move.py", "wave/run.py"),
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""

@@ -24,7 +24,7 @@ from kafka_mirror.ledger.topic import LedgerView
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
-    from kafka_mirror.cutover.wave.notebook import WaveNotes
+    from kafka_mirror.cutover.wave.record import WaveNotes
 
 
 @dataclass(frozen=True)

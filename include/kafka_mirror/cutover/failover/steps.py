@@ -16,7 +16,7 @@ from kafka_mirror.cutover.failover.survey import survey_failover
 from kafka_mirror.cutover.groups.placement import GROUPS, GroupAim, GroupPlacer
 from kafka_mirror.cutover.wave.findings import INFORMATION, has_stop
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.step import KNOWN_MS, MOVE_GROUPS, OPEN, PREFLIGHT, REREAD, StepOptions, StepOutcome, ended
 from kafka_mirror.errors.display import show
 from kafka_mirror.formats.offsets.partition import TopicPartition

@@ -9,7 +9,7 @@ from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer
 from kafka_mirror.cutover.groups.survey import find_unstable_positions, survey_groups
 from kafka_mirror.cutover.wave.findings import Finding, has_stop, stop
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import ClusterContradictsItself, GroupReadOn, GroupUnstable, MirrorError
 from kafka_mirror.errors.display import show

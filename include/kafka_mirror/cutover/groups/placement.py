@@ -16,7 +16,7 @@ from typing import Any
 
 from kafka_mirror.cutover.groups.findings import describe_members
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning
-from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS
 from kafka_mirror.errors import DecidedMeanwhile, GroupActive, GroupNotMoved, GroupNotTakenBack, GroupUsedOnTarget, MirrorError
 from kafka_mirror.errors.display import show

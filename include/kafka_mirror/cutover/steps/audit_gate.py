@@ -18,10 +18,10 @@ from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.audit.report import sentence
 from kafka_mirror.audit.run import Compare, audit, what_to_compare
 from kafka_mirror.audit.scope import Scope
-from kafka_mirror.cutover.steps.source_truth import copied_from_another_log, look_at_source
+from kafka_mirror.cutover.steps.wave_ends import copied_from_another_log, look_at_source
 from kafka_mirror.cutover.wave.findings import Finding, has_stop, stop, warning
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, RECORDS, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import (
     AuditDifferent,

@@ -2,21 +2,178 @@
 
 The audit belongs before the fence too: once that is closed no producer can write, and the gate is to compare only what came since. The last
 passes say how fast the wave catches up, and when it will have caught up.
+
+A pass is planned, copied, published and judged as every run of the flow is; `last-copy` shares the loop. Three passes that bring the wave
+no further end the step, though each of their errors might mend itself.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.run import plan_context
+from kafka_mirror.copy.publish import publish
+from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.copy.verdict import Verdict, verdict
 from kafka_mirror.cutover.steps.audit_gate import audit_ahead
-from kafka_mirror.cutover.steps.copy_pass import WaveCopy, WaveLag, WaveLook, plan_wave
 from kafka_mirror.cutover.wave.findings import Finding, stop, wave_findings
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.notebook import WaveNotes
-from kafka_mirror.cutover.wave.step import CATCH_UP, DONE, StepOptions, StepOutcome, ended
-from kafka_mirror.errors import WaveBehind
+from kafka_mirror.cutover.wave.record import WaveNotes
+from kafka_mirror.cutover.wave.step import CATCH_UP, DONE, STOPPED, WAITING, StepOptions, StepOutcome, ended
+from kafka_mirror.errors import ErrorReport, NotCopied, WaveBehind
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
+
+_FUTILE_PASSES = 3
+_PAUSE_SECONDS = 1.0
+"""Before the next look where a pass has nothing to copy: the wave is behind all the same while a transaction is open."""
+
+
+@dataclass(frozen=True)
+class WaveLag:
+    """How far the copy of each partition had come at one moment (seconds of one clock), and where its source log ended then.
+
+    The lag counts offsets, as everywhere: an upper bound of the records that are missing.
+    """
+
+    time: float
+    watermarks: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+
+    @property
+    def lags(self) -> dict[TopicPartition, int]:
+        """By partition."""
+        return {tp: max(0, end - self.watermarks[tp]) for tp, end in self.ends.items() if tp in self.watermarks}
+
+    @property
+    def total(self) -> int:
+        """Of all partitions together."""
+        return sum(self.lags.values())
+
+    @property
+    def most(self) -> int:
+        """The lag of the partition that lags most."""
+        return max(self.lags.values(), default=0)
+
+    def over(self, max_lag: int) -> dict[TopicPartition, int]:
+        """The partitions that lag by more than that, with their lag."""
+        return {tp: lag for tp, lag in self.lags.items() if lag > max_lag}
+
+
+@dataclass(frozen=True)
+class WavePlan:
+    """What a pass would copy of the wave, how far it is behind, and what is wrong with it."""
+
+    plan: Plan
+    sample: WaveLag
+    errors: tuple[ErrorReport, ...]
+    unseen: tuple[TopicPartition, ...]
+    """Partitions of the wave that the plan says nothing about: paused, without a leader, or without a remote partition."""
+
+    @property
+    def stops(self) -> tuple[Finding, ...]:
+        """What no further pass would mend."""
+        return (*(stop(error) for error in self.errors if not error.retriable), *_unseen(self.unseen, self.plan))
+
+
+class WaveLook(NamedTuple):
+    """How far a wave is: where each partition's copy stands, and why that is not far enough (empty: it is). `planned`: what a pass would
+    copy, if the look was a plan."""
+
+    positions: Mapping[TopicPartition, int | None]
+    late: tuple[Finding, ...]
+    planned: WavePlan | None = None
+
+
+@dataclass
+class WaveCopy:
+    """The passes of one step, and what they brought."""
+
+    move: Move
+    options: StepOptions
+    step: str
+    waits_for_work: bool = False
+    """Whether a plan without anything to copy is waited out; else it counts as a pass."""
+    began: float = field(default_factory=time.monotonic)
+    passes: int = 0
+    records: int = 0
+
+    def until_near(self, look: Callable[[], WaveLook]) -> tuple[str, tuple[Finding, ...]]:
+        """Copies until a look says that the wave is far enough: the state of the step, and what stops it. A dry run looks once.
+
+        It is WAITING at the end of its time, and STOPPED by what no further pass would mend. Raises what concerns the whole flow.
+        """
+        positions, errors, futile = None, tuple[ErrorReport, ...](), 0
+        while True:
+            latest = look()
+            if latest.planned is not None and latest.planned.stops:
+                return STOPPED, latest.planned.stops
+            if not latest.late or self.options.dry_run:
+                return DONE, ()
+            futile = futile + 1 if latest.positions == positions else 0
+            if futile >= _FUTILE_PASSES or any(not error.retriable for error in errors):
+                return STOPPED, (*latest.late, *map(stop, errors))
+            if self.seconds >= self.options.timeout:
+                return WAITING, (*latest.late, *map(stop, errors))
+            planned = latest.planned or plan_wave(self.move, dry_run=False)
+            if planned.stops:
+                return STOPPED, (*latest.late, *planned.stops)
+            if self.waits_for_work and not planned.plan.has_work:
+                positions = None
+                time.sleep(_PAUSE_SECONDS)
+                continue
+            positions, errors = latest.positions, self._pass(planned)
+
+    @property
+    def seconds(self) -> float:
+        """How long the step has been at it."""
+        return time.monotonic() - self.began
+
+    def _pass(self, planned: WavePlan) -> tuple[ErrorReport, ...]:
+        judged = copy_wave(self.move, planned, self.options, self.step)
+        self.passes += 1
+        self.records += judged.records
+        for error in judged.errors:
+            self.options.progress(str(error))
+        return judged.errors
+
+
+def plan_wave(move: Move, dry_run: bool) -> WavePlan:
+    """Plans the flow's copy, and takes of it what is the wave's. Raises what concerns the whole flow."""
+    wave = frozenset(move.topics.names)
+    context = plan_context(move.flow, dry_run, by_person=True)
+    plan = replace(context.plan, ranges=tuple(planned for planned in context.plan.ranges if planned.topic in wave))
+    starts = {planned.topic_partition: planned.start for planned in plan.ranges}
+    records = {tp: record.watermark for tp, record in context.ledger.records.items() if tp.topic in wave}
+    ends = {tp: partition.end for tp, partition in context.source.items() if tp.topic in wave}
+    sample = WaveLag(time.monotonic(), {tp: mark for tp, mark in {**starts, **records}.items() if tp in ends}, ends)
+    unseen = tuple(tp for tp in move.source_partitions() if tp not in sample.watermarks)
+    return WavePlan(plan, sample, of_wave(plan.errors, wave), unseen)
+
+
+def copy_wave(move: Move, planned: WavePlan, options: StepOptions, step: str) -> Verdict:
+    """One pass: copies what was planned, writes the offset syncs, and judges by the ledger; the errors are those of the wave."""
+    run = f"{step} of the wave {options.wave} / {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    results = copy_in_process(move.flow, planned.plan, run)
+    judged = verdict(planned.plan, results, publish(move.flow, planned.plan, results, run=run))
+    return replace(judged, errors=of_wave(judged.errors, frozenset(move.topics.names)))
+
+
+def of_wave(errors: Collection[ErrorReport], topics: Collection[str]) -> tuple[ErrorReport, ...]:
+    """The errors of these topics, and those of the whole flow."""
+    return tuple(error for error in dict.fromkeys(errors) if error.topic is None or error.topic in topics)
+
+
+def _unseen(partitions: Collection[TopicPartition], plan: Plan) -> tuple[Finding, ...]:
+    """What is said of partitions that are not planned, with the plan's notices about their topics, which say why."""
+    if not partitions:
+        return ()
+    topics = {tp.topic for tp in partitions}
+    why = "".join(f" {notice}" for notice in plan.notices if any(notice.startswith(topic) for topic in topics))
+    return (stop(NotCopied(first_few(sorted(partitions)), why)),)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.cutover.steps.fence_acls import plan_fence, plan_way_back, set_acls, take_back
-from kafka_mirror.cutover.steps.fence_watch import EndsWatcher, FenceWatch, fence_findings, newest_record, silent_producers
-from kafka_mirror.cutover.steps.source_truth import LogsLook, departed, look_at_source
-from kafka_mirror.cutover.steps.writers import untold_writers
+from kafka_mirror.cutover.steps.wave_ends import LogsLook, departed, look_at_source
+from kafka_mirror.cutover.steps.writers import EndsWatcher, FenceWatch, fence_findings, newest_record, silent_producers, untold_writers
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning, wave_findings
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.notebook import WaveNotes
-from kafka_mirror.cutover.wave.record import Acls, acls_of
+from kafka_mirror.cutover.wave.record import Acls, WaveNotes, acls_of
 from kafka_mirror.cutover.wave.step import (
     BY_ACL,
     BY_CHECK,

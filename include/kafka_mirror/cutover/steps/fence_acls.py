@@ -17,8 +17,7 @@ from kafka_mirror.config import load_again
 from kafka_mirror.cutover.wave.control_notes import StoredWaves, WaveStore
 from kafka_mirror.cutover.wave.findings import Finding, stop
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.notebook import Mended, WaveNotes, owning
-from kafka_mirror.cutover.wave.record import Acls, acl_facts, acls_of
+from kafka_mirror.cutover.wave.record import Acls, Mended, WaveNotes, acl_facts, acls_of, owning
 from kafka_mirror.cutover.wave.step import FENCE
 from kafka_mirror.errors import AuthorizationRefused, MirrorError, NoAuthorizer, RightMissing, TopicWithoutAcls, WayBackDenied
 from kafka_mirror.errors.words import first_few

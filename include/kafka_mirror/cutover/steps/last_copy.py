@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_mirror.cutover.steps.copy_pass import WaveCopy, WaveLook
+from kafka_mirror.cutover.steps.catch_up import WaveCopy, WaveLook
 from kafka_mirror.cutover.steps.fence import by_topic, fence_ends, still_fenced
-from kafka_mirror.cutover.steps.source_truth import copied_from_another_log, look_at_source
+from kafka_mirror.cutover.steps.wave_ends import copied_from_another_log, look_at_source
 from kafka_mirror.cutover.wave.findings import Finding, stop
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.step import DONE, FENCE, LAST_COPY, STOPPED, StepOptions, StepOutcome
 from kafka_mirror.errors import NotCopiedToTheEnd
 from kafka_mirror.errors.words import first_few

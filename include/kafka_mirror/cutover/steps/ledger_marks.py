@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.copy.lane_writer import Records, write_lanes
 from kafka_mirror.copy.run import lane_task
-from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.step import OPEN
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer

@@ -29,11 +29,13 @@ from kafka_mirror.cutover.steps.opposite_flow import (
     survey_opposite_fence,
     take_back_opposite_fence,
 )
-from kafka_mirror.cutover.steps.source_truth import copied_from_another_log, look_at, look_at_source
 from kafka_mirror.cutover.steps.wave_ends import (
     Records,
     SourceLog,
+    copied_from_another_log,
     ends_document,
+    look_at,
+    look_at_source,
     offsets_document,
     pending_findings,
     read_offsets,
@@ -45,7 +47,7 @@ from kafka_mirror.cutover.steps.wave_ends import (
 from kafka_mirror.cutover.steps.way_back import WayBack
 from kafka_mirror.cutover.wave.findings import WARNING, Finding, has_stop, stop, warning
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.selection import matches
 from kafka_mirror.cutover.wave.step import OPEN, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorError, NothingToOpen

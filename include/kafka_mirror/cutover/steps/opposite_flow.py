@@ -13,8 +13,7 @@ from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.cutover.steps.fence_acls import change_acls, claimed_beside, settle_acls
 from kafka_mirror.cutover.wave.control_notes import WaveStore
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning
-from kafka_mirror.cutover.wave.notebook import Mended, WaveNotes, owning
-from kafka_mirror.cutover.wave.record import OPENED, UNDER_WAY, Acls, WaveRecord
+from kafka_mirror.cutover.wave.record import OPENED, UNDER_WAY, Acls, Mended, WaveNotes, WaveRecord, owning
 from kafka_mirror.cutover.wave.step import OPEN
 from kafka_mirror.errors import (
     AuthorizationRefused,

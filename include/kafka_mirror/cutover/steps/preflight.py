@@ -34,7 +34,7 @@ from kafka_mirror.cutover.wave.findings import (
     with_flow,
 )
 from kafka_mirror.cutover.wave.move import Move, move_of
-from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import PREFLIGHT, StepOptions, StepOutcome, ended
 from kafka_mirror.errors import (

@@ -1,19 +1,42 @@
-"""What must hold before a wave is opened: it is copied to the source's very end, and nothing else stands on the target. Pure.
+"""Where the logs of a wave end on both clusters, and what must hold of that before a wave is opened.
 
          source                                target
 copied ──────┤ watermark = end      copied ──────┤ target_next ├─ our marker at most ─┤ end
+
+A broker that is cut off from its cluster, and not from us, goes on answering as the leader that it was. On the target every write shows
+that; on the source, and where `open` only looks at the target, nothing does but another broker that knows more, or leads in a newer epoch.
+So no step of a wave believes one server.
+
+Equal ends are not the same log either: after an unclean election other records may stand at the same offsets. Where the leader epoch is
+another one than was noted, the log is asked up to where it is the noted one (KIP-320).
+
+    noted, epoch 4    ──────────────┼── gone ──┤ the end that was noted
+    the log now       ── epoch 4 ───┼─ epoch 6 ┤ the same end, and other records in front of it
 """
 
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_mirror.copy.plan.ranges import unconfirmed
 from kafka_mirror.copy.plan.target_checks import RemotePartition, hidden, unusable
-from kafka_mirror.cutover.wave.findings import Finding, stop
-from kafka_mirror.errors import DecisionPending, MirrorError, NotCopiedToTheEnd, NotCopiedYet, TargetWritten
+from kafka_mirror.cutover.wave.findings import Finding, stop, warning
+from kafka_mirror.cutover.wave.move import Move
+from kafka_mirror.errors import (
+    ClusterContradictsItself,
+    DecisionPending,
+    MirrorError,
+    NotCopiedToTheEnd,
+    NotCopiedYet,
+    ServerSilent,
+    SourceTruncated,
+    TargetWritten,
+)
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.model import LogOffsets
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.model import LogOffsets, LogPosition
 from kafka_mirror.ledger.decisions import Decisions, Present, in_force
 from kafka_mirror.ledger.record import LedgerRecord
 
@@ -106,3 +129,154 @@ def read_offsets(document: Mapping[str, Any]) -> dict[TopicPartition, int]:
     """The opposite of `offsets_document`."""
     rows = zip(document.get("topic", ()), document.get("partition", ()), document.get("end", ()), strict=True)
     return {TopicPartition(topic, partition): end for topic, partition, end in rows}
+
+
+_PAUSES = (0.2, 0.5, 1.0, 2.0)
+"""How long to wait before the servers are asked again, in seconds: while a leader moves, they contradict each other for a moment."""
+_EPOCH_SECONDS = 5.0
+
+Logs = Mapping[TopicPartition, SourceLog]
+Mark = tuple[int | None, int]
+"""A leader epoch, None if no broker gave it, and an offset that was an end in it."""
+
+
+@dataclass(frozen=True)
+class LogsLook:
+    """The partitions of topics that any server knows, each as the newest leader has it; and what is said against believing it."""
+
+    logs: Logs
+    stops: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+    contradicted: frozenset[TopicPartition] = frozenset()
+
+    @property
+    def offsets(self) -> dict[TopicPartition, LogOffsets]:
+        """The offsets of the partitions that have a leader on which all servers agree."""
+        return {tp: state.log for tp, state in self.logs.items() if state.log is not None and tp not in self.contradicted}
+
+    @property
+    def ends(self) -> dict[TopicPartition, int]:
+        """The ends of these partitions, uncommitted records included."""
+        return {tp: log.end for tp, log in self.offsets.items() if log.end >= 0}
+
+
+def look_at_source(move: Move) -> LogsLook:
+    """Asks every bootstrap server of the source for the wave's partitions. Raises as `look_at`."""
+    return look_at(move.flow.source, move.sides.source, move.topics.names)
+
+
+def look_at(alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
+    """Asks every bootstrap server of a cluster for all partitions of these topics; once more while they contradict each other.
+    Raises what the cluster answers if none of them tells anything."""
+    look = _look(alias, cluster, topics)
+    for pause in _PAUSES:
+        if not look.contradicted:
+            break
+        time.sleep(pause)
+        look = _look(alias, cluster, topics)
+    return look
+
+
+def departed(move: Move, logs: Logs, marks: Mapping[TopicPartition, Mark]) -> dict[TopicPartition, int]:
+    """The partitions whose log is another one in front of a mark: where the two part. Raises SourceUnreadable if a leader does not say."""
+    older: set[LogPosition] = set()
+    for tp, (epoch, offset) in marks.items():
+        log = logs[tp].log if tp in logs else None
+        if epoch is not None and log is not None and log.leader_epoch is not None and log.leader_epoch > epoch:
+            older.add(LogPosition(tp, epoch, offset))
+    ends = move.sides.source.shared_ends(older, _EPOCH_SECONDS) if older else {}
+    for tp, epoch, offset in sorted(older - ends.keys()):
+        raise unconfirmed(tp, offset, epoch)
+    return {position.partition: end for position, end in ends.items() if end < position.offset}
+
+
+def copied_from_another_log(move: Move, logs: Logs, records: Records) -> Iterator[Finding]:
+    """A stop for each partition whose log no longer has the records that were copied last, though it may end where the copy does."""
+    marks = {tp: (records[tp].leader_epoch, records[tp].watermark) for tp in logs if tp in records}
+    for tp, end in sorted(departed(move, logs, marks).items()):
+        log = logs[tp].log
+        assert log is not None
+        yield stop(SourceTruncated(tp.topic, tp.partition, records[tp].watermark, log.end, end))
+
+
+# ---------------------------------------------------------------- inside
+
+
+@dataclass
+class _Server:
+    """What one server tells: None of a partition without a leader."""
+
+    logs: dict[TopicPartition, SourceLog] = field(default_factory=dict)
+    refused: dict[str, MirrorError] = field(default_factory=dict)
+
+
+def _look(alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
+    answers, silent = cluster.ask_each_server(lambda server: _ask(server, topics))
+    if not answers:
+        raise next(iter(silent.values()))
+    logs, contradictions = newest({server: answer.logs for server, answer in answers.items()})
+    refused = {topic: error for answer in answers.values() for topic, error in answer.refused.items()}
+    stops = list(map(stop, refused.values()))
+    if contradictions:
+        stops.append(_contradiction(contradictions, alias))
+    return LogsLook(logs, tuple(stops), tuple(_find_silent(silent, alias)), frozenset(contradictions))
+
+
+def _ask(server: Cluster, names: Iterable[str]) -> _Server:
+    answer = _Server()
+    topics = server.topics(names, answer.refused)
+    ids = {TopicPartition(name, partition.number): topic.id for name, topic in topics.items() for partition in topic.partitions}
+    offsets = server.log_offsets(sorted(ids), answer.refused)
+    answer.logs = {tp: SourceLog(topic_id, offsets.get(tp)) for tp, topic_id in ids.items()}
+    return answer
+
+
+def newest(by_server: Mapping[str, Logs]) -> tuple[dict[TopicPartition, SourceLog], dict[TopicPartition, dict[str, SourceLog | None]]]:
+    """Each partition as the server has it that knows the newest leader epoch, and in it the furthest end; and what all of them tell of
+    those about which one is of an older epoch, or knows less than another one without a known epoch. Pure.
+
+    In one epoch there is one leader: ends that differ in it were asked for one after the other.
+    """
+    logs: dict[TopicPartition, SourceLog] = {}
+    contradictions: dict[TopicPartition, dict[str, SourceLog | None]] = {}
+    for tp in sorted({tp for logs_of in by_server.values() for tp in logs_of}):
+        answers = {server: logs_of.get(tp) for server, logs_of in by_server.items()}
+        logs[tp] = max((log for log in answers.values() if log is not None), key=_age)
+        if any(not _agrees(log, logs[tp]) for log in answers.values()):
+            contradictions[tp] = answers
+    return logs, contradictions
+
+
+def _age(state: SourceLog) -> tuple[int, int]:
+    if state.log is None:
+        return -2, -1
+    return -1 if state.log.leader_epoch is None else state.log.leader_epoch, state.log.end
+
+
+def _agrees(state: SourceLog | None, best: SourceLog) -> bool:
+    if state is None or state.topic_id != best.topic_id or (state.log is None) != (best.log is None):
+        return False
+    if state.log is None or best.log is None:
+        return True
+    epochs = state.log.leader_epoch, best.log.leader_epoch
+    return state.log.end == best.log.end if None in epochs else epochs[0] == epochs[1]
+
+
+def _contradiction(by_partition: Mapping[TopicPartition, Mapping[str, SourceLog | None]], alias: str) -> Finding:
+    places = [f"{tp} ({'; '.join(f'{server}: {_words(log)}' for server, log in answers.items())})" for tp, answers in by_partition.items()]
+    what = f"where {len(by_partition)} partitions end: {first_few(places)}"
+    return stop(ClusterContradictsItself(alias, what))
+
+
+def _words(state: SourceLog | None) -> str:
+    if state is None:
+        return "there is no such partition"
+    if state.log is None:
+        return "it has no leader"
+    epoch = "" if state.log.leader_epoch is None else f" in leader epoch {state.log.leader_epoch}"
+    return f"{state.log.end}{epoch}"
+
+
+def _find_silent(silent: Mapping[str, MirrorError], alias: str) -> Iterator[Finding]:
+    if silent:
+        yield warning(ServerSilent(alias, first_few(sorted(silent)), next(iter(silent.values())).message))

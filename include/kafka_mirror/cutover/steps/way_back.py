@@ -23,7 +23,7 @@ from kafka_mirror.copy.plan.source_partitions import offsets_by_time
 from kafka_mirror.cutover.steps.ledger_marks import Change, take_mark_off, write_partitions
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
 from kafka_mirror.cutover.wave.control_notes import write_next
-from kafka_mirror.cutover.wave.notebook import WaveNotes
+from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.step import StepOptions
 from kafka_mirror.formats.offsets.intervals import merged
 from kafka_mirror.formats.offsets.map import OffsetMap

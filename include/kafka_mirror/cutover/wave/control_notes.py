@@ -13,12 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from kafka_mirror.copy.plan.left_on_source import written_since_moved
-from kafka_mirror.cutover.wave.notebook import Groups, WaveNotes
 from kafka_mirror.cutover.wave.record import (
     OPENED,
     TAKING_BACK,
     UNDER_WAY,
     GroupNote,
+    Groups,
+    WaveNotes,
     WaveRecord,
     decode_group,
     decode_wave,

@@ -14,8 +14,7 @@ from kafka_mirror.cutover.groups import move_groups
 from kafka_mirror.cutover.steps import audit_gate, catch_up, fence, last_copy, open_wave, preflight
 from kafka_mirror.cutover.wave.control_notes import Also, ControlNotes, StoredWaves, WaveStore, written_since_open
 from kafka_mirror.cutover.wave.move import Move, move_of, move_without_source
-from kafka_mirror.cutover.wave.notebook import WaveNotes
-from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveRecord, encode_wave, facts_by_group
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveNotes, WaveRecord, encode_wave, facts_by_group
 from kafka_mirror.cutover.wave.report import WaveReport
 from kafka_mirror.cutover.wave.runner import WaveRunner, WaveStep, step_before
 from kafka_mirror.cutover.wave.selection import Wave

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_mirror.cutover.wave.findings import STOP, Finding, stop, with_flow
-from kafka_mirror.cutover.wave.notebook import WaveNotes
-from kafka_mirror.cutover.wave.record import ROLLED_BACK, TAKEN_BACK, WaveRecord
+from kafka_mirror.cutover.wave.record import ROLLED_BACK, TAKEN_BACK, WaveNotes, WaveRecord
 from kafka_mirror.cutover.wave.step import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, state_text
 from kafka_mirror.errors import MirrorError, StepBefore, WaveRunElsewhere
 

@@ -4,8 +4,8 @@ from types import SimpleNamespace as Answer
 
 import pytest
 
-from kafka_mirror.cutover.steps import catch_up, copy_pass
-from kafka_mirror.cutover.steps.copy_pass import WaveLag, WavePlan
+from kafka_mirror.cutover.steps import catch_up
+from kafka_mirror.cutover.steps.catch_up import WaveLag, WavePlan
 from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, DONE, STOPPED, StepOptions, StepOutcome
@@ -42,9 +42,9 @@ def run(monkeypatch):
             return Answer(records=records, errors=tuple(errors))
 
         monkeypatch.setattr(catch_up, "plan_wave", plan_wave)
-        monkeypatch.setattr(copy_pass, "copy_wave", copy_wave)
+        monkeypatch.setattr(catch_up, "copy_wave", copy_wave)
         monkeypatch.setattr(catch_up, "audit_ahead", audit_ahead)
-        monkeypatch.setattr(copy_pass.time, "sleep", lambda _: None)
+        monkeypatch.setattr(catch_up.time, "sleep", lambda _: None)
         return catch_up.step(MOVE, Answer(), OPTIONS), audits[0] if audits else len(passes)
 
     return call

@@ -2,8 +2,7 @@
 
 import pytest
 
-from kafka_mirror.cutover.steps.catch_up import catch_up_forecast, forecast_text
-from kafka_mirror.cutover.steps.copy_pass import WaveLag
+from kafka_mirror.cutover.steps.catch_up import WaveLag, catch_up_forecast, forecast_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)

@@ -1,6 +1,6 @@
 """Whose errors a pass of a wave's copy is judged by."""
 
-from kafka_mirror.cutover.steps.copy_pass import of_wave
+from kafka_mirror.cutover.steps.catch_up import of_wave
 from kafka_mirror.errors import ErrorReport
 
 OURS, OTHERS, WHOLE = (

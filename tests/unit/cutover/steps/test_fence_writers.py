@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime
 
-from kafka_mirror.cutover.steps.fence_watch import FenceWatch, QuietPeriod, fence_findings, newest_record, silent_producers
-from kafka_mirror.cutover.steps.writers import Writers
+from kafka_mirror.cutover.steps.writers import FenceWatch, QuietPeriod, Writers, fence_findings, newest_record, silent_producers
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer
 from kafka_mirror.kafka.producers import OpenTransaction

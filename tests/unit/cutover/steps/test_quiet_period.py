@@ -1,6 +1,6 @@
 """Since when nobody writes."""
 
-from kafka_mirror.cutover.steps.fence_watch import QuietPeriod, next_look
+from kafka_mirror.cutover.steps.writers import QuietPeriod, next_look
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import LogOffsets
 

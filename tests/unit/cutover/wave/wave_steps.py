@@ -1,7 +1,6 @@
 """Steps of the tests' own for the runner, which do what they are told and note what was asked of them."""
 
-from kafka_mirror.cutover.wave.notebook import WaveNotes
-from kafka_mirror.cutover.wave.record import WaveRecord
+from kafka_mirror.cutover.wave.record import WaveNotes, WaveRecord
 from kafka_mirror.cutover.wave.runner import WaveStep
 from kafka_mirror.cutover.wave.step import DONE, FENCE, MOVE_GROUPS, OPEN, PLANNED, STEPS, StepOptions, StepOutcome, steps_of
 

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.cutover.steps import source_truth
+from kafka_mirror.cutover.steps import wave_ends
 from kafka_mirror.cutover.steps.fence import ENDS, EPOCHS, still_fenced
-from kafka_mirror.cutover.steps.source_truth import copied_from_another_log, look_at_source, newest
-from kafka_mirror.cutover.steps.wave_ends import SourceLog
+from kafka_mirror.cutover.steps.wave_ends import SourceLog, copied_from_another_log, look_at_source, newest
 from kafka_mirror.cutover.wave.selection import WaveTopics
 from kafka_mirror.cutover.wave.step import FENCE
 from kafka_mirror.errors import ClusterUnreachable, SourceUnreadable
@@ -54,7 +53,7 @@ class Source:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
-    monkeypatch.setattr(source_truth, "_PAUSES", (0.0,))
+    monkeypatch.setattr(wave_ends, "_PAUSES", (0.0,))
 
 
 @pytest.fixture
@@ -129,7 +128,7 @@ def test_a_broker_that_does_not_know_of_a_new_partition_is_no_witness():
 
 def test_servers_that_agree_once_the_leader_has_moved_are_believed(monkeypatch):
     late = Server(40, 3)
-    monkeypatch.setattr(source_truth.time, "sleep", lambda _seconds: vars(late).update(end=65, epoch=4))
+    monkeypatch.setattr(wave_ends.time, "sleep", lambda _seconds: vars(late).update(end=65, epoch=4))
     look = look_at_source(move(a=late, b=Server(65, 4)))
     assert (look.stops, look.ends) == ((), {STOCK: 65})
 
