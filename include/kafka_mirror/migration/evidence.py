@@ -1,53 +1,31 @@
 """Collects what says how far MirrorMaker 2 came: reads the end of remote partitions and what may correspond to it on the source."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
 from kafka_mirror.config import Flow
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import headers_or_none
-from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.migration.connect import READ_SECONDS
-from kafka_mirror.migration.tail_match import Ambiguous, Evidence, MoreSource, MoreTail, Position, RecordDigest, position, tail_begin
+from kafka_mirror.migration.tail_match import (
+    Ambiguous,
+    Evidence,
+    Mm2Partition,
+    MoreSource,
+    MoreTail,
+    Position,
+    RecordDigest,
+    position,
+    tail_begin,
+)
 
 _TOGETHER = 100
 _FIRST_RECORDS = 1_000
 _GROWTH = 8
 _LOG_APPEND_TIME = 2
-
-
-@dataclass(frozen=True)
-class Mm2Partition:
-    """A partition as MirrorMaker 2 left it."""
-
-    tp: TopicPartition
-    remote: TopicPartition
-    stored: int | None
-    source_start: int
-    source_end: int
-    """For a reader such as MirrorMaker 2's."""
-    target_start: int
-    target_end: int
-    compacted: bool = False
-    syncs: tuple[SyncPair, ...] = field(default=())
-    copied: SyncPair | None = None
-    """Where our own copy ended when the flow was handed back: the next offsets of both sides."""
-
-    @property
-    def sync(self) -> SyncPair | None:
-        """The newest offset sync."""
-        return self.syncs[-1] if self.syncs else None
-
-    @property
-    def first(self) -> int:
-        """The first source offset that must be read."""
-        if self.stored is None:
-            return self.source_start
-        places = [self.stored, *([self.sync.upstream] if self.sync else []), *([self.copied.upstream] if self.copied else [])]
-        return max(min(places), self.source_start)
 
 
 @dataclass(frozen=True)
@@ -98,20 +76,8 @@ class _EvidenceReader:
         return self._positions
 
     def _try(self, partition: Mm2Partition, window: _Window, source: Sequence[RecordDigest], tail: Sequence[RecordDigest]) -> None:
-        evidence = Evidence(
-            stored=partition.stored,
-            source=source,
-            source_start=partition.source_start,
-            source_end=partition.source_end,
-            source_read=window.source,
-            tail=tail,
-            tail_start=_begin(partition, window),
-            target_start=partition.target_start,
-            target_end=partition.target_end,
-            sync=partition.sync,
-            copied=partition.copied,
-            compacted=partition.compacted,
-        )
+        begin = _begin(partition, window)
+        evidence = Evidence(**vars(partition), source=source, source_read=window.source, tail=tail, tail_start=begin)
         try:
             self._positions[partition.tp] = position(evidence)
             del self._open[partition]

@@ -19,7 +19,8 @@ from kafka_mirror.kafka.polling import until
 from kafka_mirror.ledger.clusters import current_selection
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.ledger.topic import LedgerView
-from kafka_mirror.migration.evidence import Mm2Partition, mm2_reads_committed
+from kafka_mirror.migration.evidence import mm2_reads_committed
+from kafka_mirror.migration.tail_match import Mm2Partition
 
 _ANEW = "If that was meant, nothing else is to be done: refresh-topics creates what is missing, and the copy begins at mirror.start."
 

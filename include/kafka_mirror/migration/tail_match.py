@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, runs_of
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_sync_store import SyncPair
 
 LONGEST = 1_000_000
@@ -41,30 +42,50 @@ class RecordDigest(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """One partition as it was found. `source` and `tail` are visible records, without a hole from their first to their last."""
+class Mm2Partition:
+    """A partition as MirrorMaker 2 left it."""
 
+    tp: TopicPartition
+    remote: TopicPartition
     stored: int | None
     """The offset that Kafka Connect kept: of the last record that was certainly mirrored. None if it kept none."""
-    source: Sequence[RecordDigest]
     source_start: int
     """The log start of the source partition."""
     source_end: int
     """Where the source ends for a reader such as MirrorMaker 2's."""
+    target_start: int
+    """The log start of the remote partition."""
+    target_end: int
+    compacted: bool = False
+    """Whether either side drops records in between."""
+    syncs: tuple[SyncPair, ...] = ()
+    copied: SyncPair | None = None
+    """Where our own copy ended when the flow was handed back: the next source offset, and the next one of the target."""
+
+    @property
+    def sync(self) -> SyncPair | None:
+        """The newest offset sync: a record that is on both sides."""
+        return self.syncs[-1] if self.syncs else None
+
+    @property
+    def first(self) -> int:
+        """The first source offset that must be read."""
+        if self.stored is None:
+            return self.source_start
+        places = [self.stored, *([self.sync.upstream] if self.sync else []), *([self.copied.upstream] if self.copied else [])]
+        return max(min(places), self.source_start)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence(Mm2Partition):
+    """A partition with what was read of it. `source` and `tail` are visible records, without a hole from their first to their last."""
+
+    source: Sequence[RecordDigest]
     source_read: int
     """Up to where `source` was read."""
     tail: Sequence[RecordDigest]
     tail_start: int
     """From where on the remote partition was read."""
-    target_start: int
-    """The log start of the remote partition."""
-    target_end: int
-    sync: SyncPair | None = None
-    """The newest offset sync: a record that is on both sides."""
-    copied: SyncPair | None = None
-    """Where our own copy ended when the flow was handed back: the next source offset, and the next one of the target."""
-    compacted: bool = False
-    """Whether either side drops records in between."""
 
 
 @dataclass(frozen=True)

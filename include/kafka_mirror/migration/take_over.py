@@ -28,10 +28,10 @@ from kafka_mirror.ledger.decisions import moment_after
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.migration.connect import MirrorMaker, fence_tasks, read_stored_offsets, require_offsets, require_stopped
-from kafka_mirror.migration.evidence import Mm2Partition, locate
+from kafka_mirror.migration.evidence import locate
 from kafka_mirror.migration.hand_back import used_up
 from kafka_mirror.migration.mm2_state import TakeOverSurvey, survey_partitions
-from kafka_mirror.migration.tail_match import Ambiguous, Position, taken_map
+from kafka_mirror.migration.tail_match import Ambiguous, Mm2Partition, Position, taken_map
 
 
 class TakenLane:

@@ -5,6 +5,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.migration.tail_match import Ambiguous, Evidence, MoreSource, MoreTail, Position, RecordDigest, position, tail_begin
 
@@ -78,6 +79,8 @@ def found(world: World, window: int = 4) -> Position | Ambiguous:
     while True:
         begin = tail_begin(places, world.target_start, world.target_end, records)
         evidence = Evidence(
+            tp=TopicPartition("orders", 0),
+            remote=TopicPartition("east.orders", 0),
             stored=world.stored,
             source=[record for record in world.source if first <= record.offset < source_read and record.offset >= world.source_start],
             source_start=world.source_start,
@@ -87,7 +90,7 @@ def found(world: World, window: int = 4) -> Position | Ambiguous:
             tail_start=begin,
             target_start=world.target_start,
             target_end=world.target_end,
-            sync=sync,
+            syncs=tuple(world.syncs),
             copied=world.known,
             compacted=world.compacted,
         )

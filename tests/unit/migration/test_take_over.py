@@ -14,9 +14,8 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.ledger.control_records import HANDED_BACK, TAKEN_OVER
 from kafka_mirror.ledger.record import Decided, LastRecord
-from kafka_mirror.migration.evidence import Mm2Partition
 from kafka_mirror.migration.mm2_state import TakeOverSurvey
-from kafka_mirror.migration.tail_match import Position
+from kafka_mirror.migration.tail_match import Mm2Partition, Position
 from kafka_mirror.migration.take_over import TakenLane
 from tests.unit.ledger_records import ledger_record
 
