@@ -264,9 +264,7 @@ def _log_outcome(outcome: StepOutcome) -> dict[str, Any]:
         stopped = logging.WARNING if outcome.state == WAITING else logging.ERROR
         level = {STOP: stopped, WARNING: logging.WARNING}.get(finding.kind, logging.INFO)
         log.log(level, "%s", finding)
-    findings = [finding.as_document() for finding in outcome.findings]
-    totals = {"step": outcome.step, "state": outcome.state}
-    return to_xcom({**totals, "lines": list(outcome.lines), "findings": findings, "facts": dict(outcome.facts)}, totals)
+    return to_xcom(outcome.as_document(), {"step": outcome.step, "state": outcome.state})
 
 
 def _wait(flow_name: str, wave: str, outcome: StepOutcome, value: Any, minutes: float, task_id: str) -> None:

@@ -261,17 +261,7 @@ def _wave_document(flow: Flow, record: WaveRecord) -> dict[str, Any]:
 
 
 def _run_document(flow: Flow, result: "WaveRun") -> dict[str, Any]:
-    outcomes = [
-        {
-            "step": outcome.step,
-            "state": outcome.state,
-            "lines": list(outcome.lines),
-            "findings": [finding.as_document() for finding in outcome.findings],
-            "facts": dict(outcome.facts),
-        }
-        for outcome in result.outcomes
-    ]
-    return {"outcomes": outcomes, "wave": _wave_document(flow, result.record)}
+    return {"outcomes": [outcome.as_document() for outcome in result.outcomes], "wave": _wave_document(flow, result.record)}
 
 
 # ---------------------------------------------------------------- the report

@@ -40,8 +40,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
 def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Puts back what each group had on the target, where a position of ours still stands. Raises what concerns a cluster as a whole."""
     held = {move.context.selection.remote(topic): wave for topic, wave in notes.held.items()}
-    placement = _make_placer(move, notes, options).take_back(options.dry_run, held)
-    return ended(MOVE_GROUPS, placement.findings, placement.lines, placement.facts)
+    return _make_placer(move, notes, options).take_back(options.dry_run, held)
 
 
 def _make_placer(move: Move, notes: WaveNotes, options: StepOptions) -> GroupPlacer:

@@ -17,7 +17,7 @@ from typing import Any
 from kafka_mirror.cutover.groups.findings import describe_members
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS
+from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS, StepOutcome, ended
 from kafka_mirror.errors import DecidedMeanwhile, GroupActive, GroupNotMoved, GroupNotTakenBack, GroupUsedOnTarget, MirrorError
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
@@ -36,7 +36,6 @@ from kafka_mirror.groups.group_move import (
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_transaction import GroupTransaction, Wanted
 from kafka_mirror.kafka.groups import Groups, describe_groups, read_positions
-from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.transactions import Fenced
 
 GROUPS = "groups"
@@ -62,15 +61,6 @@ class GroupAim:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Placement:
-    """What was done, or would be."""
-
-    findings: tuple[Finding, ...] = ()
-    lines: tuple[str, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
 class GroupPlacer:
     """Places the groups of one wave on the target."""
 
@@ -81,7 +71,7 @@ class GroupPlacer:
         self._notes = notes
         self._wave = wave
 
-    def place(self, aims: Mapping[str, GroupAim], dry_run: bool, stood: Mapping[str, Positions] | None = None) -> Placement:
+    def place(self, aims: Mapping[str, GroupAim], dry_run: bool, stood: Mapping[str, Positions] | None = None) -> StepOutcome:
         """Notes, commits and reads back; nothing of it if somebody else moved a group since it was noted. Raises what concerns the target
         as a whole.
 
@@ -99,7 +89,7 @@ class GroupPlacer:
                     foreign.append(stop(self._make_used_error(name, elsewhere)))
             moves[name] = plan_move(noted, there[name], aim.positions, aim.source)
         if foreign or dry_run:
-            return Placement(tuple(foreign), tuple(_say_moves(moves, there, dry_run)))
+            return ended(MOVE_GROUPS, foreign, tuple(_say_moves(moves, there, dry_run)))
         empty_since = self._note(moves, there, aims)
         began = time.monotonic()
         findings = tuple(self._commit(moves, there))
@@ -110,9 +100,9 @@ class GroupPlacer:
             "commit_seconds": round(time.monotonic() - began, 3),
             EMPTY_SINCE_MS: empty_since,
         }
-        return Placement(findings, tuple(_say_moves(moves, there, dry_run)), facts)
+        return ended(MOVE_GROUPS, findings, tuple(_say_moves(moves, there, dry_run)), facts)
 
-    def take_back(self, dry_run: bool, held: Mapping[str, str] = MappingProxyType({})) -> Placement:
+    def take_back(self, dry_run: bool, held: Mapping[str, str] = MappingProxyType({})) -> StepOutcome:
         """Puts back what each group had, where a position of ours still stands and the group has no members; but for `held` remote topics,
         on which another open wave stands (its name). Raises as `place`."""
         names = self._notes.of_step(MOVE_GROUPS).get(GROUPS, ())
@@ -127,7 +117,8 @@ class GroupPlacer:
         back = {name: facts_of_move(replace(moves[name], is_taken_back=True)) for name in idle if name not in undone}
         if back and not dry_run:
             self._notes.keep_groups(back)
-        return Placement((*active.values(), *stays, *lost), (*_say_undo(idle, dry_run), *_say_held(moves, there, held)))
+        lines = (*_say_undo(idle, dry_run), *_say_held(moves, there, held))
+        return ended(MOVE_GROUPS, (*active.values(), *stays, *lost), lines)
 
     # ------------------------------------------------------------ inside
 
@@ -178,9 +169,61 @@ class GroupPlacer:
         names = sorted(name for name, positions in wanted.items() if positions)
         reasons: Reasons = {}
         for first in range(0, len(names), _AT_ONCE):
-            transaction = _GroupTransaction(self._target, self._groups, there)
-            reasons |= transaction.place(self._notes, {name: wanted[name] for name in names[first : first + _AT_ONCE]})
+            self._put_some({name: wanted[name] for name in names[first : first + _AT_ONCE]}, there, reasons)
         return reasons
+
+    def _put_some(self, wanted: Wanted, there: Mapping[str, Positions], reasons: Reasons) -> None:
+        """Begins again without the groups that turn out to be in use, and after another writer fenced the transaction."""
+        fenced, pauses = Fenced(), list(_PAUSES)
+        while pauses:
+            wanted = {name: positions for name, positions in wanted.items() if name not in reasons}
+            try:
+                if not wanted or self._try(self._notes.begin(), wanted, there, reasons):
+                    return
+            except Fenced as other:
+                fenced = other
+                time.sleep(pauses.pop(0) * random.random())  # noqa: S311 — two that began together must not do so again
+        raise DecidedMeanwhile("the control topic") from fenced
+
+    def _try(self, transaction: GroupTransaction, wanted: Wanted, there: Mapping[str, Positions], reasons: Reasons) -> bool:
+        """Whether they are committed; if not, the `reasons` say which groups are in use."""
+        try:
+            errors: dict[str, MirrorError] = {}
+            refused = transaction.add(wanted, errors)
+            # Asked after the commit and before the end of the transaction: members that join in between wait for its end before they read.
+            used = dict(self._find_moved(wanted, there)) | self._find_members(wanted)
+            if used:
+                transaction.abort()
+                reasons |= used
+                return False
+            transaction.commit()
+        except BaseException:
+            transaction.abort()
+            raise
+        reasons |= {name: [f"{tp} ({why})" for tp, why in sorted(places.items())] for name, places in refused.items() if places}
+        reasons |= {name: [error.message] for name, error in errors.items()}
+        reasons |= {name: [f"{why}; they may have begun where it stood before"] for name, (why,) in self._find_members(wanted).items()}
+        return True
+
+    def _find_moved(self, wanted: Wanted, expected: Mapping[str, Positions]) -> Iterator[tuple[str, list[str]]]:
+        """Groups that another client moved: neither to the expected nor to the wanted position. (An earlier commit may have succeeded
+        without an answer.)"""
+        for name, there in read_positions(self._groups, wanted).items():
+            places = []
+            for tp, aim in sorted(wanted[name].items(), key=lambda pair: pair[0]):
+                offset, before = (of[tp].offset if tp in of else None for of in (there, expected[name]))
+                if offset != before and not is_same(there.get(tp), aim):
+                    places.append(f"{tp}@{'nothing' if offset is None else offset}")
+            if places:
+                yield name, [f"moved meanwhile by somebody else: {', '.join(places)}"]
+
+    def _find_members(self, wanted: Wanted) -> Reasons:
+        refused: dict[str, MirrorError] = {}
+        described = describe_groups(self._target, wanted, refused)
+        return {
+            **{name: [f"it has {len(group.members)} members"] for name, group in described.items() if group.members},
+            **{name: [error.message] for name, error in refused.items()},
+        }
 
     def _find_active(self, names: list[str]) -> dict[str, Finding]:
         """A stop for each of these groups that has members on the target, or that the target does not describe."""
@@ -211,73 +254,3 @@ def _say_undo(undo: Mapping[str, GroupUndo], dry_run: bool) -> Iterator[str]:
     for name, of_group in sorted(undo.items()):
         deleted = f"{len(of_group.delete)} {verb} deleted, for there was none before"
         yield f"{show(name)}: {len(of_group.commit)} positions {verb} put back, {deleted}."
-
-
-class _GroupTransaction:
-    def __init__(self, target: Cluster, groups: Groups, expected: Mapping[str, Positions]) -> None:
-        self._target = target
-        self._groups = groups
-        self._expected = expected
-        self._reasons: Reasons = {}
-
-    def place(self, notes: WaveNotes, wanted: Wanted) -> Reasons:
-        """Begins again without the groups that turn out to be in use, and after another writer fenced the transaction."""
-        fenced, pauses = Fenced(), list(_PAUSES)
-        while pauses:
-            wanted = {name: positions for name, positions in wanted.items() if name not in self._reasons}
-            if not wanted:
-                return self._reasons
-            try:
-                if self._commit(notes.begin(), wanted):
-                    return self._reasons
-            except Fenced as other:
-                fenced = other
-                time.sleep(pauses.pop(0) * random.random())  # noqa: S311 — two that began together must not do so again
-        raise DecidedMeanwhile("the control topic") from fenced
-
-    def _commit(self, transaction: GroupTransaction, wanted: Wanted) -> bool:
-        """Whether they are committed; if not, it is noted which groups are in use."""
-        try:
-            errors: dict[str, MirrorError] = {}
-            refused = transaction.add(wanted, errors)
-            used = self._find_used(wanted)
-            if used:
-                transaction.abort()
-                self._reasons |= used
-                return False
-            transaction.commit()
-        except BaseException:
-            transaction.abort()
-            raise
-        for name, of_group in refused.items():
-            self._reasons |= {name: [f"{tp} ({why})" for tp, why in sorted(of_group.items())]} if of_group else {}
-        self._reasons |= {name: [error.message] for name, error in errors.items()}
-        self._reasons |= {
-            name: [f"{why}; they may have begun where it stood before"] for name, (why,) in self._find_members(wanted).items()
-        }
-        return True
-
-    def _find_used(self, wanted: Wanted) -> Reasons:
-        """Groups that have members, or that another client moved. Asked after the commit and before the end of the transaction:
-        members that join in between wait for its end before they read."""
-        moved = {}
-        for name, there in read_positions(self._groups, wanted).items():
-            places = list(self._find_moved(name, wanted[name], there))
-            if places:
-                moved[name] = [f"moved meanwhile by somebody else: {', '.join(places)}"]
-        return moved | self._find_members(wanted)
-
-    def _find_moved(self, name: str, wanted: Mapping[TopicPartition, Committed | None], there: Positions) -> Iterator[str]:
-        """Where a group is neither at the expected nor at the wanted position. (An earlier commit may have succeeded without an answer.)"""
-        for tp, aim in sorted(wanted.items(), key=lambda pair: pair[0]):
-            offset, expected = (of[tp].offset if tp in of else None for of in (there, self._expected[name]))
-            if offset != expected and not is_same(there.get(tp), aim):
-                yield f"{tp}@{'nothing' if offset is None else offset}"
-
-    def _find_members(self, wanted: Wanted) -> Reasons:
-        refused: dict[str, MirrorError] = {}
-        described = describe_groups(self._target, wanted, refused)
-        return {
-            **{name: [f"it has {len(group.members)} members"] for name, group in described.items() if group.members},
-            **{name: [error.message] for name, error in refused.items()},
-        }

@@ -9,7 +9,7 @@ came from the source, and the first direction, when the topic moves back, never 
 under its old name is first seen as of open, whatever the flow's `auto.offset.reset` says of topics that it sees later.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -30,7 +30,7 @@ from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.opposite_map import find_history_end, opposite_map
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.model import LogOffsets, Topic
+from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.apply_decisions import caught_up
 from kafka_mirror.ledger.checks import check_handed_back
 from kafka_mirror.ledger.clusters import control_of, read_decisions, read_state
@@ -215,33 +215,33 @@ class WayBack:
             remote = remotes.get(tp.topic)
             target_end = remote_ends.get(TopicPartition(remote.name, tp.partition)) if remote is not None else None
             if remote is not None and target_end is not None and tp in logs:
-                start = self._position(tp, topics_there[tp.topic].id, logs[tp], times.get(tp), ends[tp])
-                first = self._first(topics_there[tp.topic].id, start, remote, target_end, logs[tp].leader_epoch, plan)
-                changes[tp] = _if_unknown(first)
+                log = logs[tp]
+                offsets = SourceOffsets(tp, topics_there[tp.topic].id, log.start, ends[tp], ends[tp], times.get(tp), log.leader_epoch)
+                # Where the flow would begin with the partition, but no later than where it ended when the wave was opened.
+                start = min(first_sight(offsets, self._start(tp)).start, ends[tp])
+                changes[tp] = self._begin_if_unknown(offsets, start, remote, target_end, plan)
         return changes
 
-    def _position(self, tp: TopicPartition, topic_id: str, log: LogOffsets, by_time: int | None, end: int) -> int:
-        """Where the flow would begin with the partition, but no later than where it ended when the wave was opened."""
-        offsets = SourceOffsets(tp, topic_id, log.start, end, end, by_time)
-        return min(first_sight(offsets, self._start(tp)).start, end)
+    def _begin_if_unknown(self, source: SourceOffsets, start: int, remote: Topic, target_end: int, plan: Plan) -> Change:
+        def change(before: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
+            if before is not None:
+                return None
+            return LedgerRecord(
+                watermark=start,
+                leader_epoch=source.leader_epoch,
+                source_topic_id=source.topic_id,
+                target_topic=remote.name,
+                target_topic_id=remote.id,
+                target_next=target_end,
+                source_cluster_id=plan.source_cluster_id,
+                target_cluster_id=plan.target_cluster_id,
+                lanes=self._lanes,
+                offset_map=OffsetMap(),
+                writer=writer,
+                start=start,
+            )
 
-    def _first(
-        self, topic_id: str, start: int, remote: Topic, target_end: int, leader_epoch: int | None, plan: Plan
-    ) -> Callable[[Writer], LedgerRecord]:
-        return lambda writer: LedgerRecord(
-            watermark=start,
-            leader_epoch=leader_epoch,
-            source_topic_id=topic_id,
-            target_topic=remote.name,
-            target_topic_id=remote.id,
-            target_next=target_end,
-            source_cluster_id=plan.source_cluster_id,
-            target_cluster_id=plan.target_cluster_id,
-            lanes=self._lanes,
-            offset_map=OffsetMap(),
-            writer=writer,
-            start=start,
-        )
+        return change
 
     def _remotes(self, topics: Iterable[str]) -> dict[str, Topic]:
         """The remote topics, by source topic; the flow creates those that are missing, if it creates any."""
@@ -270,7 +270,3 @@ Changes = dict[TopicPartition, Change]
 
 Epochs = Mapping[str, Mapping[str, int]]
 """Leader epochs by topic and partition, as notes have them."""
-
-
-def _if_unknown(first: Callable[[Writer], LedgerRecord]) -> Change:
-    return lambda before, writer: first(writer) if before is None else None

@@ -57,6 +57,11 @@ class StepOutcome:
         """Whether the next step may begin."""
         return self.state == DONE
 
+    def as_document(self) -> dict[str, Any]:
+        """The outcome as `--json` and XCom have it."""
+        findings = [finding.as_document() for finding in self.findings]
+        return {"step": self.step, "state": self.state, "lines": list(self.lines), "findings": findings, "facts": dict(self.facts)}
+
 
 def ended(step: str, findings: Iterable[Finding] = (), lines: tuple[str, ...] = (), facts: Mapping[str, Any] | None = None) -> StepOutcome:
     """The outcome of a step that did what it could: stopped if any of its findings is a stop, else done."""

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from kafka_mirror.cutover.groups import move_groups
 from kafka_mirror.cutover.groups import survey as group_survey
 from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups, WavePosition
-from kafka_mirror.cutover.groups.placement import Placement
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
-from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING
+from kafka_mirror.cutover.wave.step import DONE, MOVE_GROUPS, STOPPED, WAITING, StepOutcome
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_translation import GroupOffset, TranslatedGroups
 from kafka_mirror.groups.translation import EXACT, TranslatedOffset
@@ -45,7 +44,7 @@ def step(**by_server):
         sides=sides,
         source_partitions=lambda: [PLACE],
     )
-    placer = SimpleNamespace(place=lambda *_: Placement(facts={"committed": 1}))
+    placer = SimpleNamespace(place=lambda *_: StepOutcome(MOVE_GROUPS, DONE, facts={"committed": 1}))
     survey = WaveGroups((READERS,))
     with patch.multiple(move_groups, survey_groups=lambda *_: survey, GroupPlacer=lambda *_: placer):
         return move_groups.step(move, NotesInMemory(), step_options())
@@ -177,7 +176,7 @@ def move_all(coordinator, placed):
 
     def place(aims, _dry_run):
         placed.update({name: {tp._replace(topic="stock"): at.offset for tp, at in aim.positions.items()} for name, aim in aims.items()})
-        return Placement(facts={"committed": len(aims)})
+        return StepOutcome(MOVE_GROUPS, DONE, facts={"committed": len(aims)})
 
     def translated(_context, offsets, *_):
         rows = [
