@@ -14,6 +14,7 @@ from airflow.sdk import task
 from kafka_mirror.airflow.alert_store import audits_of, step_errors_of, store_of
 from kafka_mirror.airflow.deadlines import late_runs
 from kafka_mirror.airflow.flow_files import configured_flow
+from kafka_mirror.airflow.gauges import emit_gauges
 from kafka_mirror.airflow.state_stores import asset_store
 from kafka_mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_errors, task_body
 from kafka_mirror.config import Flow
@@ -54,6 +55,7 @@ def freshness_task(flow: Flow) -> Any:
             if state != checked.state:
                 store.set(_KEY, state.as_document())
             document = replace(checked, state=state).document()
+            emit_gauges(flow, document)
             errors = [error.report() for error in failures.values()]
             if checked.observation.failure:
                 errors.append(ErrorReport("CheckFailed", checked.observation.failure))
