@@ -10,15 +10,18 @@ from typing import Any
 
 import pytest
 
+from kafka_mirror.airflow.page import AirflowAccess
 from kafka_mirror.audit.model import CHANGED_VALUE, DIFFERENT, EQUAL, AuditResult, Difference, PartitionAudit
 from kafka_mirror.config import Flow, load
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.status.snapshot_cache import SnapshotCache
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
 from services.sinks import HttpSink
 from tests.airflow.task_log import TaskLog
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("heartbeats_removed")
 
@@ -318,3 +321,23 @@ def test_a_check_that_fails_unexpectedly_is_red_and_told(make_freshness: Callabl
             assert "nobody foresaw this" in freshness.run(state="failed")["open"][0]["detail"]
     assert freshness.run()["open"] == []
     assert freshness.told() == [("opened", "CheckFailed"), ("cleared", "CheckFailed")]
+
+
+def test_a_page_whose_api_server_reaches_no_broker_shows_what_the_last_run_saw(
+    make_freshness: Callable[..., Freshness], oracle: Oracle
+) -> None:
+    freshness = make_freshness()
+    pair, topic = freshness.pair, freshness.pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, topic, partitions=2)
+    oracle.produce(pair.source_bootstrap, topic, 50, seed=1)
+    freshness.copy()
+    oracle.produce(pair.source_bootstrap, topic, 60, seed=2)
+    found = freshness.run()
+    nowhere = {f"{side}.bootstrap.servers": "127.0.0.1:1" for side in ("source", "target")}
+    file = pair.properties(extra={**nowhere, "admin.timeout.ms": "1000"}, file="api-server.properties")
+    cache = SnapshotCache(lambda: load([file]), last_check=AirflowAccess().last_check)
+    shown = eventually(lambda: (snapshot := cache.get().by_name[pair.flow]).is_good and snapshot, "what freshness saw")
+    cache.stop()
+    assert shown.not_reached.code == "ClusterUnreachable"
+    assert (shown.taken, shown.status.lag) == (datetime.fromisoformat(found["time"]), 60)
+    assert [(each.topic, each.remote, each.lag) for each in shown.topics] == [(topic, pair.remote(topic), 60)]

@@ -21,6 +21,8 @@ from kafka_mirror.status.airflow_view import COPY, AirflowView, CopyRun, Dag, Da
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+    from kafka_mirror.status.observation import CheckObservation
+
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
@@ -100,6 +102,13 @@ class AirflowAccess:
         """Adds an entry about the flow's copy DAG to the audit log."""
         with api_server.database_session() as session:
             api_server.add_to_audit_log(session, event, person.name, json.dumps(dict(facts), ensure_ascii=False), flow.dag_id(COPY))
+
+    def last_check(self, flow: str) -> "CheckObservation | None":
+        """What the newest run of the flow's `freshness` saw."""
+        from kafka_mirror.status.check_document import read_check
+
+        freshness = self._views.get(FlowName(*flow.split("->"))).freshness
+        return read_check(freshness[-1].get("seen")) if freshness else None
 
     def copy_run(self, person: Person, flow: FlowName, run_id: str) -> CopyRun | None:
         """A run of the flow's copy DAG, by what its tasks left in XCom; the run alone for a person who may not read that."""

@@ -56,14 +56,14 @@ def heartbeat_paths(flow: "Flow", target: Cluster) -> tuple[HeartbeatPath, ...]:
     return tuple(sorted(paths, key=lambda path: (len(path.path), path.path)))
 
 
-def beats_of(flow: "Flow", paths: Iterable[HeartbeatPath]) -> list[Beats]:
+def beats_of(flow: "Flow", paths: Iterable[HeartbeatPath]) -> tuple[Beats, ...]:
     """The newest beat of each topic that should have some: the flow's own, and those that it mirrors."""
     own_topic, newest = replication_policy(flow).heartbeats_topic(), dict[str, datetime]()
     for path in paths:
         newest[path.topic] = max(newest.get(path.topic, path.time), path.time)
     if not flow.value("emit.heartbeats.enabled"):
         newest.pop(own_topic, None)
-    return [Beats(topic, time, mirrored=topic != own_topic) for topic, time in sorted(newest.items())]
+    return tuple(Beats(topic, time, mirrored=topic != own_topic) for topic, time in sorted(newest.items()))
 
 
 def _through(flow: "Flow", target: Cluster, topic: str, start: int, end: int) -> Mapping[Pair, int]:

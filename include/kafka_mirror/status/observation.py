@@ -11,7 +11,7 @@ counts is since when the mirror could have copied it.
                                                        `- behind since the 2nd check
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -130,7 +130,7 @@ class CheckObservation:
     status: Status
     comparable: bool
     silent: Mapping[str, ErrorReport] = field(default_factory=dict)
-    beats: Sequence[Beats] | None = None
+    beats: tuple[Beats, ...] | None = None
     log_starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     """The first offset that the source still has of each partition, as far as it could be seen."""
     failure: str = ""

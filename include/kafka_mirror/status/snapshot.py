@@ -237,6 +237,9 @@ class FlowSnapshot:
     cpu_seconds: float = 0.0
     """What of it was computing of the threads that took it."""
     last_good: "FlowSnapshot | None" = None
+    not_reached: ErrorReport | None = None
+    """Why this process could not look itself. Then the snapshot is what the task `freshness` saw from its worker at `taken`, without
+    groups, heartbeats, decisions and skipped offsets."""
 
     @property
     def is_taken(self) -> bool:

@@ -37,7 +37,7 @@ from kafka_mirror.status.snapshot import (
     TopicSnapshot,
 )
 from kafka_mirror.status.snapshot_groups import Positions, SchemaIdSampler, read_groups
-from kafka_mirror.status.status import PROGRESSING, Observation, Status, status_of
+from kafka_mirror.status.status import PROGRESSING, Observation, PartitionStatus, Status, status_of
 from kafka_mirror.status.throughput import WINDOW_SECONDS, CatchUp, Sample, Samples, Totals, catch_up, estimated_bytes, rhythm, throughput
 
 MAX_SKIPPED = 300
@@ -61,26 +61,33 @@ def sample_of(observation: Observation) -> Sample:
     return Sample(observation.time.timestamp(), totals)
 
 
+def sample_of_check(check: CheckObservation) -> Sample:
+    """The same of a check, of the partitions of which it knows what is missing."""
+    totals = {
+        partition.topic_partition: Totals(partition.records or 0, partition.bytes or 0, partition.end - partition.lag, partition.end)
+        for partition in check.status.partitions
+        if partition.end is not None and partition.lag is not None
+    }
+    return Sample(check.now, totals)
+
+
 def partitions_of(
     status: Status, observation: Observation, samples: Sequence[Sample], remote: Callable[[str], str]
 ) -> list[PartitionSnapshot]:
     """Every partition of the status, in its order, with what was measured of it."""
     records = observation.ledger or {}
-    of_flow, of_topics = (
-        _totals(records.values()),
-        {topic: _totals(records[tp] for tp in tps) for topic, tps in groupby(sorted(records), key=lambda tp: tp.topic)},
-    )
+    of_flow = _totals(status.partitions)
+    of_topics = {topic: _totals(group) for topic, group in groupby(status.partitions, key=lambda partition: partition.topic)}
     names = {topic: remote(topic) for topic in {partition.topic for partition in status.partitions}}
     partitions = []
     for partition in status.partitions:
         tp, record = partition.topic_partition, records.get(partition.topic_partition)
-        totals = record.totals if record else (0, 0)
         partitions.append(
             PartitionSnapshot(
                 status=partition,
                 remote=names[tp.topic],
                 lane=lane_of(*tp, observation.lanes),
-                bytes_behind=estimated_bytes(partition.lag, totals, of_topics.get(tp.topic, (0, 0)), of_flow),
+                bytes_behind=estimated_bytes(partition.lag, _totals([partition]), of_topics[tp.topic], of_flow),
                 throughput=throughput(samples, [tp]),
                 last=record.last if record else None,
             )
@@ -88,9 +95,9 @@ def partitions_of(
     return partitions
 
 
-def _totals(records: Iterable[LedgerRecord]) -> tuple[int, int]:
-    listed = [record.totals for record in records]
-    return sum(copied for copied, _ in listed), sum(size for _, size in listed)
+def _totals(partitions: Iterable[PartitionStatus]) -> tuple[int, int]:
+    listed = list(partitions)
+    return sum(partition.records or 0 for partition in listed), sum(partition.bytes or 0 for partition in listed)
 
 
 def topics_of(
@@ -212,7 +219,7 @@ class FlowSnapshotBuilder:
 
     def with_groups(self, snapshot: FlowSnapshot) -> FlowSnapshot:
         """The snapshot with its groups, if it is time to look at them again; otherwise itself. Likewise."""
-        if not snapshot.is_good or time.monotonic() < self._groups_due:
+        if not snapshot.is_good or snapshot.not_reached or time.monotonic() < self._groups_due:
             return snapshot
         started = time.monotonic()
         try:
@@ -223,6 +230,19 @@ class FlowSnapshotBuilder:
         self._groups_due = time.monotonic() + max(GROUPS_EVERY_SECONDS, GROUPS_SHARE * seconds)
         return replace(snapshot, groups=self._groups)
 
+    def from_check(self, check: CheckObservation, failed: FlowSnapshot) -> FlowSnapshot:
+        """What the task `freshness` saw, in the place of a look that failed here."""
+        status, samples = check.status, self._samples.samples
+        if not samples or samples[-1].time < check.now:
+            self._samples.add(sample_of_check(check))
+        observation = Observation(status.flow, status.time, self.flow.value("mirror.lanes"))
+        partitions = partitions_of(status, observation, samples, topic_selection(self.flow).remote)
+        return replace(
+            self._measured(check, partitions, samples),
+            lanes=lanes_of(partitions, observation),
+            not_reached=failed.error or next(iter(failed.errors), None),
+        )
+
     def _snapshot(self, observation: Observation, taken: datetime) -> FlowSnapshot:
         if observation.comparable:
             self._samples.add(sample_of(observation))
@@ -232,21 +252,12 @@ class FlowSnapshotBuilder:
         skipped, skipped_in_all = skipped_of(records)
         heartbeats, partial = self._read_from_target(records) if observation.comparable else ((), ())
         beats = beats_of(self.flow, heartbeats)
-        waits = with_waits(CheckObservation(status, observation.comparable, observation.silent, beats), self._memory)
-        self._memory = waits.memory
-        return FlowSnapshot(
-            self.flow.name,
-            taken,
-            status,
-            comparable=observation.comparable,
-            topics=topics_of(partitions, samples, self._schemas.ids),
+        check = with_waits(CheckObservation(status, observation.comparable, observation.silent, beats), self._memory)
+        self._memory = check.memory
+        return replace(
+            self._measured(check, partitions, samples),
+            taken=taken,
             lanes=lanes_of(partitions, observation),
-            bytes_behind=bytes_of(partitions),
-            throughput=throughput(samples),
-            catch_up=catch_up_of(status, samples, self._interval, self._rhythm),
-            rhythm=self._rhythm,
-            pool=self.flow.value("mirror.copy.pool"),
-            slots=slots_of(self.flow),
             throttle=self._throttle(observation),
             groups=self._groups,
             heartbeats=heartbeats,
@@ -254,9 +265,25 @@ class FlowSnapshotBuilder:
             waves=observation.waves,
             skipped=skipped,
             skipped_in_all=skipped_in_all,
-            problems=tuple(problem for problem in problems(waits, self._limits).problems if problem.opens),
-            late=waits.late,
             partial=partial,
+        )
+
+    def _measured(self, check: CheckObservation, partitions: Sequence[PartitionSnapshot], samples: Sequence[Sample]) -> FlowSnapshot:
+        """What follows from a check and the samples, whoever looked."""
+        return FlowSnapshot(
+            self.flow.name,
+            check.status.time,
+            check.status,
+            comparable=check.comparable,
+            topics=topics_of(partitions, samples, self._schemas.ids),
+            bytes_behind=bytes_of(partitions),
+            throughput=throughput(samples),
+            catch_up=catch_up_of(check.status, samples, self._interval, self._rhythm),
+            rhythm=self._rhythm,
+            pool=self.flow.value("mirror.copy.pool"),
+            slots=slots_of(self.flow),
+            problems=tuple(problem for problem in problems(check, self._limits).problems if problem.opens),
+            late=check.late,
         )
 
     def _read_from_target(

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from kafka_mirror.config import Configuration, Flow, load
 from kafka_mirror.errors import ConfigurationError, ErrorReport, MirrorError, unexpected
+from kafka_mirror.status.observation import CheckObservation
 from kafka_mirror.status.snapshot import FlowSnapshot, Snapshots
 
 IDLE_SECONDS = 900.0
@@ -22,6 +23,8 @@ IDLE_SECONDS = 900.0
 then by one Prometheus that scrapes once a minute, and none of them may have only old figures by then."""
 RELOAD_SECONDS = 15.0
 """How soon a change of the configuration is noticed."""
+CHECK_OLD_SECONDS = 900.0
+"""`freshness` looks each minute; what it saw longer ago says nothing about now."""
 AT_ONCE = 4
 """How many flows are looked at at the same time; one whose cluster does not answer keeps only its own place busy."""
 _FAILED_SECONDS = 15.0
@@ -39,6 +42,17 @@ class SnapshotTaker(Protocol):
 
     def with_groups(self, snapshot: FlowSnapshot) -> FlowSnapshot:
         """The same with its groups."""
+
+    def from_check(self, check: CheckObservation, failed: FlowSnapshot) -> FlowSnapshot:
+        """What `freshness` saw, in the place of one that failed."""
+
+
+LastCheck = Callable[[str], CheckObservation | None]
+"""What the task `freshness` saw last of a flow, as far as that is known."""
+
+
+def _no_check(_flow: str) -> None:
+    """Where nobody knows Airflow."""
 
 
 def _taking(flow: Flow) -> SnapshotTaker:
@@ -69,8 +83,11 @@ class SnapshotCache:
         idle_seconds: float = IDLE_SECONDS,
         refresh_seconds: float | None = None,
         reload_seconds: float = RELOAD_SECONDS,
+        last_check: LastCheck = _no_check,
     ) -> None:
-        """`refresh_seconds`: instead of what the flows' `mirror.status.refresh.seconds` say."""
+        """`refresh_seconds`: instead of what the flows' `mirror.status.refresh.seconds` say. `last_check`: what is shown where this process
+        cannot reach a cluster."""
+        self._last_check = last_check
         self._configuration = configuration
         self._make_taking = taking
         self._idle_seconds = idle_seconds
@@ -95,7 +112,7 @@ class SnapshotCache:
             return Snapshots(tuple(self._snapshots[name] for name in names), self._errors, busy)
 
     def flows(self, seconds: float = math.inf) -> tuple[Flow, ...]:
-        """The valid flows of the configuration as it was read no longer ago than so many seconds. Nobody looks at a cluster for this."""
+        """The valid flows of the configuration as it was read at most this many seconds ago. Nobody looks at a cluster for this."""
         if self._pid != os.getpid():
             self._begin()
         with self._changed:
@@ -162,7 +179,7 @@ class SnapshotCache:
                 watched.taker = self._make_taking(watched.flow)
             seconds = self._refresh_seconds
             pause = watched.flow.value("mirror.status.refresh.seconds") if seconds is None else seconds
-            taken = watched.taker.take()
+            taken = self._or_checked(watched.taker, watched.taker.take())
             self._publish(name, watched, taken)
             self._publish(name, watched, watched.taker.with_groups(taken))
         except MirrorError as error:
@@ -175,6 +192,15 @@ class SnapshotCache:
             with self._changed:
                 watched.due, watched.busy = 0.0 if watched.again else time.monotonic() + pause, False
                 self._changed.notify_all()
+
+    def _or_checked(self, taker: SnapshotTaker, taken: FlowSnapshot) -> FlowSnapshot:
+        """A look that failed gives way to what `freshness` saw since this process could look itself, if that is not old."""
+        check = None if taken.is_good else self._last_check(taken.flow)
+        if check is None or not check.comparable or time.time() - check.now > CHECK_OLD_SECONDS:
+            return taken
+        good = self._snapshots[taken.flow].with_figures
+        is_older = good.is_good and good.taken is not None and not good.not_reached and good.taken.timestamp() >= check.now
+        return taken if is_older else taker.from_check(check, taken)
 
     def _publish(self, name: str, watched: _Watched, taken: FlowSnapshot) -> None:
         with self._changed:
@@ -221,8 +247,8 @@ def _untaken(name: str) -> FlowSnapshot:
 _shared: list[SnapshotCache] = []
 
 
-def shared_cache() -> SnapshotCache:
-    """Returns the one cache of this process, which page and metrics share."""
+def shared_cache(last_check: LastCheck = _no_check) -> SnapshotCache:
+    """Returns the one cache of this process, which page and metrics share. Who asks first says what `freshness` saw last."""
     if not _shared:
-        _shared.append(SnapshotCache())
+        _shared.append(SnapshotCache(last_check=last_check))
     return _shared[0]

@@ -13,13 +13,11 @@ from kafka_mirror.formats.documents import from_document
 from kafka_mirror.status.airflow_view import COPY, AirflowView, Dag
 from kafka_mirror.status.problems import Alert
 from kafka_mirror.status.snapshot import FlowSnapshot
+from kafka_mirror.status.snapshot_cache import CHECK_OLD_SECONDS
 from kafka_mirror.web.formatting import seconds
 
 _WATCHED = {"freshness": "no alert is sent when the flow is late or stuck", "refresh-topics": "new topics and partitions are not found"}
 """DAGs of which the page says that they are paused, and what that means. Many installations run without some of the others."""
-
-FRESHNESS_OLD_SECONDS = 900.0
-"""`freshness` looks each minute; an older document of it says nothing about now."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def _find_alerting_issues(view: AirflowView, now: datetime) -> Iterator[AirflowI
     if newest is None or (age := _age(newest, now)) is None:
         if dag.newest is not None and dag.newest.state == "failed":
             yield _freshness_issue(dag, "has not looked yet: its newest run failed")
-    elif age > FRESHNESS_OLD_SECONDS:
+    elif age > CHECK_OLD_SECONDS:
         yield _freshness_issue(dag, f"has not looked for {seconds(age)}")
     elif isinstance(unsent := newest.get("unsent"), int) and unsent > 0:
         yield AirflowIssue(
@@ -98,7 +96,7 @@ def alerts_of(view: AirflowView, now: datetime) -> list[Alert]:
     """
     document_of_run = _newest_freshness(view)
     age = None if document_of_run is None else _age(document_of_run, now)
-    if document_of_run is None or age is None or age > FRESHNESS_OLD_SECONDS:
+    if document_of_run is None or age is None or age > CHECK_OLD_SECONDS:
         return []
     documents, of_steps = document_of_run.get("open"), document_of_run.get("of_steps") or ()
     alerts = []

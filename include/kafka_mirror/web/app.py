@@ -39,7 +39,8 @@ def create_app(site: Site, open_routers: Sequence[APIRouter] = ()) -> FastAPI:
 
 def whole_app(airflow: Airflow) -> FastAPI:
     """The application with its metrics and with the snapshots of this process."""
-    return create_app(Site(airflow, shared_cache(), Decider()), [metrics_router(shared_cache())])
+    cache = shared_cache(airflow.last_check)
+    return create_app(Site(airflow, cache, Decider()), [metrics_router(cache)])
 
 
 _nothing = APIRouter(dependencies=[Depends(person)])

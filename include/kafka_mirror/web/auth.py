@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.status.airflow_view import COPY, AirflowView, CopyRun, Person
+from kafka_mirror.status.observation import CheckObservation
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -45,6 +46,9 @@ class Airflow(Protocol):
 
     def view(self, person: Person, flow: FlowName) -> AirflowView:
         """What its database says of the flow, at most some seconds old; without what tasks returned whose XCom the person may not read."""
+
+    def last_check(self, flow: str) -> CheckObservation | None:
+        """What the newest run of the flow's `freshness` saw; None if its database does not have that."""
 
     def copy_run(self, person: Person, flow: FlowName, run_id: str) -> CopyRun | None:
         """A run of the flow's copy DAG; None if it has none of this id. Without what its tasks returned if the person may not read that."""

@@ -125,6 +125,9 @@ GROUP_OVER_BUDGET = Metric(
 GROUP_UNANSWERED = Metric("mirror_group_partitions_unanswered", "Partitions of the group without any position on the target", ("group",))
 
 UP = Metric("mirror_up", "1 if both clusters could be looked at and compared, else 0: then only this, problems, age and limits are there")
+BY_FRESHNESS = Metric(
+    "mirror_seen_by_freshness", "1 if this api-server cannot reach the clusters, and the figures are what the task freshness saw; else 0"
+)
 SNAPSHOT_AGE = Metric("mirror_snapshot_age_seconds", "How old the newest snapshot is in which both clusters could be compared")
 SNAPSHOT_SECONDS = Metric("mirror_snapshot_duration_seconds", "How long it took to take the snapshot")
 CONFIGURATION_ERRORS = Metric("mirror_configuration_errors", "Configuration files that cannot be read; this one has no source and target")

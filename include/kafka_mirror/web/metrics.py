@@ -27,7 +27,7 @@ from kafka_mirror.status.snapshot_builder import GROUPS_SHARE
 from kafka_mirror.status.throughput import Throughput
 from kafka_mirror.web import metric_names as names
 from kafka_mirror.web.metric_names import FLOW_LABELS, LEGACY, METRICS, Metric, SourceMetrics
-from kafka_mirror.web.state import TOO_OLD_SECONDS
+from kafka_mirror.web.state import TOO_OLD_SECONDS, is_old
 
 TOKEN_VARIABLE = "MIRROR_METRICS_TOKEN"  # noqa: S105 — the name of it
 _REREAD_SECONDS = 60.0
@@ -60,7 +60,7 @@ class MetricAccess:
     compares them in constant time."""
 
     def __init__(self, flows: Callable[[float], tuple[Flow, ...]], environ: Mapping[str, str]) -> None:
-        """`flows`: gives the valid flows of the configuration, as it was read less than this many seconds ago."""
+        """`flows`: the valid flows of the configuration, as it was read at most this many seconds ago."""
         self._flows = flows
         self._environ = environ
         self._digests: Mapping[str, bytes] = {}
@@ -155,8 +155,9 @@ class _Rendering:
         """All of its metrics."""
         snapshot = self._snapshot
         age = snapshot.with_figures.age_seconds(self._now) if snapshot.with_figures.is_good else None
-        good = snapshot.is_good and age is not None and age <= TOO_OLD_SECONDS
+        good = snapshot.is_good and not is_old(snapshot, self._now)
         self._set(names.UP, int(good))
+        self._set(names.BY_FRESHNESS, int(good and snapshot.not_reached is not None))
         self._set(names.SNAPSHOT_AGE, age)
         errors = Counter(error.code for error in snapshot.errors)
         judged = Counter[str]()
@@ -297,7 +298,7 @@ class SnapshotSource(Protocol):
         """The newest ones, at once."""
 
     def flows(self, seconds: float) -> tuple[Flow, ...]:
-        """The valid flows of the configuration, as it was read less than this many seconds ago."""
+        """The valid flows of the configuration, as it was read at most this many seconds ago."""
 
 
 def metrics_router(cache: SnapshotSource, environ: Mapping[str, str] | None = None) -> APIRouter:

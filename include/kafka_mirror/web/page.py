@@ -171,7 +171,7 @@ def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Ma
     observed = snapshot.with_figures
     return FlowPage(
         flow=flow,
-        may_edit=may_edit(site.airflow, person, flow.name),
+        may_edit=not snapshot.not_reached and may_edit(site.airflow, person, flow.name),
         problems=problems(_unique(snapshot)),
         causes=[issue for issue in airflow_issues(snapshot, flow.view, now) if issue != flow.state.cause],
         alerts=alerts_of(flow.view, now),

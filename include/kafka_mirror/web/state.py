@@ -14,6 +14,7 @@ from kafka_mirror.status.airflow_view import AirflowView
 from kafka_mirror.status.judge import BEHIND, FINE, NOTHING_MIRRORED, STUCK, level, too_few_slots
 from kafka_mirror.status.problems import Alert
 from kafka_mirror.status.snapshot import FlowSnapshot
+from kafka_mirror.status.snapshot_cache import CHECK_OLD_SECONDS
 from kafka_mirror.status.status import GONE, INTENDED, LEFT_ALONE, NO_REMOTE, OPEN_TRANSACTION, PROGRESSING, PartitionStatus, Status
 from kafka_mirror.status.throughput import CatchUp
 from kafka_mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
@@ -65,7 +66,7 @@ def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowSt
 def is_old(snapshot: FlowSnapshot, now: datetime) -> bool:
     """Whether a snapshot is too old to describe the flow: the page was not open for some time, or the look at a cluster hangs."""
     age = snapshot.age_seconds(now)
-    return age is not None and age > TOO_OLD_SECONDS
+    return age is not None and age > (CHECK_OLD_SECONDS if snapshot.not_reached else TOO_OLD_SECONDS)
 
 
 def _whole_flow(snapshot: FlowSnapshot) -> FlowState | None:

@@ -59,6 +59,9 @@ class World:
                 world.groups.append(flow.name)
                 return snapshot
 
+            def from_check(self, check, failed):
+                return FlowSnapshot(flow.name, check.status.time, check.status, comparable=True, not_reached=failed.errors[0])
+
         return Taking()
 
 

@@ -253,3 +253,12 @@ def test_no_other_registry_of_the_process_shows_or_is_shown():
     scrape(MadeUpCache(flow(**BUSY)))
     assert not any(family.name.startswith("mirror_") for family in REGISTRY.collect())
     assert "python_info" not in scrape(MadeUpCache(flow())).text
+
+
+def test_figures_that_freshness_saw_are_scraped_and_say_so():
+    unreachable = ErrorReport("ClusterUnreachable", "west does not answer")
+    found = samples(flow(taken=now() - timedelta(minutes=10), not_reached=unreachable))
+    assert (found("mirror_up"), found("mirror_seen_by_freshness"), found("mirror_lag_records")) == (1, 1, 40)
+    assert found("mirror_snapshot_age_seconds") >= 600
+    own = samples(flow())
+    assert (own("mirror_up"), own("mirror_seen_by_freshness")) == (1, 0)

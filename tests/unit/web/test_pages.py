@@ -349,6 +349,16 @@ def test_flow_that_cannot_be_seen_now_shows_the_last_good_figures_and_says_of_wh
     assert len(rows(text)) == 3
 
 
+def test_flow_whose_clusters_only_workers_reach_shows_what_freshness_saw_and_says_when() -> None:
+    unreachable = ErrorReport("ClusterUnreachable", "Cluster 'west' did not answer at west-1:9092 within 10 s.")
+    seen = NOW - timedelta(minutes=10)
+    page = made_up(replace(BUSY, taken=seen, not_reached=unreachable)).page()
+    assert "Behind, and catching up" in page
+    assert "Cluster &#39;west&#39; did not answer at west-1:9092 within 10 s." in page
+    assert re.search(r"what the task <code>freshness</code> saw\s+<time[^>]*>10 min[^<]*ago</time>\s*, at [-\d: ]+ UTC", page)
+    assert 'class="decide' not in page, "a decision needs a way to the clusters"
+
+
 def test_overview_has_the_worst_flow_first_and_one_flow_needs_none() -> None:
     fine = replace(snapshot(topic("a", 0)), flow="north->south")
     text = made_up(fine, with_gap()).page("/")

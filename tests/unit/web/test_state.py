@@ -12,8 +12,9 @@ from kafka_mirror.errors import ErrorReport
 from kafka_mirror.policy import IdleMembers
 from kafka_mirror.status.airflow_view import AirflowView, Dag, DagRun
 from kafka_mirror.status.snapshot import FlowSnapshot, GroupsSnapshot
+from kafka_mirror.status.snapshot_cache import CHECK_OLD_SECONDS
 from kafka_mirror.status.throughput import UNKNOWN_LAG, CatchUp
-from kafka_mirror.web.airflow_health import FRESHNESS_OLD_SECONDS, airflow_issues, alerts_of
+from kafka_mirror.web.airflow_health import airflow_issues, alerts_of
 from kafka_mirror.web.history import LagHistory
 from kafka_mirror.web.page import last_audit
 from kafka_mirror.web.state import TOO_OLD_SECONDS, state_of
@@ -212,7 +213,7 @@ def watched(*freshness: dict[str, Any], state: str = "success") -> AirflowView:
         (watched(looked(1), state="running"), None),
         (watched(state="running"), None),
         (watched(state="failed"), "has not looked yet: its newest run failed; no alert is sent"),
-        (watched(looked(FRESHNESS_OLD_SECONDS / 60 + 1), state="failed"), "has not looked for 16 min; no alert is sent"),
+        (watched(looked(CHECK_OLD_SECONDS / 60 + 1), state="failed"), "has not looked for 16 min; no alert is sent"),
         (watched(looked(600)), "has not looked for 10 h; no alert is sent"),
         (watched(looked(1, unsent=3), state="failed"), "3 messages to people on call could not be delivered."),
         (watched({"time": "nonsense"}, state="failed"), "has not looked yet"),

@@ -17,6 +17,7 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.status.alerts.audits import MISMATCH, Audits
 from kafka_mirror.status.alerts.channels import Channel, channel, connections_of
 from kafka_mirror.status.alerts.tracker import AlertState, deliver, open_alerts, track, with_more
+from kafka_mirror.status.check_document import pack_check
 from kafka_mirror.status.heartbeat_paths import beats_of, heartbeat_paths
 from kafka_mirror.status.judge import NOT_COPYING, UNREACHABLE, problems
 from kafka_mirror.status.limits import limits_of
@@ -56,7 +57,8 @@ class FreshnessCheck:
     def document(self) -> dict[str, Any]:
         """What stands in XCom: figures for a curve, and what is open. `lag_records` counts what may be read; `lag_seconds` is how long the
         oldest of it waits. `behind_offsets` and `oldest_seconds` are what the status page shows: all that is missing, of paused partitions
-        too, and the age of the oldest. None where it is not known."""
+        too, and the age of the oldest. None where it is not known. `seen` is for a page that reaches no broker:
+        `read_check` reads it."""
         status, comparable = self.observation.status, self.observation.comparable
         paused = [str(partition.topic_partition) for partition in status.partitions if partition.state == PAUSED]
         return {
@@ -71,6 +73,7 @@ class FreshnessCheck:
             "of_steps": sorted(self.observation.of_steps),
             "paused": {"partitions": len(paused), "first": paused[:PAUSED_SHOWN]},
             "unsent": len(self.state.outbox),
+            "seen": pack_check(self.observation),
         }
 
 
@@ -191,7 +194,7 @@ def _observe(flow: "Flow") -> CheckObservation:
         return CheckObservation(Status(flow.name, datetime.now(UTC)), comparable=False, failure=f"{type(failure).__name__}: {failure}")
 
 
-def _beats(flow: "Flow") -> Sequence[Beats] | None:
+def _beats(flow: "Flow") -> tuple[Beats, ...] | None:
     """The newest heartbeat of each topic that has some: the flow's own, and those that it mirrors. None if one of them cannot be seen: it
     would be taken for one that never came, and an alert of it for over."""
     try:
