@@ -3,12 +3,14 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
 WORKERS ?= 4
+COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile -q -p 3.11 --universal --generate-hashes
+IN_IMAGE := image/requirements.txt pyproject.toml $(addprefix --extra ,all connect openlineage msk azure google)
 export PYTHONPATH := include:.
 # Where it is set, every command, Spark driver and Spark worker compiles the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint rules types docs format test test-unit test-release faults compat kerberos cutover-trial bench demo stop lock wheel promtool
+.PHONY: help install lint rules types docs format test test-unit test-release faults compat kerberos cutover-trial bench demo stop lock wheel image compose-trial promtool
 
 help: ## this list
 	@echo "make <target>, with Python 3.11-3.13, Java 17+ (JDK) and Maven:"
@@ -30,7 +32,7 @@ test: ## all tests, on real brokers and a real Airflow, four files at a time (WO
 test-unit: install ## the tests that need no services
 	$(PYTEST) tests/unit
 
-test-release: install ## before a release: the wheel in an Airflow of its own, the demo, applications that are moved under faults
+test-release: install compose-trial ## before a release: the wheel in an Airflow of its own, the demo, applications that are moved under faults
 	$(PYTEST) tests -m release --durations=10
 
 faults: install ## every fault test, then a long series of random faults (SEED=…, ROUNDS=…); appends to tests/faults/RESULTS.md
@@ -67,11 +69,19 @@ format: install ## format the code and mend what can be mended without thought
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
 
+image: ## the image of docker-compose.yaml, without a Docker daemon (root, Debian); AIRFLOW_VERSION=3.2.1 for that Airflow, BASES=pull for the real base images
+	@tools/containers/enter.sh tools/containers/image.sh
+
+compose-trial: install image ## start all of docker-compose.yaml from that image by podman, in a network of its own: it mirrors, is well, is stopped
+	@tools/containers/enter.sh --alone $(PYTEST) -m containers tests/package/test_compose_trial.py
+
 promtool: ## Prometheus' checker of rules into .run/bin, for the tests (Debian)
 	@tools/fetch_promtool.sh
 
 wheel: install ## build the package into dist/
 	$(PY) -m hatchling build -t wheel
 
-lock: ## pin again, with hashes, what requirements.txt asks for (needs uv)
-	UV_CUSTOM_COMPILE_COMMAND="make lock" uv pip compile -q -p 3.11 --universal --generate-hashes requirements.txt -o requirements.lock
+lock: ## pin again, with hashes, what requirements.txt asks for and what the image holds (needs uv)
+	$(COMPILE) requirements.txt -o requirements.lock
+	$(COMPILE) $(IN_IMAGE) -c requirements.lock -o image/airflow-3.3.2.lock
+	$(COMPILE) $(IN_IMAGE) -c tests/package/constraints/airflow-3.2.1-python3.12.txt -o image/airflow-3.2.1.lock

