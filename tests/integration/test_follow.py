@@ -20,7 +20,12 @@ from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.verdict import Verdict, verdict
+from kafka_mirror.formats import mm2
+from kafka_mirror.groups.context import group_context
+from kafka_mirror.groups.mm2_topics import read_topic
+from kafka_mirror.kafka.cluster import Cluster
 from tests.integration.conftest import Mirroring
+from tests.integration.consumers import set_offsets
 from tests.waiting import PATIENCE, eventually
 
 LONG = 600.0
@@ -132,6 +137,34 @@ def test_the_command_copies_what_arrives_and_says_all_of_it_at_its_end(
     assert (answer["result"]["records"], answer["result"]["owed"]) == (90, 0)
     assert sum(answer["result"]["watermarks"]["records"]) == 90
     mirroring.assert_mirrored(topic)
+
+
+def test_the_command_writes_checkpoints_of_groups_as_they_move(
+    make_mirroring: Callable[..., Mirroring], pair: Any, oracle: Any, topic: str
+) -> None:
+    mirroring = make_mirroring(pair, {**OFTEN, "source->target.emit.checkpoints.interval.seconds": "1"})
+    group, (partition, *_) = f"reader-{pair.mark}", sorted(oracle.count(pair.source_bootstrap, topic), key=lambda count: -count.records)
+    place, context = (topic, partition.partition), group_context(mirroring.flow)
+
+    def checkpoint_is(offset: int) -> bool:
+        with Cluster("target", context.clients.target_admin, 30.0) as target:
+            found = read_topic(target, context.clients.target_consumer, context.checkpoints_topic, mm2.decode_checkpoint).records
+        return bool(found) and (found[-1].group, found[-1].downstream) == (group, offset)
+
+    def move_and_end() -> None:
+        try:
+            for offset in (2, 5):
+                set_offsets(pair.source_bootstrap, group, {place: offset})
+                eventually(lambda offset=offset: checkpoint_is(offset), f"a checkpoint at {offset}")  # type: ignore[misc]
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    set_offsets(pair.source_bootstrap, group, {place: 1})
+    with ThreadPoolExecutor(1) as threads:
+        beside = threads.submit(move_and_end)
+        command = ["copy", "--flow", pair.flow, "--follow", "10m", "--without-spark"]
+        assert main(["--config", mirroring.flow.file, *command]) == 0
+        beside.result(PATIENCE)
 
 
 def test_a_changed_configuration_counts_while_the_command_follows_and_a_broken_one_ends_nothing(
