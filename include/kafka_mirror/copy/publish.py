@@ -80,7 +80,7 @@ def compared(
     plan: Plan, results: Sequence[LaneResult], records: Mapping[TopicPartition, LedgerRecord], run: str | None = None
 ) -> Published:
     """The ledger's watermarks of the planned partitions beside the reported ones. Where the ledger is ahead, another attempt went on;
-    where it is behind, the report was wrong: both are said.
+    where it is behind, the report was wrong: both are said, but for what the run went on with that took the lanes over.
 
     What was copied is what the ledger's totals grew by since the plan, by whichever attempt of this run: a lane does not know what it
     committed when the answer to its commit was lost, and with a Spark executor its report is lost too. Another run's is what a lane found
@@ -101,7 +101,8 @@ def compared(
             marks.append(Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *counts))
             elsewhere += [others] if others and not is_hand_over(run or "", others.run) else []
         ledger_says = record.watermark if record is not None else None
-        if said is not None and said.source_offset != ledger_says:
+        went_on = record is not None and record.writer.run != run and is_hand_over(run or "", record.writer.run)
+        if said is not None and said.source_offset != ledger_says and not (went_on and (ledger_says or 0) > said.source_offset):
             disagreements.append(f"{tp}: the job reported {said.source_offset}, the ledger says {ledger_says}; the ledger counts.")
     return Published(tuple(marks), tuple(disagreements), copied_elsewhere=tuple(elsewhere))
 

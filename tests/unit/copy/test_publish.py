@@ -1,17 +1,19 @@
 """The ledger that is read after a copy: at least as far as the lanes have seen it."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
 
 from kafka_mirror.copy import publish as publishing
-from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.model import LaneResult, Watermark
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.publish import reached
 from kafka_mirror.errors import DeadlineExceeded, ErrorReport, KafkaFailure, LanesChanged, LedgerDamaged, StaleAnswer
 from kafka_mirror.groups.offset_syncs import OffsetSyncsResult
 from kafka_mirror.kafka.polling import repeat
+from kafka_mirror.ledger.record import Writer
 from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.ledger_records import ledger_record
 
@@ -135,6 +137,17 @@ def test_without_results_the_ledger_is_taken_as_it_is(asked):
 
 
 # ---------------------------------------------------------------- offset syncs while lanes follow
+
+
+@pytest.mark.parametrize(
+    ("writer", "mark", "is_said"),
+    [("e.copy / 2", 15, False), ("e.copy / 2", 9, True), ("e.copy / 1", 15, True), ("by hand", 15, True)],
+    ids=["the run that took over", "the same, and less than was reported", "the run itself", "somebody else"],
+)
+def test_what_the_run_that_took_over_copied_beyond_the_report_is_no_disagreement(writer, mark, is_said):
+    record = ledger_record(watermark=mark, target_next=mark, writer=Writer("", "host", writer, datetime.now(UTC)))
+    reports = [LaneResult(0, (Watermark(*TP, 12, 12, 2, 20),))]
+    assert bool(publishing.compared(PLAN, reports, {TP: record}, "e.copy / 1").disagreements) == is_said
 
 
 OTHERWISE = "somebody else writes them"
