@@ -27,6 +27,9 @@ MOST_AT_ONCE = 2_000
 ON_WORKERS = "kafka_mirror.groups.job:run_parts"
 """What a worker of Spark runs."""
 
+_PATIENCE_SECONDS = 5.0
+"""How long the end of a run waits for checkpoints that are being written. A cluster may not answer, and the next run writes them too."""
+
 log = logging.getLogger(__name__)
 
 
@@ -117,7 +120,7 @@ def checkpoints_meanwhile(flow: Flow, due: float) -> AbstractContextManager[None
     if not flow.value("emit.checkpoints.enabled"):
         return nullcontext()
     every, otherwise = flow.value("emit.checkpoints.interval.seconds"), "Checkpoints cannot be written just now; they are tried again"
-    return repeated("checkpoints", every, CheckpointsOfRun(flow, due).write, otherwise, flow.request_seconds, at_once=True)
+    return repeated("checkpoints", every, CheckpointsOfRun(flow, due).write, otherwise, _PATIENCE_SECONDS, at_once=True)
 
 
 class CheckpointsOfRun:

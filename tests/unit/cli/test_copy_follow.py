@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -27,6 +28,7 @@ class Flow:
         monkeypatch.setattr(command, "plan", self.plan)
         monkeypatch.setattr("kafka_mirror.copy.follow.plan_context", self.plan_context)
         monkeypatch.setattr(command, "publish", self.publish)
+        monkeypatch.setattr(command, "checkpoints_meanwhile", lambda _flow, _due: nullcontext())
         monkeypatch.setattr("kafka_mirror.copy.run.copy_in_process", self.copy)
 
     def plan(self, flow, by_person, follow_for=0.0):
