@@ -68,9 +68,9 @@ def cutover(pair: ClusterPair, topic: str, group: str, run_dag: Callable[..., An
 def waves(pair: ClusterPair, file: Path) -> Callable[[], Any]:
     """The waves that the control topic keeps."""
     from kafka_mirror.config import load
-    from kafka_mirror.cutover.wave.run import stored_waves
+    from kafka_mirror.cutover.wave.run import read_waves
 
-    return lambda: stored_waves(load([file]).flow(pair.flow)).waves
+    return lambda: read_waves(load([file]).flow(pair.flow)).waves
 
 
 @pytest.fixture

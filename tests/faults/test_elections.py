@@ -20,7 +20,7 @@ from kafka_mirror.copy.verdict import Verdict
 from kafka_mirror.cutover.failover.source_comparison import LESS, compare_source
 from kafka_mirror.cutover.steps import open_wave
 from kafka_mirror.cutover.wave.findings import STOP
-from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import STOPPED
 from kafka_mirror.decide.request import DecisionRequest
@@ -139,7 +139,7 @@ def test_a_wave_over_a_source_that_lost_its_tail_stops_where_the_copy_ends_at_th
     flow = after.source
     if len(flow.source_records(2)) < KEPT + LOST:
         flow.produce(LOST, 2, seed=4)
-    with move_of(flow.mirroring.flow, Wave((flow.topic,))) as move:
+    with open_move(flow.mirroring.flow, Wave((flow.topic,))) as move:
         outcome = open_wave.step(move, NotesInMemory(), step_options())
     assert outcome.state == STOPPED
     (finding,) = [finding for finding in outcome.findings if finding.error.partition == 2]

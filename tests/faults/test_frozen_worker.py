@@ -14,7 +14,7 @@ import pytest
 from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK
-from kafka_mirror.cutover.wave.run import stored_waves
+from kafka_mirror.cutover.wave.run import read_waves
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair
@@ -85,12 +85,12 @@ class FrozenWave:
         return f"{self.mirroring.pair.source}-to-{self.mirroring.pair.target}.cutover"
 
     def state(self) -> str:
-        return stored_waves(self.mirroring.flow).waves[self.name].state
+        return read_waves(self.mirroring.flow).waves[self.name].state
 
     def stands(self) -> dict[str, Any]:
         """All that a wave changes, as it stands now."""
         source, target = self.mirroring.source, self.mirroring.target
-        stored = stored_waves(self.mirroring.flow)
+        stored = read_waves(self.mirroring.flow)
         return {
             "notes": (stored.waves[self.name], stored.groups.get(self.name)),
             "moved": stored.decisions.moved(self.topic),

@@ -7,7 +7,7 @@ from typing import Any
 from kafka_mirror.config import load
 from kafka_mirror.cutover.steps.open_wave import step
 from kafka_mirror.cutover.wave.control_notes import write_next
-from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
 from kafka_mirror.ledger.clusters import control_of
@@ -57,7 +57,7 @@ class BothWays:
     def open(self, mirroring: Mirroring, *topics: str, dry_run: bool = False, anew: bool = True) -> StepOutcome:
         """Opens a wave of these topics; `anew` False: the same wave once more, with what was noted of it."""
         options = StepOptions("wave-1", "a person", "a test", dry_run=dry_run)
-        with move_of(mirroring.flow, Wave(topics)) as move:
+        with open_move(mirroring.flow, Wave(topics)) as move:
             control, noted = control_of(mirroring.flow, move.sides.target), self.notes.get(mirroring.flow.name)
             notes = Notes(control, noted.facts if noted is not None and not anew else {})
             self.notes[mirroring.flow.name] = notes

@@ -4,7 +4,7 @@ import pytest
 
 from kafka_mirror.cutover.steps import audit_gate
 from kafka_mirror.cutover.steps.audit_gate import AUDITED
-from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, DONE, RECORDS, STOPPED
 from services.oracle import Record
@@ -27,18 +27,18 @@ class Gate:
         self.flow, self.copy, self.wave, self.notes = mirroring.flow, mirroring.copy, wave, NotesInMemory()
 
     def step(self, **options):
-        with move_of(self.flow, self.wave) as move:
+        with open_move(self.flow, self.wave) as move:
             outcome = audit_gate.step(move, self.notes, step_options(**options))
         if outcome.facts and outcome.state == DONE:
             self.notes.keep(AUDIT_GATE, {**self.notes.of_step(AUDIT_GATE), **outcome.facts})
         return outcome
 
     def ahead(self, **options):
-        with move_of(self.flow, self.wave) as move:
+        with open_move(self.flow, self.wave) as move:
             return audit_gate.audit_ahead(move, self.notes, step_options(**options))
 
     def holds(self):
-        with move_of(self.flow, self.wave) as move:
+        with open_move(self.flow, self.wave) as move:
             return [finding.code for finding in audit_gate.holds(move, self.notes, step_options())]
 
 

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_mirror.cutover.steps import fence
-from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, FENCE, LAST_WRITE_MS, QUIET_SINCE_MS, STOPPED, WAITING
 from kafka_mirror.ledger.clusters import clusters
@@ -91,7 +91,7 @@ def test_a_fence_by_acl_holds_off_every_producer_and_no_reader_and_is_taken_back
     mirroring, topic = guarded_flow()
     source = guarded[0]
     assert produced(client(source, "writer"), topic) == ""
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         outcome = notes.record(fence.step(move, notes, options(by="acl")))
         assert (outcome.state, outcome.findings[0].code) == (DONE, "QuietProducers"), outcome
         assert {user: produced(client(source, user), topic) for user in ("writer", "owner")} == dict.fromkeys(
@@ -100,7 +100,7 @@ def test_a_fence_by_acl_holds_off_every_producer_and_no_reader_and_is_taken_back
         ends = outcome.facts["ends"][topic]
         assert (sum(ends), len(ends)) == (21, 2)
         assert outcome.facts[LAST_WRITE_MS] <= outcome.facts[QUIET_SINCE_MS] <= outcome.facts["done_ms"] - 1000
-        assert fence.still_fenced(move, notes) == ()
+        assert fence.find_fence_breaks(move, notes) == ()
         assert mirroring.copy().state == "done", "the mirror reads behind its own fence"
         again = notes.record(fence.step(move, notes, options(by="acl")))
         assert (again.state, again.facts["ends"]) == (DONE, outcome.facts["ends"])
@@ -108,13 +108,13 @@ def test_a_fence_by_acl_holds_off_every_producer_and_no_reader_and_is_taken_back
         assert denials(oracle, source, topic) == ["User:*"]
         assert notes.record(fence.rollback(move, notes, options())).state == DONE
         assert (denials(oracle, source, topic), notes.of_step(FENCE)) == ([], {})
-        assert fence.still_fenced(move, notes)[0].code == "NotFenced"
+        assert fence.find_fence_breaks(move, notes)[0].code == "NotFenced"
     assert eventually(lambda: produced(client(source, "writer"), topic) == "")
 
 
 def test_a_dry_run_changes_nothing(guarded, guarded_flow, oracle, notes):
     mirroring, topic = guarded_flow()
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         outcome = fence.step(move, notes, options(by="acl", dry_run=True))
         assert (outcome.state, outcome.lines[0]) == (DONE, f"{topic}: DENY WRITE for User:* from * would be created")
     assert (denials(oracle, guarded[0], topic), notes.history) == ([], [])
@@ -127,7 +127,7 @@ def test_a_transaction_that_is_open_may_end_behind_the_fence_and_is_named_until_
     producer.begin_transaction()
     producer.produce(topic, b"v", b"k", 0)
     assert producer.flush(PATIENCE) == 0
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         outcome = notes.record(fence.step(move, notes, options(by="acl", timeout=2.0)))
         assert outcome.state == WAITING
         (open_transaction,) = [each for each in outcome.findings if each.code == "TransactionOpen"]
@@ -141,7 +141,7 @@ def test_a_transaction_that_is_open_may_end_behind_the_fence_and_is_named_until_
         threading.Timer(1.0, lambda: producer.commit_transaction(PATIENCE)).start()
         outcome = notes.record(fence.step(move, notes, options(by="acl")))
         assert (outcome.state, sum(outcome.facts["ends"][topic])) == (DONE, 22), "the record and its marker"
-        assert fence.still_fenced(move, notes) == ()
+        assert fence.find_fence_breaks(move, notes) == ()
 
 
 @pytest.mark.parametrize(("settings", "name"), [({"enable.idempotence": True}, "producer id "), ({}, "that is not idempotent")])
@@ -158,7 +158,7 @@ def test_a_super_user_is_not_held_off_and_named_as_far_as_kafka_knows_it(guarded
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        with move_of(mirroring.flow, Wave((topic,))) as move:
+        with open_move(mirroring.flow, Wave((topic,))) as move:
             outcome = notes.record(fence.step(move, notes, options(by="acl", timeout=3.0)))
     finally:
         stop.set()
@@ -172,10 +172,10 @@ def test_a_super_user_is_not_held_off_and_named_as_far_as_kafka_knows_it(guarded
 
 def test_what_is_written_behind_the_fence_is_seen_by_every_later_step(guarded, guarded_flow, oracle, notes):
     mirroring, topic = guarded_flow()
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options(by="acl")))
         oracle.produce(guarded[0].bootstrap, topic, 3, seed=2, partition=1)
-        (finding,) = fence.still_fenced(move, notes)
+        (finding,) = fence.find_fence_breaks(move, notes)
     assert finding.code == "WrittenSinceFence"
     assert "1 of 2 partitions do not end where they did" in finding.message
     assert "(+3)" in finding.message
@@ -185,7 +185,7 @@ def test_acls_of_somebody_else_stay_when_the_fence_is_taken_back(guarded, guarde
     mirroring, topic = guarded_flow()
     source = guarded[0]
     allow(source, acl("*", topic, "WRITE", permission="DENY"))
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         assert notes.record(fence.step(move, notes, options(by="acl"))).state == DONE
         assert fence.rollback(move, notes, options()).state == DONE
     assert denials(oracle, source, topic) == ["User:*"]
@@ -205,7 +205,7 @@ def test_a_run_that_is_killed_while_it_sets_acls_can_be_run_again_and_taken_back
             create(*arguments)
         raise Killed
 
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         monkeypatch.setattr(fence_acls, "create_acls", killed)
         with pytest.raises(Killed):
             fence.step(move, notes, options(by="acl"))
@@ -228,7 +228,7 @@ class NotesOf(NotesInMemory):
 
 def test_without_the_right_to_alter_acls_nothing_is_changed(guarded, guarded_flow, oracle, notes):
     mirroring, topic = guarded_flow(rights=("DESCRIBE",))
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         outcome = fence.step(move, notes, options(by="acl"))
     assert (outcome.state, [each.code for each in outcome.findings]) == (STOPPED, ["RightMissing"])
     assert "does not let the mirror ALTER the cluster" in outcome.findings[0].message
@@ -236,7 +236,7 @@ def test_without_the_right_to_alter_acls_nothing_is_changed(guarded, guarded_flo
 
 
 def test_without_an_authorizer_nothing_is_changed(mirroring, topic, notes):
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         outcome = fence.step(move, notes, options(by="acl"))
     assert (outcome.state, [each.code for each in outcome.findings], notes.history) == (STOPPED, ["NoAuthorizer"], [])
 
@@ -251,7 +251,7 @@ def test_names_kept_the_way_back_may_write_once_the_fence_is_lifted_for_it_and_n
     policy = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
     mirroring, topic = guarded_flow(policy)
     source = guarded[0]
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         assert notes.record(fence.step(move, notes, options(by="acl"))).state == DONE
         refused = fence.lift_for_way_back(move, notes, options(), way_back_of(mirroring))
         assert (refused.state, refused.findings[0].code) == (STOPPED, "WayBackDenied"), "nobody lets the mirror write there"
@@ -272,7 +272,7 @@ def test_names_kept_the_way_back_may_write_once_the_fence_is_lifted_for_it_and_n
 def test_a_topic_to_which_everybody_may_write_stays_fenced(guarded, guarded_flow, oracle, notes, allow):
     mirroring, topic = guarded_flow({"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"})
     allow(guarded[0], acl("*", topic, "WRITE"), acl("mirror", topic, "WRITE"))
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options(by="acl")))
         outcome = fence.lift_for_way_back(move, notes, options(), way_back_of(mirroring))
     assert (outcome.state, outcome.findings[0].code) == (STOPPED, "WayBackDenied")
@@ -281,7 +281,7 @@ def test_a_topic_to_which_everybody_may_write_stays_fenced(guarded, guarded_flow
 
 def test_with_remote_names_the_fence_stays_for_the_way_back_writes_elsewhere(guarded, guarded_flow, oracle, notes):
     mirroring, topic = guarded_flow()
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options(by="acl")))
         assert fence.lift_for_way_back(move, notes, options(), way_back_of(mirroring)).state == DONE
     assert denials(oracle, guarded[0], topic) == ["User:*"]
@@ -290,7 +290,7 @@ def test_with_remote_names_the_fence_stays_for_the_way_back_writes_elsewhere(gua
 def test_by_hand_the_step_waits_until_people_have_stopped_the_producers(mirroring, topic, oracle, notes):
     transaction, said = f"tx-{mirroring.pair.mark}", []
     oracle.open_transaction(mirroring.source, topic, transaction, [Record(b"k", b"v")])
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         outcome = notes.record(fence.step(move, notes, options(timeout=1.5, progress=said.append)))
         assert (outcome.state, [each.code for each in outcome.findings]) == (WAITING, ["TransactionOpen"])
         assert f"transactional id '{transaction}'" in outcome.findings[0].message
@@ -303,7 +303,7 @@ def test_by_hand_the_step_waits_until_people_have_stopped_the_producers(mirrorin
 
 
 def test_the_check_alone_looks_once(mirroring, topic, oracle, notes):
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         assert fence.step(move, notes, options(by="read-only-check")).state == DONE
         transaction = f"tx-{mirroring.pair.mark}"
         oracle.open_transaction(mirroring.source, topic, transaction, [Record(b"k", b"v")])
@@ -322,7 +322,7 @@ def test_no_flow_carries_a_fence_be_it_its_own_or_that_of_another_flow_of_the_so
     allow(guarded[0], acl("stranger", topic, "READ", permission="DENY"))
     allow(guarded[1], acl("mirror", CLUSTER, "ALTER", kind="CLUSTER"))
     assert mirroring.copy().state == "done"
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         notes.record(fence.step(move, notes, options(by="acl")))
     for flow, remote in ((mirroring.flow, mirroring.pair.remote(topic)), (other.flow, other.pair.remote(topic))):
         with clusters(flow) as (source, target):
@@ -347,7 +347,7 @@ def test_where_a_topic_without_acls_is_open_to_all_a_fence_by_acl_would_shut_rea
     login = {"client": {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN}}
     read = {"bootstrap": source.secure_bootstrap, "topic": topic, "isolation": "read_committed", **login}
     assert len(oracle.call("dump", 30, **read)) == 5
-    with move_of(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,))) as move:
         outcome = fence.step(move, notes, options(by="acl"))
     assert (outcome.state, [each.code for each in outcome.findings], notes.history) == (STOPPED, ["TopicWithoutAcls"], [])
     assert denials(oracle, source, topic) == []

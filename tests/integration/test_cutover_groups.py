@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_mirror.cutover.groups import move_groups
-from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, EMPTY_SINCE_MS, MOVE_GROUPS, STOPPED, WAITING
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -48,12 +48,12 @@ class WaveSteps:
         self.flow, self.wave, self.notes = flow, wave, notes
 
     def step(self, **options):
-        with move_of(self.flow, self.wave) as move:
+        with open_move(self.flow, self.wave) as move:
             self.notes.target = move.sides.target
             return move_groups.step(move, self.notes, step_options(**options))
 
     def rollback(self, **options):
-        with move_of(self.flow, self.wave) as move:
+        with open_move(self.flow, self.wave) as move:
             self.notes.target = move.sides.target
             return move_groups.rollback(move, self.notes, step_options(**options))
 

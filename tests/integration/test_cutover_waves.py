@@ -11,7 +11,7 @@ import pytest
 from kafka_mirror.cutover.wave import control_notes as module
 from kafka_mirror.cutover.wave import run as cutover_run
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, RUNNING, TAKING_BACK
-from kafka_mirror.cutover.wave.run import roll_back, run_wave, stored_waves
+from kafka_mirror.cutover.wave.run import read_waves, roll_back, run_wave
 from kafka_mirror.cutover.wave.runner import WaveStep
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import (
@@ -26,7 +26,7 @@ from kafka_mirror.cutover.wave.step import (
     STEPS,
     StepOptions,
     StepOutcome,
-    steps_of,
+    list_steps,
 )
 from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, WaveDiffers, WaveIsOpen, WaveRollsBack, WaveRunElsewhere, WaveUnknown
 from kafka_mirror.kafka.produce_request import Outgoing
@@ -46,7 +46,7 @@ class Steps:
         self.during = {}
 
     def for_mode(self, mode):
-        return tuple(WaveStep(name, partial(self._step, name), take_back=self._take_back_of(name)) for name in steps_of(mode))
+        return tuple(WaveStep(name, partial(self._step, name), take_back=self._take_back_of(name)) for name in list_steps(mode))
 
     def _take_back_of(self, name):
         return partial(self._take_back, name) if name in (FENCE, MOVE_GROUPS, OPEN) else None
@@ -83,7 +83,7 @@ def write(flow, *decisions):
 @pytest.fixture
 def steps(monkeypatch):
     steps = Steps()
-    monkeypatch.setattr(cutover_run, "steps_for", steps.for_mode)
+    monkeypatch.setattr(cutover_run, "get_steps", steps.for_mode)
     return steps
 
 
@@ -104,7 +104,7 @@ def run(mirroring, wave, steps):
 
 
 def record_of(mirroring, name="w"):
-    return stored_waves(mirroring.flow).waves.get(name)
+    return read_waves(mirroring.flow).waves.get(name)
 
 
 def interrupt():
@@ -119,7 +119,7 @@ def test_a_wave_runs_to_its_end_and_its_record_says_so(mirroring, run, steps, wa
     assert {note.state for note in record.steps.values()} == {DONE}
     assert record.steps[FENCE].facts == {"ended": True}
     assert record.began <= record.steps[PREFLIGHT].began < record.steps[OPEN].ended == record.ended
-    groups = stored_waves(mirroring.flow).groups["w"]
+    groups = read_waves(mirroring.flow).groups["w"]
     assert groups["a/b"].facts == {"before": {}}
     assert groups["billing"].facts == {"before": {"orders": {"0": None}}}
     steps.calls.clear()
@@ -165,7 +165,7 @@ def test_of_two_runs_the_newer_one_has_the_wave(mirroring, run, steps):
 def test_what_people_decide_meanwhile_is_no_obstacle(mirroring, run, steps):
     steps.during[FENCE] = lambda: write(mirroring.flow, decision(PAUSE, "other"))
     assert run().state == DONE
-    assert any(each.decision == PAUSE for each in stored_waves(mirroring.flow).decisions.all)
+    assert any(each.decision == PAUSE for each in read_waves(mirroring.flow).decisions.all)
 
 
 def test_who_decides_between_reading_and_writing_only_makes_it_write_again(mirroring, run, steps, monkeypatch):
@@ -270,4 +270,4 @@ def test_a_failover_asks_the_source_nothing_and_knows_topics_by_the_ledger(mirro
         options = dataclasses.replace(OPTIONS, mode=FAILOVER)
         assert run_wave(lost.flow, Wave((topic,)), options).record.state == OPENED
     assert steps.calls == list(FAILOVER_STEPS)
-    assert {each.topic for each in stored_waves(mirroring.flow).decisions.all if each.decision == MOVED} == {topic}
+    assert {each.topic for each in read_waves(mirroring.flow).decisions.all if each.decision == MOVED} == {topic}

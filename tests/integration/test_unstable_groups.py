@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from kafka_mirror.cutover.groups import move_groups
-from kafka_mirror.cutover.wave.move import move_of
+from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING
 from kafka_mirror.kafka.group_transaction import GroupTransaction
@@ -61,7 +61,7 @@ def step(mirroring, pair, topic):
     notes = NotesInMemory()
 
     def run(**options):
-        with move_of(mirroring.flow, Wave((topic,), (f"billing-{pair.mark}",))) as move:
+        with open_move(mirroring.flow, Wave((topic,), (f"billing-{pair.mark}",))) as move:
             notes.target = move.sides.target
             return move_groups.step(move, notes, step_options(**options))
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_mirror.copy.batches.target import BatchProducer
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK
-from kafka_mirror.cutover.wave.run import roll_back, run_wave, stored_waves
+from kafka_mirror.cutover.wave.run import read_waves, roll_back, run_wave
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER, MOVE_GROUPS, StepOptions
 from kafka_mirror.errors import MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
@@ -85,7 +85,7 @@ def test_a_run_that_stands_still_while_it_is_rolled_back_changes_nothing_when_it
     before_call(monkeypatch, owner, "commit", lambda: roll_back(mirroring.flow, options(who="bea")))
     with pytest.raises(WaveRunElsewhere, match="by bea"):
         run_wave(mirroring.flow, Wave((parcels,)), options())
-    assert stored_waves(mirroring.flow).waves["w"].state == ROLLED_BACK
+    assert read_waves(mirroring.flow).waves["w"].state == ROLLED_BACK
     assert positions(mirroring, sorters) == {}
     assert_copies_again(mirroring, parcels)
 
@@ -221,7 +221,7 @@ def test_a_process_that_is_frozen_in_a_step_and_rolled_back_meanwhile_leaves_not
                     running.send_signal(signal.SIGCONT)
         finally:
             running.kill()
-    record = stored_waves(mirroring.flow).waves["w"]
+    record = read_waves(mirroring.flow).waves["w"]
     if is_open:
         assert record.state == OPENED, said
         return

@@ -25,7 +25,7 @@ from kafka_mirror.airflow.tasks import (
     to_xcom,
 )
 from kafka_mirror.cutover.wave.findings import STOP, WARNING
-from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, read_name, wave_name
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, name_wave, read_name
 from kafka_mirror.cutover.wave.selection import Wave, patterns
 from kafka_mirror.cutover.wave.step import (
     BY_HAND,
@@ -38,7 +38,7 @@ from kafka_mirror.cutover.wave.step import (
     WAITING,
     StepOptions,
     StepOutcome,
-    steps_of,
+    list_steps,
 )
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.next_step import own
@@ -106,7 +106,7 @@ class MirrorCutoverOperator(FlowOperator):
 
         with task_body():
             flow = configured_flow(self.flow)
-            if self.step and self.step not in steps_of(self.mode):
+            if self.step and self.step not in list_steps(self.mode):
                 skip(f"A {self.mode} has no step {self.step}.")
             wave = read_wave(self.topics, self.groups)
             options = self._options(wave)
@@ -163,7 +163,7 @@ def read_wave_name(flow_name: str, wave: Wave, mode: str, name: Any) -> str:
     """The wave's name: the one that somebody gave, or one made of its topics. Raises UsageError."""
     name = str(name or "").strip()
     try:
-        return read_name(name) if name else wave_name(flow_name, wave, mode)
+        return read_name(name) if name else name_wave(flow_name, wave, mode)
     except ValueError as error:
         raise UsageError(f"{error}.", next="Trigger the DAG again with another name, or with none.") from None
 
@@ -174,7 +174,7 @@ def report_task(flow_name: str) -> Any:
     @task(task_id="report", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
     def run() -> dict[str, Any]:
         """The report as a document."""
-        from kafka_mirror.cutover.wave.run import report_wave, stored_waves
+        from kafka_mirror.cutover.wave.run import read_waves, report_wave
 
         red = _red_tasks()
         if is_dry_run():
@@ -182,7 +182,7 @@ def report_task(flow_name: str) -> Any:
         with task_body():
             flow, params = configured_flow(flow_name), get_current_context()["params"]
             wave = read_wave(params["topics"], params["groups"])
-            stored, name = stored_waves(flow), read_wave_name(flow_name, wave, params["mode"], params["wave"])
+            stored, name = read_waves(flow), read_wave_name(flow_name, wave, params["mode"], params["wave"])
             record = stored.waves.get(name)
             if record is None or (sorted(record.topics), sorted(record.groups)) != (sorted(wave.topics), sorted(wave.groups)):
                 fail(
@@ -246,9 +246,9 @@ def _find_runner() -> str:
 
 def _check_not_taken_back(flow: "Flow", options: StepOptions) -> None:
     """Airflow tries a task again whose worker it believes dead, and does not know that a person took the wave back meanwhile."""
-    from kafka_mirror.cutover.wave.run import stored_waves
+    from kafka_mirror.cutover.wave.run import read_waves
 
-    record = stored_waves(flow).waves.get(options.wave)
+    record = read_waves(flow).waves.get(options.wave)
     if record is not None and record.state == ROLLED_BACK and record.who == options.who:
         fail(
             f"{flow.name}: {record.runner} rolled back the wave {record.name}, which this run had begun. Nothing was changed since. "

@@ -14,8 +14,8 @@ from kafka_mirror.cli.decide import user_at_host
 from kafka_mirror.config import Flow
 from kafka_mirror.cutover.wave import step as words
 from kafka_mirror.cutover.wave.findings import KINDS
-from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, WaveRecord, wave_name
-from kafka_mirror.cutover.wave.report import WaveReport, time_text, wave_document
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, WaveRecord, name_wave
+from kafka_mirror.cutover.wave.report import WaveReport, show_time, write_wave
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
 from kafka_mirror.errors import UsageError
@@ -112,13 +112,13 @@ _NO_REASON = "no reason was given"
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Runs a wave's steps; with `--dry-run` says what each would do. Waits are said on standard error."""
-    from kafka_mirror.cutover.wave.run import report_wave, run_wave, stored_waves
+    from kafka_mirror.cutover.wave.run import read_waves, report_wave, run_wave
 
-    stored = stored_waves(flow)
+    stored = read_waves(flow)
     wave, steps = _read_wave(flow, options, stored)
     result = run_wave(flow, wave, steps, options.until, options.step)
     name = result.record.name
-    report = report_wave(flow, stored_waves(flow), name) if result.record.state == OPENED and not options.dry_run else None
+    report = report_wave(flow, read_waves(flow), name) if result.record.state == OPENED and not options.dry_run else None
     if report is not None and options.output is not None:
         _write(report, options.output)
     document = {**_run_document(flow, result), "report": None if report is None else report.as_document()}
@@ -144,14 +144,14 @@ def rollback(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def status(flow: Flow, options: argparse.Namespace) -> Answer:
     """Lists the flow's waves, or says of one how each step ended."""
-    from kafka_mirror.cutover.wave.control_notes import written_since_open
-    from kafka_mirror.cutover.wave.run import stored_wave, stored_waves
+    from kafka_mirror.cutover.wave.control_notes import find_written_since_open
+    from kafka_mirror.cutover.wave.run import get_wave, read_waves
 
-    stored = stored_waves(flow)
-    waves = [stored_wave(stored, options.wave)] if options.wave is not None else [*stored.waves.values()]
+    stored = read_waves(flow)
+    waves = [get_wave(stored, options.wave)] if options.wave is not None else [*stored.waves.values()]
     waves.sort(key=lambda record: record.began)
     documents = [_wave_document(flow, record) for record in waves]
-    written = written_since_open(flow, stored, options.wave)
+    written = find_written_since_open(flow, stored, options.wave)
     if not waves:
         return Answer(DONE, {"waves": []}, (), "No wave was begun.")
     pieces: list[Piece] = [*table(_WAVES_HEAD, [_wave_row(record) for record in waves])]
@@ -163,9 +163,9 @@ def status(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def report(flow: Flow, options: argparse.Namespace) -> Answer:
     """The report of a wave; with `--output` into a file."""
-    from kafka_mirror.cutover.wave.run import report_wave, stored_waves
+    from kafka_mirror.cutover.wave.run import read_waves, report_wave
 
-    made = report_wave(flow, stored_waves(flow), options.wave)
+    made = report_wave(flow, read_waves(flow), options.wave)
     if options.output is None:
         return Answer(DONE, made.as_document(), (), made.markdown().rstrip("\n"))
     _write(made, options.output)
@@ -174,16 +174,16 @@ def report(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def _read_wave(flow: Flow, options: argparse.Namespace, stored: "StoredWaves") -> tuple[Wave, StepOptions]:
     """The wave that is meant and how its steps run: what a person does not say is as it was noted when the wave began."""
-    from kafka_mirror.cutover.wave.run import stored_wave
+    from kafka_mirror.cutover.wave.run import get_wave
 
     if options.topics is None:
-        record: WaveRecord | None = stored_wave(stored, options.wave)
+        record: WaveRecord | None = get_wave(stored, options.wave)
         assert record is not None
         wave = Wave(record.topics, options.groups or record.groups)
         name = record.name
     else:
         wave = Wave(options.topics, options.groups or ())
-        name = options.wave or wave_name(flow.name, wave, options.mode or words.PLANNED)
+        name = options.wave or name_wave(flow.name, wave, options.mode or words.PLANNED)
         record = stored.waves.get(name)
     mode = options.mode or (record.mode if record else words.PLANNED)
     fence = options.by or (_fence_of(record) if record else None) or words.BY_HAND
@@ -215,14 +215,14 @@ def _say(line: str) -> None:
 def _outcomes(outcomes: Sequence[StepOutcome], dry_run: bool) -> list[Piece]:
     pieces: list[Piece] = []
     for outcome in outcomes:
-        pieces.append(f"{outcome.step}: {words.state_text(outcome.state, dry_run)}")
+        pieces.append(f"{outcome.step}: {words.show_state(outcome.state, dry_run)}")
         pieces += [f"  {line}" for line in (*outcome.lines, *outcome.findings)]
     return pieces
 
 
 def _wave_row(record: WaveRecord) -> tuple[object, ...]:
     step = record.next_step if record.state not in (OPENED, ROLLED_BACK, TAKING_BACK) else None
-    return (record.name, record.state, record.mode, step or "", time_text(record.began), time_text(record.ended) or "", record.who)
+    return (record.name, record.state, record.mode, step or "", show_time(record.began), show_time(record.ended) or "", record.who)
 
 
 def _wave_pieces(flow: Flow, record: WaveRecord) -> list[Piece]:
@@ -231,7 +231,7 @@ def _wave_pieces(flow: Flow, record: WaveRecord) -> list[Piece]:
         note = record.steps.get(step)
         seconds = "" if note is None or note.ended is None else f"{(note.ended - note.began) / 1000:,.1f}"
         rows.append(
-            (step, "" if note is None else note.state, "" if note is None else time_text(note.began), seconds, note.who if note else "")
+            (step, "" if note is None else note.state, "" if note is None else show_time(note.began), seconds, note.who if note else "")
         )
     groups = f", groups {', '.join(record.groups)}" if record.groups else ""
     head = f"{record.name}: topics {', '.join(record.topics)}{groups}."
@@ -257,7 +257,7 @@ def _next_commands(flow: Flow, record: WaveRecord) -> list[str]:
 
 
 def _wave_document(flow: Flow, record: WaveRecord) -> dict[str, Any]:
-    return {**wave_document(record), "next_step": record.next_step, "commands": _next_commands(flow, record)}
+    return {**write_wave(record), "next_step": record.next_step, "commands": _next_commands(flow, record)}
 
 
 def _run_document(flow: Flow, result: "WaveRun") -> dict[str, Any]:

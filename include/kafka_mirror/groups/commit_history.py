@@ -110,7 +110,7 @@ def encode_history(history: CommitHistory) -> str:
 
 
 def decode_history(document: str) -> CommitHistory:
-    """The opposite of `encode_history`. Raises ValueError, TypeError or KeyError for what is none."""
+    """The history that the document of a GROUP_OFFSETS holds. Raises ValueError, TypeError or KeyError for what is none."""
     fields: Mapping[str, Any] = json.loads(document)
     if fields["v"] != VERSION:
         raise ValueError(f"its version is {fields['v']!r}, and this mirror knows version {VERSION}")

@@ -148,7 +148,7 @@ def facts_of_move(move: GroupMove) -> dict[str, Any]:
 
 
 def move_from_facts(facts: Mapping[str, Any]) -> GroupMove | None:
-    """The opposite of `facts_of_move`; None of a group of which nothing is noted."""
+    """The move that was noted of a group; None if nothing was."""
     if BEFORE not in facts:
         return None
     after = {tp: offset for tp, offset in _read_committed(facts, AFTER).items() if offset is not None}
@@ -175,5 +175,5 @@ def by_topic(values: Mapping[TopicPartition, Any]) -> dict[str, dict[str, Any]]:
 
 
 def by_partition(topics: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, Any]:
-    """The opposite of `by_topic`."""
+    """The value of each partition, from `{topic: {partition: value}}`."""
     return {TopicPartition(topic, int(number)): value for topic, of_topic in topics.items() for number, value in of_topic.items()}

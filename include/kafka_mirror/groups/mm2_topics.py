@@ -95,7 +95,8 @@ def _source_of(sync: OffsetSync) -> TopicPartition:
 
 
 def end_of(cluster: Cluster, topic: str) -> int | None:
-    """The end of the topic's partition 0; None if there is no such topic. Raises as the readers do."""
+    """The end of the topic's partition 0; None if there is no such topic. Raises KafkaFailure without a leader, and
+    what the cluster answers."""
     partition = TopicPartition(topic, 0)
     if topic not in cluster.topics([topic]):
         return None

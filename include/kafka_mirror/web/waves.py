@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kafka_mirror.cutover.wave.findings import code_of
+from kafka_mirror.cutover.wave.findings import read_code
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, RUNNING, UNDER_WAY, StepNote, WaveRecord, decode_wave
 from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING
 
@@ -99,7 +99,7 @@ def _step(name: str, note: StepNote | None) -> TrackStep:
 
 
 def _split_code(line: str) -> SaidLine:
-    code = code_of(line)
+    code = read_code(line)
     return SaidLine(*line.partition(code)) if code else SaidLine(line)
 
 

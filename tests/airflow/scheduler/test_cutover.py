@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
 from kafka_mirror.cutover.wave.record import RUNNING
-from kafka_mirror.cutover.wave.run import stored_waves
+from kafka_mirror.cutover.wave.run import read_waves
 from services.oracle import Record
 from tests.airflow.scheduler.in_airflow import InAirflow
 from tests.integration.consumers import committed, set_offsets
@@ -29,7 +29,7 @@ def test_wave_whose_fence_is_killed_goes_on_by_airflows_retry_and_opens(flow: Ca
     api.unpause(dag)
 
     run = api.trigger(dag, {"topics": topic, "groups": group, "dry_run": False, "quiet_seconds": 1, "wave": "killed"})
-    waves = lambda: stored_waves(load([file]).flow(pair.flow)).waves  # noqa: E731
+    waves = lambda: read_waves(load([file]).flow(pair.flow)).waves  # noqa: E731
     steps = lambda: waves()["killed"].steps if "killed" in waves() else {}  # noqa: E731
     eventually(lambda: "fence" in steps() and steps()["fence"].state == RUNNING, "the fence", 200)
     [fence] = [task for task in api.tasks(dag, run) if task["task_id"] == "fence"]

@@ -16,7 +16,7 @@ FLOW = SimpleNamespace(name="east->west")
 
 def check(monkeypatch, state, who=RUN):
     record = WaveRecord("w", ("orders",), (), PLANNED, who, "because", 1, state, runner="bob")
-    monkeypatch.setattr(run, "stored_waves", lambda _flow: SimpleNamespace(waves={"w": record}))
+    monkeypatch.setattr(run, "read_waves", lambda _flow: SimpleNamespace(waves={"w": record}))
     cutover._check_not_taken_back(FLOW, StepOptions("w", RUN, "because", dry_run=False))
 
 

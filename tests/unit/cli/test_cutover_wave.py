@@ -8,7 +8,7 @@ import pytest
 from kafka_mirror.cutover.wave import run as module
 from kafka_mirror.cutover.wave.control_notes import StoredWaves
 from kafka_mirror.cutover.wave.findings import stop
-from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, GroupNote, StepNote, WaveRecord, wave_name
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, GroupNote, StepNote, WaveRecord, name_wave
 from kafka_mirror.cutover.wave.run import WaveRun
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import BY_ACL, BY_HAND, CATCH_UP, DONE, FENCE, OPEN, PREFLIGHT, STOPPED, WAITING, StepOutcome
@@ -17,7 +17,7 @@ from kafka_mirror.ledger.decisions import NO_DECISIONS
 
 FLOW = ("--flow", "east->west")
 WAVE = Wave(("orders.*", "pay"), ())
-NAME = wave_name("east->west", WAVE)
+NAME = name_wave("east->west", WAVE)
 RUN = ("cutover", "run", *FLOW, "--topics", "orders.*, pay")
 NOTED = {
     PREFLIGHT: StepNote(DONE, "ann", 1_000, 2_000),
@@ -35,7 +35,7 @@ def stored(monkeypatch):
     def hold(*records):
         groups = {record.name: {"billing": GroupNote(1, {"after": {"orders": {"0": 7}}}), "old": GroupNote(0, {})} for record in records}
         waves = StoredWaves({record.name: record for record in records}, groups, NO_DECISIONS)
-        monkeypatch.setattr(module, "stored_waves", lambda _flow: waves)
+        monkeypatch.setattr(module, "read_waves", lambda _flow: waves)
 
     hold()
     return hold

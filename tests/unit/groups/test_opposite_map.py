@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import after
-from kafka_mirror.cutover.steps.way_back import opposite_record
+from kafka_mirror.cutover.steps.way_back import make_opposite_record
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, runs_of
 from kafka_mirror.groups.opposite_map import opposite_map
 from kafka_mirror.groups.translation import EXACT, NONE, SourceState, translate
@@ -24,7 +24,7 @@ COPIED_TWICE = [("produce", 20, 1), ("copy", 15, 0), ("copy", 15, 0), ("restart"
 
 
 def way_back(forward, before=None):
-    return opposite_record(forward, before, topic="orders", lanes=4, leader_epoch=0, decided=RETURN, writer=forward.writer)
+    return make_opposite_record(forward, before, topic="orders", lanes=4, leader_epoch=0, decided=RETURN, writer=forward.writer)
 
 
 @settings(max_examples=300, deadline=None)

@@ -63,7 +63,7 @@ class ExportedRecord(NamedTuple):
 
     @classmethod
     def of(cls, line: bytes) -> "ExportedRecord":
-        """Reads what `line` wrote. Raises ValueError or KeyError for a line that is none."""
+        """The record that a line of a file holds. Raises ValueError or KeyError for a line that is none."""
         fields: Mapping[str, Any] = json.loads(line)
         headers = tuple((_decode(name) or b"", _decode(value)) for name, value in fields[HEADERS])
         return cls(

@@ -150,7 +150,7 @@ def _iso_text(time: datetime | None) -> str | None:
     return None if time is None else moment_text(time)
 
 
-def missing_document(missing: Iterable[MissingRecords], max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+def write_missing(missing: Iterable[MissingRecords], max_bytes: int = MAX_BYTES) -> dict[str, Any]:
     """The columns as JSON takes them: topics with their number of rows, and for each row the partition, its watermark, how many offsets
     after that may be missing, and which entry of `known` says from where and since when that is known."""
     rows = sorted(missing, key=lambda row: (not row.offsets, row.source))
@@ -164,7 +164,7 @@ def missing_document(missing: Iterable[MissingRecords], max_bytes: int = MAX_BYT
 
 
 def read_missing(document: Mapping[str, Any]) -> MissingListing:
-    """Reads what `missing_document` wrote."""
+    """The partitions that the columns of a wave's record list, and the sum of those without room."""
     topics = [topic for topic, rows in document["topics"] for _ in range(rows)]
     sightings = [(_parse_time(end), origin, _parse_time(complete)) for end, origin, complete in document["known"]]
     columns = zip(topics, document["partition"], document["watermark"], document["offsets"], document["known_by"], strict=True)

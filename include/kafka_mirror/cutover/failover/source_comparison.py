@@ -22,7 +22,7 @@ from kafka_mirror.config.validate import check_readable
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.copy.plan.source_partitions import confirmed, source_partitions, with_epoch_ends
 from kafka_mirror.cutover.failover.export import TIMESTAMP_TYPES, ExportedRecord, ExportFiles
-from kafka_mirror.cutover.wave.findings import Finding, in_order, information, stop, warning, wave_findings, with_flow
+from kafka_mirror.cutover.wave.findings import Finding, information, report_wave_topics, sort_findings, stop, warning, with_flow
 from kafka_mirror.cutover.wave.selection import Wave, select_topics
 from kafka_mirror.errors import (
     AuditDifferent,
@@ -217,7 +217,7 @@ def compare_source(flow: "Flow", topics: tuple[str, ...] = (), export: Path | No
     result = audit(flow, source_offsets=shared) if with_audit and (shared := _find_shared(comparisons)) else None
     if result is not None:
         findings += _report_audit(result)
-    return SourceComparison(datetime.now(UTC), comparisons, with_flow(in_order(findings), flow.name), exported, exported_open, result)
+    return SourceComparison(datetime.now(UTC), comparisons, with_flow(sort_findings(findings), flow.name), exported, exported_open, result)
 
 
 class _SourceLook:
@@ -234,7 +234,7 @@ class _SourceLook:
         names = {*self._source.names(), *(tp.topic for tp in in_ledger)}
         chosen = select_topics(Wave(patterns or (EVERYTHING,)), names, selection)
         if patterns:
-            self.findings += wave_findings(Wave(patterns), chosen)
+            self.findings += report_wave_topics(Wave(patterns), chosen)
         wanted = {*chosen.names, *({tp.topic for tp in in_ledger} if not patterns else ())}
         records = {tp: record for tp, record in in_ledger.items() if tp.topic in wanted}
         topics = self._source.topics(wanted, refused)

@@ -10,14 +10,14 @@
 from collections.abc import Iterable, Mapping
 
 from kafka_mirror.cutover.failover.close_flow import close_flow
-from kafka_mirror.cutover.failover.missing_records import MISSING, missing_document
+from kafka_mirror.cutover.failover.missing_records import MISSING, write_missing
 from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverPosition
 from kafka_mirror.cutover.failover.survey import survey_failover
 from kafka_mirror.cutover.groups.placement import GROUPS, GroupAim, GroupPlacer
 from kafka_mirror.cutover.wave.findings import INFORMATION, has_stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.step import KNOWN_MS, MOVE_GROUPS, OPEN, PREFLIGHT, REREAD, StepOptions, StepOutcome, ended
+from kafka_mirror.cutover.wave.step import KNOWN_MS, MOVE_GROUPS, OPEN, PREFLIGHT, REREAD, StepOptions, StepOutcome, make_outcome
 from kafka_mirror.errors.display import show
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_move import by_partition, by_topic, move_from_facts
@@ -34,9 +34,9 @@ def run_preflight(move: Move, _notes: WaveNotes, _options: StepOptions) -> StepO
         "topics": len(move.topics.names),
         "partitions": len(survey.missing),
         "groups": len({position.group for position in survey.positions}),
-        MISSING: missing_document(survey.missing),
+        MISSING: write_missing(survey.missing),
     }
-    return ended(PREFLIGHT, findings, lines, facts)
+    return make_outcome(PREFLIGHT, findings, lines, facts)
 
 
 def move_groups(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
@@ -48,7 +48,7 @@ def move_groups(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutco
     if not options.dry_run and not has_stop(findings):
         placer = GroupPlacer(move.sides.target, move.sides.target_groups, notes, options.wave)
         findings += placer.place(find_aims(survey.positions, notes), dry_run=False, stood=survey.committed).findings
-    return ended(MOVE_GROUPS, findings, lines, {GROUPS: list(notes.of_step(MOVE_GROUPS).get(GROUPS, ()))})
+    return make_outcome(MOVE_GROUPS, findings, lines, {GROUPS: list(notes.of_step(MOVE_GROUPS).get(GROUPS, ()))})
 
 
 def find_aims(positions: Iterable[FailoverPosition], notes: WaveNotes) -> dict[str, GroupAim]:
@@ -78,16 +78,16 @@ def close(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     verb = "would be" if options.dry_run else "is"
     missing = survey_failover(move).missing
     if not options.dry_run:
-        notes.keep(PREFLIGHT, {**notes.of_step(PREFLIGHT), MISSING: missing_document(missing)})
+        notes.keep(PREFLIGHT, {**notes.of_step(PREFLIGHT), MISSING: write_missing(missing)})
     lacking = [partition for partition in missing if partition.offsets]
     records = sum(partition.offsets for partition in lacking)
     lines = (
         f"{move.flow.name} {verb} closed, in {len(closing.lanes)} lanes as of now: {closing.decision}.",
         f"At most {records:,} records of {len(lacking)} partitions are known to be missing; the report lists them.",
     )
-    return ended(OPEN, (), lines, {CLOSED: str(closing.decision)})
+    return make_outcome(OPEN, (), lines, {CLOSED: str(closing.decision)})
 
 
 def roll_back_close(_move: Move, _notes: WaveNotes, _options: StepOptions) -> StepOutcome:
     """Does nothing: a wave whose flow is closed cannot be rolled back, and before that nothing was done."""
-    return ended(OPEN, (), ("The flow was not closed.",))
+    return make_outcome(OPEN, (), ("The flow was not closed.",))

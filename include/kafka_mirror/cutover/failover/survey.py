@@ -16,7 +16,7 @@ from typing import NamedTuple
 from kafka_mirror.cutover.failover.missing_records import EndSighting, MissingRecords, find_missing_records, report_missing
 from kafka_mirror.cutover.failover.positions import FailoverPosition, TargetLog, find_positions, report_positions
 from kafka_mirror.cutover.groups.findings import describe_members
-from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning, wave_findings
+from kafka_mirror.cutover.wave.findings import Finding, information, report_wave_topics, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.selection import WaveTopics, matches
 from kafka_mirror.errors import (
@@ -78,7 +78,7 @@ class _TargetSurvey:
         flow, context, target, topics = self._flow, self._move.context, self._target, self._move.topics
         stored, damaged = read_stored(target, context.clients.target_consumer, context.checkpoints_topic)
         records = self._read_ledger()
-        self._findings += wave_findings(self._move.wave, topics)
+        self._findings += report_wave_topics(self._move.wave, topics)
         wave_records = {tp: record for tp, record in records.items() if tp.topic in topics.names}
         remotes = {TopicPartition(record.target_topic, tp.partition): tp for tp, record in wave_records.items()}
         names = self._select_groups(stored, remotes)

@@ -10,7 +10,7 @@ from kafka_mirror.cutover.groups.survey import find_unstable_positions, survey_g
 from kafka_mirror.cutover.wave.findings import Finding, has_stop, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, ended
+from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, make_outcome
 from kafka_mirror.errors import ClusterContradictsItself, GroupReadOn, GroupUnstable, MirrorError
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
@@ -28,13 +28,13 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Moves the groups of a planned wave. It waits for members on the source to leave. Raises what concerns a cluster as a whole."""
     look = _look(move, options)
     if look.is_stopped:
-        return ended(MOVE_GROUPS, look.findings)
+        return make_outcome(MOVE_GROUPS, look.findings)
     if look.active:
         return StepOutcome(MOVE_GROUPS, WAITING, (), (*look.active, *look.findings))
     aims = {group.name: _make_aim(group) for group in look.surveyed.groups}
     placement = _make_placer(move, notes, options).place(aims, options.dry_run)
     read_on = _find_read_on(move, aims) if placement.facts else ()
-    return ended(MOVE_GROUPS, (*look.findings, *placement.findings, *read_on), placement.lines, placement.facts)
+    return make_outcome(MOVE_GROUPS, (*look.findings, *placement.findings, *read_on), placement.lines, placement.facts)
 
 
 def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:

@@ -17,7 +17,7 @@ from typing import Any
 from kafka_mirror.cutover.groups.findings import describe_members
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS, StepOutcome, ended
+from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS, StepOutcome, make_outcome
 from kafka_mirror.errors import DecidedMeanwhile, GroupActive, GroupNotMoved, GroupNotTakenBack, GroupUsedOnTarget, MirrorError
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
@@ -89,7 +89,7 @@ class GroupPlacer:
                     foreign.append(stop(self._make_used_error(name, elsewhere)))
             moves[name] = plan_move(noted, there[name], aim.positions, aim.source)
         if foreign or dry_run:
-            return ended(MOVE_GROUPS, foreign, tuple(_say_moves(moves, there, dry_run)))
+            return make_outcome(MOVE_GROUPS, foreign, tuple(_say_moves(moves, there, dry_run)))
         empty_since = self._note(moves, there, aims)
         began = time.monotonic()
         findings = tuple(self._commit(moves, there))
@@ -100,7 +100,7 @@ class GroupPlacer:
             "commit_seconds": round(time.monotonic() - began, 3),
             EMPTY_SINCE_MS: empty_since,
         }
-        return ended(MOVE_GROUPS, findings, tuple(_say_moves(moves, there, dry_run)), facts)
+        return make_outcome(MOVE_GROUPS, findings, tuple(_say_moves(moves, there, dry_run)), facts)
 
     def take_back(self, dry_run: bool, held: Mapping[str, str] = MappingProxyType({})) -> StepOutcome:
         """Puts back what each group had, where a position of ours still stands and the group has no members; but for `held` remote topics,
@@ -118,7 +118,7 @@ class GroupPlacer:
         if back and not dry_run:
             self._notes.keep_groups(back)
         lines = (*_say_undo(idle, dry_run), *_say_held(moves, there, held))
-        return ended(MOVE_GROUPS, (*active.values(), *stays, *lost), lines)
+        return make_outcome(MOVE_GROUPS, (*active.values(), *stays, *lost), lines)
 
     # ------------------------------------------------------------ inside
 

@@ -18,11 +18,11 @@ from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.audit.report import sentence
 from kafka_mirror.audit.run import Compare, audit, what_to_compare
 from kafka_mirror.audit.scope import Scope
-from kafka_mirror.cutover.steps.wave_ends import copied_from_another_log, look_at_source
+from kafka_mirror.cutover.steps.wave_ends import find_other_logs, look_at_source
 from kafka_mirror.cutover.wave.findings import Finding, has_stop, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.step import AUDIT_GATE, RECORDS, StepOptions, StepOutcome, ended
+from kafka_mirror.cutover.wave.step import AUDIT_GATE, RECORDS, StepOptions, StepOutcome, make_outcome
 from kafka_mirror.errors import (
     AuditDifferent,
     AuditLeftOut,
@@ -75,7 +75,7 @@ Ends = Mapping[TopicPartition, PartitionEnds]
 Evidence = Mapping[TopicPartition, AuditedPartition]
 
 
-def audit_starts(evidence: Evidence, ends: Ends) -> dict[TopicPartition, int]:
+def find_audit_starts(evidence: Evidence, ends: Ends) -> dict[TopicPartition, int]:
     """From which source offset on each partition is to be audited; one that is absent, whole."""
     return {tp: audited.end for tp, audited in evidence.items() if tp in ends and _counts(audited, ends[tp])}
 
@@ -85,7 +85,7 @@ def is_current(evidence: Evidence, ends: Ends, whole: bool) -> bool:
     return all(end.is_empty or (tp in evidence and _is_current(evidence[tp], end, whole)) for tp, end in ends.items())
 
 
-def evidence_of(before: Evidence, starts: Mapping[TopicPartition, int], ends: Ends) -> dict[TopicPartition, AuditedPartition]:
+def make_evidence(before: Evidence, starts: Mapping[TopicPartition, int], ends: Ends) -> dict[TopicPartition, AuditedPartition]:
     """What is proven after a good audit from `starts` on, up to the watermarks that `ends` had before it."""
     return {
         tp: AuditedPartition(before[tp].start if tp in starts else 0, end.watermark, end.target_end, end.generation)
@@ -94,13 +94,13 @@ def evidence_of(before: Evidence, starts: Mapping[TopicPartition, int], ends: En
     }
 
 
-def evidence_as_fact(evidence: Evidence) -> dict[str, dict[str, list[Any]]]:
+def write_evidence(evidence: Evidence) -> dict[str, dict[str, list[Any]]]:
     """The evidence as JSON takes it."""
     return by_topic({tp: list(astuple(audited)) for tp, audited in evidence.items()})
 
 
-def evidence_from_facts(facts: Mapping[str, Any]) -> dict[TopicPartition, AuditedPartition]:
-    """The opposite of `evidence_as_fact`, from the step's facts."""
+def read_evidence(facts: Mapping[str, Any]) -> dict[TopicPartition, AuditedPartition]:
+    """What the step's facts say was audited; empty if they say nothing of it."""
     return {tp: AuditedPartition(*row) for tp, row in by_partition(facts.get(AUDITED, {})).items()}
 
 
@@ -114,7 +114,7 @@ def _is_current(audited: AuditedPartition, end: PartitionEnds, whole: bool) -> b
     return same and audited.generation == end.generation and not (whole and audited.start)
 
 
-def not_copied(ends: Ends, partitions: Collection[TopicPartition], source: str) -> Iterator[Finding]:
+def find_not_copied(ends: Ends, partitions: Collection[TopicPartition], source: str) -> Iterator[Finding]:
     """A stop for each topic that is not copied to its end: an audit after the fence is of everything."""
     for topic in sorted({tp.topic for tp in partitions}):
         of_topic = [tp for tp in sorted(partitions) if tp.topic == topic]
@@ -127,30 +127,30 @@ def not_copied(ends: Ends, partitions: Collection[TopicPartition], source: str) 
             yield stop(NotCopiedToTheEnd(len(late), len(of_topic), places, topic=topic))
 
 
-def outdated(before: Ends, now: Ends) -> Iterator[Finding]:
+def find_outdated(before: Ends, now: Ends) -> Iterator[Finding]:
     """A stop for each topic of which the audit does not speak any more: an end moved, a decision or another topic changed how a partition
     is copied, or a partition is new."""
     places = {tp: (end.source_end, end.target_end) for tp, end in now.items()}
     moved = [tp for tp, end in before.items() if places.get(tp) != (end.source_end, end.target_end)]
     changed = [tp for tp, end in before.items() if tp not in moved and now[tp].generation != end.generation]
     new = [tp for tp, end in now.items() if tp not in before and not end.is_empty]
-    yield from _find_outdated(moved, "something was written since the audit looked at {}, on the source or on the target")
-    yield from _find_outdated(changed, "since the audit looked at {}, a decision was acted on there, or a topic was created again")
-    yield from _find_outdated(new, "the audit did not look at {}")
+    yield from _report_outdated(moved, "something was written since the audit looked at {}, on the source or on the target")
+    yield from _report_outdated(changed, "since the audit looked at {}, a decision was acted on there, or a topic was created again")
+    yield from _report_outdated(new, "the audit did not look at {}")
 
 
-def not_whole(partitions: Collection[TopicPartition]) -> Iterator[Finding]:
+def find_partial(partitions: Collection[TopicPartition]) -> Iterator[Finding]:
     """A stop for each topic of which only what came last was audited, where the whole is asked for."""
-    return _find_outdated(partitions, "of {} the audit compared only what came last, and --full-audit asks for all")
+    return _report_outdated(partitions, "of {} the audit compared only what came last, and --full-audit asks for all")
 
 
-def _find_outdated(partitions: Collection[TopicPartition], why: str) -> Iterator[Finding]:
+def _report_outdated(partitions: Collection[TopicPartition], why: str) -> Iterator[Finding]:
     for topic in sorted({tp.topic for tp in partitions}):
         places = first_few([str(tp) for tp in sorted(partitions) if tp.topic == topic])
         yield stop(AuditOutdated(topic, why.format(places)))
 
 
-def audit_findings(result: AuditResult, topics: Collection[str], rollback: Command) -> Iterator[Finding]:
+def judge_audit(result: AuditResult, topics: Collection[str], rollback: Command) -> Iterator[Finding]:
     """What a result says: a stop for each partition that differs, or of which something could not be read."""
     for difference in result.differences:
         yield _different(difference, rollback)
@@ -186,19 +186,19 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Audits the wave after its fence. Raises what concerns a cluster as a whole."""
     partitions = move.source_partitions()
     ends, errors = _ends(move, partitions)
-    findings = [*errors, *not_copied(ends, partitions, move.flow.source)]
+    findings = [*errors, *find_not_copied(ends, partitions, move.flow.source)]
     facts = dict(notes.of_step(AUDIT_GATE))
     if findings:
-        return ended(AUDIT_GATE, findings)
-    if is_current(evidence_from_facts(facts), ends, options.full_audit):
-        return ended(AUDIT_GATE, [], ("Nothing came on either side since the wave's last good audit.",), facts)
+        return make_outcome(AUDIT_GATE, findings)
+    if is_current(read_evidence(facts), ends, options.full_audit):
+        return make_outcome(AUDIT_GATE, [], ("Nothing came on either side since the wave's last good audit.",), facts)
     return _compare(move, notes, options, ends)
 
 
 def audit_ahead(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Audits what is copied so far, and notes it: before the fence, so that the step after it has little left to compare."""
     ends, errors = _ends(move, move.source_partitions())
-    outcome = _compare(move, notes, options, ends) if not errors else ended(AUDIT_GATE, errors)
+    outcome = _compare(move, notes, options, ends) if not errors else make_outcome(AUDIT_GATE, errors)
     if outcome.facts and not options.dry_run:
         notes.keep(AUDIT_GATE, outcome.facts)
     return outcome
@@ -208,12 +208,16 @@ def holds(move: Move, notes: WaveNotes, options: StepOptions) -> tuple[Finding, 
     """Why the audit does not speak for everything any more; empty as long as it does."""
     partitions = move.source_partitions()
     ends, errors = _ends(move, partitions)
-    evidence = evidence_from_facts(notes.of_step(AUDIT_GATE))
+    evidence = read_evidence(notes.of_step(AUDIT_GATE))
     if not errors and is_current(evidence, ends, options.full_audit):
         return ()
     before = {tp: PartitionEnds(of.start, of.end, of.end, of.target_end, of.generation) for tp, of in evidence.items()}
     partial = [tp for tp, of in evidence.items() if options.full_audit and of.start]
-    missing = [*errors, *not_copied(ends, partitions, move.flow.source), *(tuple(outdated(before, ends)) or not_whole(partial))]
+    missing = [
+        *errors,
+        *find_not_copied(ends, partitions, move.flow.source),
+        *(tuple(find_outdated(before, ends)) or find_partial(partial)),
+    ]
     return tuple(missing)
 
 
@@ -222,27 +226,27 @@ def holds(move: Move, notes: WaveNotes, options: StepOptions) -> tuple[Finding, 
 
 def _compare(move: Move, notes: WaveNotes, options: StepOptions, ends: Mapping[TopicPartition, PartitionEnds]) -> StepOutcome:
     began = time.monotonic()
-    noted = evidence_from_facts(notes.of_step(AUDIT_GATE))
-    starts = {} if options.full_audit else audit_starts(noted, ends)
+    noted = read_evidence(notes.of_step(AUDIT_GATE))
+    starts = {} if options.full_audit else find_audit_starts(noted, ends)
     topics = sorted({tp.topic for tp, end in ends.items() if end.watermark is not None})
     if options.dry_run:
         offsets = what_to_compare(move.flow, Scope(topics, starts=starts)).offsets if topics else 0
-        return ended(AUDIT_GATE, [], (f"Up to {offsets:,} records would be compared.",))
+        return make_outcome(AUDIT_GATE, [], (f"Up to {offsets:,} records would be compared.",))
     result = AuditResult(move.flow.name, datetime.now(UTC)) if not topics else _audit(move, options, topics, starts)
     now, errors = _ends(move, sorted(ends))
-    findings = [*audit_findings(result, move.topics.names, of_the_wave("rollback", options.wave)), *errors]
+    findings = [*judge_audit(result, move.topics.names, of_the_wave("rollback", options.wave)), *errors]
     is_fenced = all(end.is_empty or end.watermark == end.source_end for end in ends.values())
-    findings += outdated(ends, now) if is_fenced else ()
+    findings += find_outdated(ends, now) if is_fenced else ()
     if has_stop(findings):
-        return ended(AUDIT_GATE, findings, (sentence(result),))
+        return make_outcome(AUDIT_GATE, findings, (sentence(result),))
     before = notes.of_step(AUDIT_GATE).get(RECORDS, 0) if starts else 0
     facts = {
-        AUDITED: evidence_as_fact(evidence_of(noted, starts, ends)),
+        AUDITED: write_evidence(make_evidence(noted, starts, ends)),
         RECORDS: before + result.totals["source_records"],
         "new_records": result.totals["source_records"],
         "seconds": round(time.monotonic() - began, 3),
     }
-    return ended(AUDIT_GATE, findings, (sentence(result),), facts)
+    return make_outcome(AUDIT_GATE, findings, (sentence(result),), facts)
 
 
 def _audit(move: Move, options: StepOptions, topics: Sequence[str], starts: Mapping[TopicPartition, int]) -> AuditResult:
@@ -284,4 +288,4 @@ def _ends(move: Move, partitions: Sequence[TopicPartition]) -> tuple[dict[TopicP
         if tp in ends and (tp not in remotes or remotes[tp] in target_ends)
     }
     errors = [stop(error) for error in (*refused.values(), *view.unreadable.values())]
-    return there, [*look.stops, *errors, *copied_from_another_log(move, look.logs, records)]
+    return there, [*look.stops, *errors, *find_other_logs(move, look.logs, records)]

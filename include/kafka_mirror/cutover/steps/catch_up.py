@@ -19,10 +19,10 @@ from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.verdict import Verdict, verdict
 from kafka_mirror.cutover.steps.audit_gate import audit_ahead
-from kafka_mirror.cutover.wave.findings import Finding, stop, wave_findings
+from kafka_mirror.cutover.wave.findings import Finding, report_wave_topics, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.step import CATCH_UP, DONE, STOPPED, WAITING, StepOptions, StepOutcome, ended
+from kafka_mirror.cutover.wave.step import CATCH_UP, DONE, STOPPED, WAITING, StepOptions, StepOutcome, make_outcome
 from kafka_mirror.errors import ErrorReport, NotCopied, WaveBehind
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -186,7 +186,7 @@ class Forecast:
     seconds: float | None
 
 
-def catch_up_forecast(samples: Sequence[WaveLag], max_lag: int) -> Forecast | None:
+def forecast_catch_up(samples: Sequence[WaveLag], max_lag: int) -> Forecast | None:
     """By the first and the last of some samples; None where they are fewer than two, or no time lies between them.
 
     A partition counts with its lag beyond `max_lag`. Partitions are copied side by side, so the whole excess goes down at the
@@ -203,7 +203,7 @@ def catch_up_forecast(samples: Sequence[WaveLag], max_lag: int) -> Forecast | No
     return Forecast(copied, added, excess / (copied - added) if copied > added else None)
 
 
-def forecast_text(sample: WaveLag, forecast: Forecast | None) -> str:
+def show_forecast(sample: WaveLag, forecast: Forecast | None) -> str:
     """Lag, rate, and when the wave will have caught up, for people."""
     lag = f"The wave lags by {sample.total:,} records, by {sample.most:,} in one partition at most"
     if forecast is None:
@@ -228,9 +228,9 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     WAITING if it is not at the end of the time, with the rate and when it will be. STOPPED by errors of the wave that no further pass would
     mend, and by a difference that the audit finds. Raises what concerns the whole flow.
     """
-    findings = tuple(wave_findings(move.wave, move.topics))
+    findings = tuple(report_wave_topics(move.wave, move.topics))
     if findings or not move.topics.names:
-        return ended(CATCH_UP, findings, facts=notes.of_step(CATCH_UP))
+        return make_outcome(CATCH_UP, findings, facts=notes.of_step(CATCH_UP))
     catching_up = _CatchUp(move, options)
     near = catching_up.run()
     if not near.is_done or options.dry_run:
@@ -264,7 +264,7 @@ class _CatchUp:
         planned = plan_wave(self._move, self._options.dry_run)
         sample = planned.sample
         self._samples = [*self._samples, sample][-_SAMPLES:]
-        text = forecast_text(sample, catch_up_forecast(self._samples, self._options.max_lag))
+        text = show_forecast(sample, forecast_catch_up(self._samples, self._options.max_lag))
         self._options.progress(text)
         self._lines.append(text)
         return WaveLook(sample.watermarks, tuple(self._find_late(sample)), planned)
@@ -279,7 +279,7 @@ class _CatchUp:
     def outcome(self, state: str, findings: Sequence[Finding], first: Sequence[str] = ()) -> StepOutcome:
         """How the step ended. `first`: lines that come before those of the passes."""
         sample = self._samples[-1]
-        forecast = catch_up_forecast(self._samples, self._options.max_lag)
+        forecast = forecast_catch_up(self._samples, self._options.max_lag)
         facts: dict[str, Any] = {
             "lag": sample.total,
             "most_lag": sample.most,

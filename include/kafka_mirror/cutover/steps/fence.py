@@ -1,7 +1,7 @@
 """The write fence: keeps everybody from writing to the source topics of a wave, and proves that no producer writes.
 
 What counts in the end is not that the ends stood still for some seconds: every later step compares the ends that the fence noted again
-(`still_fenced`), until the wave is open. The quiet seconds only cover what is under way when the fence closes: a produce request in
+(`find_fence_breaks`), until the wave is open. The quiet seconds only cover what is under way when the fence closes: a produce request in
 flight, and a broker that follows the controller's ACLs a moment later.
 """
 
@@ -12,11 +12,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.cutover.steps.fence_acls import plan_fence, plan_way_back, set_acls, take_back
-from kafka_mirror.cutover.steps.wave_ends import LogsLook, departed, look_at_source
-from kafka_mirror.cutover.steps.writers import EndsWatcher, FenceWatch, fence_findings, newest_record, silent_producers, untold_writers
-from kafka_mirror.cutover.wave.findings import Finding, stop, warning, wave_findings
+from kafka_mirror.cutover.steps.wave_ends import LogsLook, find_departed, look_at_source
+from kafka_mirror.cutover.steps.writers import (
+    EndsWatcher,
+    FenceWatch,
+    find_newest_record,
+    report_fence,
+    report_silent_producers,
+    report_untold_writers,
+)
+from kafka_mirror.cutover.wave.findings import Finding, report_wave_topics, stop, warning
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.record import Acls, WaveNotes, acls_of
+from kafka_mirror.cutover.wave.record import Acls, WaveNotes, read_acls
 from kafka_mirror.cutover.wave.step import (
     BY_ACL,
     BY_CHECK,
@@ -28,7 +35,7 @@ from kafka_mirror.cutover.wave.step import (
     WAITING,
     StepOptions,
     StepOutcome,
-    ended,
+    make_outcome,
 )
 from kafka_mirror.errors import LeaderMissing, NotFenced, WrittenSinceFence
 from kafka_mirror.errors.words import first_few
@@ -53,23 +60,22 @@ def by_topic(offsets: Ends) -> dict[str, list[int]]:
 
 
 def by_partition(topics: Mapping[str, Sequence[int]]) -> dict[TopicPartition, int]:
-    """The opposite of `by_topic`."""
+    """The offset of each partition, from lists by topic: the first one is that of partition 0."""
     return {TopicPartition(topic, number): offset for topic, offsets in topics.items() for number, offset in enumerate(offsets)}
 
 
-def fence_ends(facts: Mapping[str, Any]) -> dict[TopicPartition, int]:
-    """The end of each partition of the wave as of its fence, from the notes of the step `fence`; empty if it never was fenced, or is no
-    more."""
+def read_fence_ends(facts: Mapping[str, Any]) -> dict[TopicPartition, int]:
+    """The end of each partition of the wave when it was fenced, from the notes of the step `fence`; empty without a fence."""
     return by_partition(facts.get(ENDS) or {})
 
 
-def fence_marks(facts: Mapping[str, Any]) -> dict[TopicPartition, tuple[int | None, int]]:
+def read_fence_marks(facts: Mapping[str, Any]) -> dict[TopicPartition, tuple[int | None, int]]:
     """The ends as of the fence, each with the leader epoch in which it was one; None if no broker gave that."""
     epochs = by_partition(facts.get(EPOCHS) or {})
-    return {tp: (epoch if (epoch := epochs.get(tp, _UNTOLD)) >= 0 else None, end) for tp, end in fence_ends(facts).items()}
+    return {tp: (epoch if (epoch := epochs.get(tp, _UNTOLD)) >= 0 else None, end) for tp, end in read_fence_ends(facts).items()}
 
 
-def moved_ends(fence: Ends, now: Ends, departed: Ends | None = None) -> Iterator[Finding]:
+def find_moved_ends(fence: Ends, now: Ends, departed: Ends | None = None) -> Iterator[Finding]:
     """What differs between the ends that the fence noted and those of now. `departed`: the first offset of each partition whose record is
     another one than it was, though it may end where it did."""
     if not fence:
@@ -101,9 +107,9 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     it proves the fence again. Raises what concerns the source as a whole.
     """
     noted = notes.of_step(FENCE)
-    findings = tuple(wave_findings(move.wave, move.topics))
+    findings = tuple(report_wave_topics(move.wave, move.topics))
     if findings or not move.topics.names:
-        return ended(FENCE, findings, facts=noted)
+        return make_outcome(FENCE, findings, facts=noted)
     # The ends of an earlier proof say nothing any more once a new one begins.
     earlier = {name: fact for name, fact in noted.items() if name not in (ENDS, EPOCHS)}
     facts: dict[str, Any] = {BEGUN_MS: _now_ms(), **earlier, "by": options.by}
@@ -111,7 +117,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     if options.by == BY_ACL:
         change = plan_fence(move, noted)
         if change.findings:
-            return ended(FENCE, change.findings, facts=noted)
+            return make_outcome(FENCE, change.findings, facts=noted)
         lines += _acl_lines(change.create, "would be created" if options.dry_run else "created")
         if not options.dry_run:
             facts = set_acls(move, notes, change, facts)
@@ -124,9 +130,9 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     unasked = [warning(error) for error in watcher.refused.values()]
     if is_quiet:
         facts |= _proof(watch, options, noted.get(LAST_WRITE_MS))
-        findings = (*silent_producers(watch.writers), *untold_writers(watch.writers), *unasked, *watch.unasked)
+        findings = (*report_silent_producers(watch.writers), *report_untold_writers(watch.writers), *unasked, *watch.unasked)
         return StepOutcome(FENCE, DONE, (*lines, *_proof_lines(watch, facts)), findings, facts)
-    stops = tuple(fence_findings(watch, options.by))
+    stops = tuple(report_fence(watch, options.by))
     waits = f"Somebody wrote to the wave in the last {options.quiet_seconds:g} s, or may still do so."
     return StepOutcome(FENCE, STOPPED if options.by == BY_CHECK else WAITING, (*lines, waits), (*stops, *unasked), facts)
 
@@ -136,7 +142,7 @@ def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     the clusters answer; then it is simply run again."""
     noted = notes.of_step(FENCE)
     if options.dry_run:
-        return StepOutcome(FENCE, DONE, tuple(_acl_lines(acls_of(noted), "would be removed")), facts=noted)
+        return StepOutcome(FENCE, DONE, tuple(_acl_lines(read_acls(noted), "would be removed")), facts=noted)
     removed, standing = take_back(move, notes)
     lines = [*_acl_lines(removed, "removed"), *_acl_lines(standing, "stays: a wave of another flow stands on it")]
     lines = lines or ["The fence set no ACL; producers that people stopped may write again."]
@@ -159,16 +165,16 @@ def lift_for_way_back(move: Move, notes: WaveNotes, options: StepOptions, way_ba
     if (change.create or change.remove) and not options.dry_run:
         facts = set_acls(move, notes, change, noted)
         notes.keep(FENCE, facts)
-    return ended(FENCE, change.findings, lines, facts)
+    return make_outcome(FENCE, change.findings, lines, facts)
 
 
-def still_fenced(move: Move, notes: WaveNotes, look: LogsLook | None = None) -> tuple[Finding, ...]:
+def find_fence_breaks(move: Move, notes: WaveNotes, look: LogsLook | None = None) -> tuple[Finding, ...]:
     """What differs from the ends that the fence noted, and from the logs that they were of: nothing as long as it holds. `look`: what was
     just seen of the source, which is asked otherwise."""
-    marks = fence_marks(notes.of_step(FENCE))
+    marks = read_fence_marks(notes.of_step(FENCE))
     look = (look or look_at_source(move)) if marks else LogsLook({})
     ends = {tp: end for tp, (_, end) in marks.items()}
-    return (*look.stops, *moved_ends(ends, look.ends, departed(move, look.logs, marks)))
+    return (*look.stops, *find_moved_ends(ends, look.ends, find_departed(move, look.logs, marks)))
 
 
 def _proof(watch: FenceWatch, options: StepOptions, noted: int | None) -> dict[str, Any]:
@@ -176,7 +182,7 @@ def _proof(watch: FenceWatch, options: StepOptions, noted: int | None) -> dict[s
     a producer with an id, by that producer's clock; or what an earlier proof noted, if that is later. Null if none of them is there."""
     period, now, now_ms = watch.period, time.monotonic(), _now_ms()
     grew = period.last_growth
-    last_write = newest_record(watch.writers.producers) if grew is None else now_ms - round((now - grew) * 1000)
+    last_write = find_newest_record(watch.writers.producers) if grew is None else now_ms - round((now - grew) * 1000)
     return {
         ENDS: by_topic(period.ends),
         EPOCHS: by_topic({tp: period.epochs.get(tp, _UNTOLD) for tp in period.ends}),

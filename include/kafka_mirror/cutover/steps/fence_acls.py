@@ -17,7 +17,7 @@ from kafka_mirror.config import load_again
 from kafka_mirror.cutover.wave.control_notes import StoredWaves, WaveStore
 from kafka_mirror.cutover.wave.findings import Finding, stop
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.record import Acls, Mended, WaveNotes, acl_facts, acls_of, owning
+from kafka_mirror.cutover.wave.record import Acls, Mended, WaveNotes, owning, read_acls, write_acls
 from kafka_mirror.cutover.wave.step import FENCE
 from kafka_mirror.errors import AuthorizationRefused, MirrorError, NoAuthorizer, RightMissing, TopicWithoutAcls, WayBackDenied
 from kafka_mirror.errors.words import first_few
@@ -50,7 +50,7 @@ class AclChange:
     """Those of `ours` that are there, for a wave of another flow set them."""
 
 
-def fence_change(topics: Collection[str], there: Collection[PatternAcl], noted: Collection[Acl]) -> AclChange:
+def plan_denials(topics: Collection[str], there: Collection[PatternAcl], noted: Collection[Acl]) -> AclChange:
     """One DENY a topic, for everybody. `there` are the source's ACLs, `noted` those that the mirror set, or was about to.
 
     A topic that has no ACL at all is a stop: either all its producers are super users, and no DENY holds them off, or the cluster has
@@ -64,7 +64,7 @@ def fence_change(topics: Collection[str], there: Collection[PatternAcl], noted: 
     return AclChange(create, ours=tuple(dict.fromkeys((*noted, *create))))
 
 
-def way_back_change(topics: Iterable[str], there: Collection[PatternAcl], noted: Collection[Acl], principal: str) -> AclChange:
+def plan_exceptions(topics: Iterable[str], there: Collection[PatternAcl], noted: Collection[Acl], principal: str) -> AclChange:
     """Lets one principal write to the topics again, and no other that some ALLOW lets write. Only bindings that are `noted` are removed.
 
     A topic to which everybody may write by an ALLOW for `User:*`, one whose DENY somebody else set, and one to which the principal could
@@ -108,23 +108,24 @@ def _no_way_back(
     return stop(WayBackDenied(f"{topic}: {why}", principal, topic=topic)) if why else None
 
 
-def claimed_beside(flow: "Flow") -> frozenset[Acl]:
+def find_claimed_beside(flow: "Flow") -> frozenset[Acl]:
     """The ACLs on which waves of the other flows from this source stand. Raises what their targets answer, and ControlUnreadable."""
     return frozenset(acl for stored in _read_beside(flow) for acl in stored.claimed_acls())
 
 
-def noted_beside(flow: "Flow") -> frozenset[Acl]:
-    """The ACLs that any wave of the other flows set, one that is being taken back included. Raises as `claimed_beside`."""
+def find_noted_beside(flow: "Flow") -> frozenset[Acl]:
+    """The ACLs that any wave of the other flows set, one that is being taken back included. Raises what their targets answer, and
+    ControlUnreadable."""
     return frozenset(acl for stored in _read_beside(flow) for record in stored.waves.values() for acl in record.fence_acls)
 
 
 def _read_beside(flow: "Flow") -> Iterator[StoredWaves]:
-    for other in flows_beside(flow):
+    for other in list_flows_beside(flow):
         with Cluster(other.target, other.client("target", "admin"), other.request_seconds) as target:
             yield WaveStore(other, target).read()
 
 
-def flows_beside(flow: "Flow") -> "list[Flow]":
+def list_flows_beside(flow: "Flow") -> "list[Flow]":
     """The other flows from the flow's source, as the configuration is now."""
     configuration = load_again(flow)
     return [other for other in configuration.flows if other.source == flow.source and other.target != flow.target]
@@ -141,12 +142,12 @@ def plan_fence(move: Move, noted: Facts) -> AclChange:
     """What fencing the wave's topics takes; a stop where it cannot be done. Changes nothing."""
     there = _acls(move)
     if not isinstance(there, frozenset):
-        return AclChange(ours=acls_of(noted), findings=(there,))
-    change = fence_change(move.topics.names, there, acls_of(noted))
+        return AclChange(ours=read_acls(noted), findings=(there,))
+    change = plan_denials(move.topics.names, there, read_acls(noted))
     relied_on = {deny_write(name) for name in move.topics.names} - {*change.ours}
     if change.findings or not relied_on:
         return change
-    shared = tuple(sorted(relied_on & noted_beside(move.flow)))
+    shared = tuple(sorted(relied_on & find_noted_beside(move.flow)))
     return replace(change, ours=(*change.ours, *shared), shared=shared)
 
 
@@ -157,7 +158,7 @@ def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> d
     Raises what the source answers to one of them; then the notes name more than there is, and the same call mends that.
     """
     source = move.sides.source
-    facts = {**facts, "acls": acl_facts(change.ours)}
+    facts = {**facts, "acls": write_acls(change.ours)}
     if facts != notes.of_step(FENCE):
         notes.keep(FENCE, facts)
     # Looked at after the note: from now on the other flow keeps them.
@@ -168,27 +169,27 @@ def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> d
         return facts
     with owning(notes, lambda: settle_acls(source, changed, _find_claimed(move, notes))):
         change_acls(source, create, change.remove)
-    return {**facts, "acls": acl_facts(acl for acl in change.ours if acl not in change.remove)}
+    return {**facts, "acls": write_acls(acl for acl in change.ours if acl not in change.remove)}
 
 
 def take_back(move: Move, notes: WaveNotes) -> tuple[Acls, Acls]:
     """Removes the ACLs that are noted, but for those on which waves of other flows stand, and gives both; one that is not there is none the
     worse for it. Raises what the source answers, and what keeps the other flows' waves from being read."""
-    source, acls = move.sides.source, acls_of(notes.of_step(FENCE))
+    source, acls = move.sides.source, read_acls(notes.of_step(FENCE))
     if not acls:
         return (), ()
-    claimed = claimed_beside(move.flow)
+    claimed = find_claimed_beside(move.flow)
     removed = tuple(acl for acl in acls if acl not in claimed)
     with owning(notes, lambda: settle_acls(source, acls, _find_claimed(move, notes))):
         change_acls(source, remove=removed)
-        claimed |= claimed_beside(move.flow)  # one that was noted while they were removed stands again
+        claimed |= find_claimed_beside(move.flow)  # one that was noted while they were removed stands again
         change_acls(source, create=tuple(acl for acl in removed if acl in claimed))
     return tuple(acl for acl in removed if acl not in claimed), tuple(acl for acl in acls if acl in claimed)
 
 
 def _find_claimed(move: Move, notes: WaveNotes) -> frozenset[Acl]:
     """On which ACLs waves of this flow and of the others from its source stand."""
-    return notes.claimed_acls() | claimed_beside(move.flow)
+    return notes.claimed_acls() | find_claimed_beside(move.flow)
 
 
 def change_acls(cluster: Cluster, create: Acls = (), remove: Acls = ()) -> None:
@@ -224,7 +225,7 @@ def plan_way_back(move: Move, noted: Facts, way_back: "Flow") -> AclChange:
     It logs in as `User:` with the name of its login, which is Kafka's own rule for SASL with PLAIN and SCRAM; a certificate or a token is
     mapped by rules of the brokers' own.
     """
-    fence = acls_of(noted)
+    fence = read_acls(noted)
     topics = [name for name in move.topics.names if move.context.selection.remote(name) == name and deny_write(name) in fence]
     held_off = _list_denied(way_back, topics) if topics else []
     if not held_off:
@@ -236,7 +237,7 @@ def plan_way_back(move: Move, noted: Facts, way_back: "Flow") -> AclChange:
         who = f"as which principal the way back logs in to {move.sides.source.alias}"
         denied = WayBackDenied(f"Kafka does not tell {who}, and no DENY can make an exception of it", "that principal")
         return AclChange(ours=fence, findings=(stop(denied),))
-    return way_back_change(held_off, there, fence, f"User:{name}")
+    return plan_exceptions(held_off, there, fence, f"User:{name}")
 
 
 def _list_denied(way_back: "Flow", topics: Collection[str]) -> list[str]:

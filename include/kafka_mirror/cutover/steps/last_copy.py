@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_mirror.cutover.steps.catch_up import WaveCopy, WaveLook
-from kafka_mirror.cutover.steps.fence import by_topic, fence_ends, still_fenced
-from kafka_mirror.cutover.steps.wave_ends import copied_from_another_log, look_at_source
+from kafka_mirror.cutover.steps.fence import by_topic, find_fence_breaks, read_fence_ends
+from kafka_mirror.cutover.steps.wave_ends import find_other_logs, look_at_source
 from kafka_mirror.cutover.wave.findings import Finding, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
@@ -28,11 +28,11 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     the whole flow.
     """
     passes = WaveCopy(move, options, LAST_COPY)
-    if options.dry_run and not fence_ends(notes.of_step(FENCE)):
+    if options.dry_run and not read_fence_ends(notes.of_step(FENCE)):
         return StepOutcome(LAST_COPY, DONE, ("The wave would be copied to the ends that its write fence notes.",))
-    if findings := still_fenced(move, notes):
+    if findings := find_fence_breaks(move, notes):
         return _outcome(passes, STOPPED, findings)
-    ends = fence_ends(notes.of_step(FENCE))
+    ends = read_fence_ends(notes.of_step(FENCE))
 
     def look() -> WaveLook:
         """What the ledger says. A lane that cannot be read has copied nothing, so its partitions are late."""
@@ -49,7 +49,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
         line = f"{len(late_partitions(ends, records))} partitions would be copied to the end that the write fence noted."
         return _outcome(passes, DONE, (), (line,))
     source = look_at_source(move)
-    if findings := (*still_fenced(move, notes, source), *copied_from_another_log(move, source.logs, records)):
+    if findings := (*find_fence_breaks(move, notes, source), *find_other_logs(move, source.logs, records)):
         return _outcome(passes, STOPPED, findings)
     done = f"{len(ends)} partitions are copied to the exact end that the write fence noted; {passes.records:,} records were missing."
     return _outcome(passes, DONE, (), (done,), _proof(ends, records))

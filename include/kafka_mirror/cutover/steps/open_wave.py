@@ -23,33 +23,33 @@ from kafka_mirror.copy.plan.target_checks import RemotePartition, window
 from kafka_mirror.cutover.steps.fence import lift_for_way_back
 from kafka_mirror.cutover.steps.ledger_marks import set_marks, take_off_marks
 from kafka_mirror.cutover.steps.opposite_flow import (
-    age_findings,
-    append_findings,
-    opposite_flow,
+    check_age,
+    check_merging,
+    find_opposite_flow,
     survey_opposite_fence,
     take_back_opposite_fence,
 )
 from kafka_mirror.cutover.steps.wave_ends import (
     Records,
     SourceLog,
-    copied_from_another_log,
-    ends_document,
+    check_source_ends,
+    check_target_ends,
+    find_other_logs,
     look_at,
     look_at_source,
-    offsets_document,
-    pending_findings,
     read_offsets,
-    source_findings,
-    stranger_findings,
-    target_findings,
-    unopened,
+    report_pending,
+    report_strangers,
+    select_unopened,
+    write_ends,
+    write_offsets,
 )
 from kafka_mirror.cutover.steps.way_back import WayBack
 from kafka_mirror.cutover.wave.findings import WARNING, Finding, has_stop, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.selection import matches
-from kafka_mirror.cutover.wave.step import OPEN, StepOptions, StepOutcome, ended
+from kafka_mirror.cutover.wave.step import OPEN, StepOptions, StepOutcome, make_outcome
 from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorError, NothingToOpen
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -67,17 +67,18 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
 
 
 def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
-    """Takes the marks off the ledger, and fences its lanes, so that an `open` that stands still marks none any more. Raises as `step`."""
+    """Takes the marks off the ledger, and fences its lanes, so that an `open` that stands still marks none any more. Raises
+    WaveRunElsewhere, and what a lane or a cluster says."""
     flow, target = move.flow, move.sides.target
     state = read_state(flow, target)
     topics, _ = matches(move.wave.topics, {tp.topic for tp in state.records})
     partitions = [tp for tp in state.records if tp.topic in topics and state.decisions.moved(tp.topic) is None]
     if options.dry_run:
         marked = sum(state.records[tp].moved is not None for tp in partitions)
-        return ended(OPEN, (), (f"{marked} partitions would be copied again.",))
+        return make_outcome(OPEN, (), (f"{marked} partitions would be copied again.",))
     plan = plan_without_work(flow, move.sides.source.cluster_id(), target.cluster_id(), state.ledger_id, state.decisions)
     marked = take_off_marks(flow, plan, notes, partitions)
-    return ended(OPEN, (), (f"{marked} partitions are copied again.",))
+    return make_outcome(OPEN, (), (f"{marked} partitions are copied again.",))
 
 
 @dataclass
@@ -92,30 +93,30 @@ class _Opening:
         flow = self.move.flow
         state = read_state(flow, self.move.sides.target)
         records, self.decisions, self.ledger_id = state.records, state.decisions, state.ledger_id
-        self.opposite = opposite_flow(flow, self.move.topics.names)
+        self.opposite = find_opposite_flow(flow, self.move.topics.names)
         self.way_back, why_not = self._way_back()
         partitions = self.move.source_partitions()
         if not partitions:
             self.findings.append(stop(NothingToOpen(flow.name)))
-        remaining = unopened(records, partitions)
+        remaining = select_unopened(records, partitions)
         unmoved = [tp for tp in partitions if self.decisions.moved(tp.topic) is None]
         self._look(records, unmoved)
-        self.findings += pending_findings(self.decisions, self._present(records), unmoved)
+        self.findings += report_pending(self.decisions, self._present(records), unmoved)
         earlier, held_off = survey_opposite_fence(self.opposite, self.move.topics.names, self.move.sides.source, self.move.sides.target)
         self.findings += held_off
         if has_stop(self.findings):
-            return ended(OPEN, self.findings)
+            return make_outcome(OPEN, self.findings)
         facts = self._facts(records, partitions, remaining)
         if self.options.dry_run:
             acls = tuple(f"{acl.topic}: {acl} of an earlier wave would be removed from {flow.target}" for acl in earlier)
-            return ended(OPEN, self.findings, (*self._lines(partitions, why_not, would=True), *acls), facts)
+            return make_outcome(OPEN, self.findings, (*self._lines(partitions, why_not, would=True), *acls), facts)
         self.notes.keep(OPEN, facts)
         closed = {**{tp: records[tp] for tp in partitions}, **self._close(records, remaining)}
         if not has_stop(self.findings):
             self._move(records)
         if has_stop(self.findings):
             take_off_marks(flow, self.plan, self.notes, unmoved)
-            return ended(OPEN, self.findings, facts=facts)
+            return make_outcome(OPEN, self.findings, facts=facts)
         if self.way_back is not None:
             self.options.progress(f"The way back {self.way_back.opposite.flow.name} begins.")
             self.way_back.begin(closed, read_offsets(facts["way_back_ends"]), facts["way_back_epochs"])
@@ -124,7 +125,7 @@ class _Opening:
         acl_lines = (*self._lift(), *taken_back)
         self._look_again(closed)
         done = {**facts, "opened_ms": int(datetime.now(UTC).timestamp() * 1000), "way_back": why_not or self._name_way_back()}
-        return ended(OPEN, self.findings, (*self._lines(partitions, why_not, would=False), *acl_lines), done)
+        return make_outcome(OPEN, self.findings, (*self._lines(partitions, why_not, would=False), *acl_lines), done)
 
     # ------------------------------------------------------------ looking
 
@@ -135,7 +136,7 @@ class _Opening:
             return None, f"no flow {flow.target}->{flow.source} is enabled"
         if not opposite.topics:
             return None, f"{opposite.flow.name} replicates none of the wave's topics"
-        self.findings += [*append_findings(opposite, flow), *age_findings(opposite, flow, sides.source)]
+        self.findings += [*check_merging(opposite, flow), *check_age(opposite, flow, sides.source)]
         way_back = WayBack(opposite, sides.target, sides.source, self.options, self.notes)
         way_back.check()
         return way_back, ""
@@ -143,15 +144,15 @@ class _Opening:
     def _look(self, records: Records, remaining: Collection[TopicPartition]) -> None:
         """Whether both sides of the partitions end where the ledger says."""
         look = look_at_source(self.move)
-        logs = {tp: look.logs.get(tp, SourceLog("", None)) for tp in {*remaining, *unopened(records, look.logs)}}
-        copied_before = copied_from_another_log(self.move, logs, records)
-        self.findings += (*look.stops, *look.warnings, *copied_before, *source_findings(records, logs))
+        logs = {tp: look.logs.get(tp, SourceLog("", None)) for tp in {*remaining, *select_unopened(records, look.logs)}}
+        copied_before = find_other_logs(self.move, logs, records)
+        self.findings += (*look.stops, *look.warnings, *copied_before, *check_source_ends(records, logs))
         in_ledger = [tp for tp in remaining if tp in records]
         remotes = self._remotes(in_ledger)
         self.findings += (*self.target_look.stops, *self.target_look.warnings)
-        self.findings += target_findings(remotes, records)
+        self.findings += check_target_ends(remotes, records)
         if not has_stop(self.findings):
-            self.findings += stranger_findings(self._strangers(remotes, records))
+            self.findings += report_strangers(self._strangers(remotes, records))
 
     def _present(self, records: Records) -> Present:
         return Present(records, self.ledger_id, {})
@@ -195,9 +196,9 @@ class _Opening:
             back = {name: noted[name] for name in ("way_back_ends", "way_back_epochs")}
         else:
             begun = self._list_begun()
-            ends = offsets_document({tp: end for tp, end in self.target_look.ends.items() if tp.topic in begun})
+            ends = write_offsets({tp: end for tp, end in self.target_look.ends.items() if tp.topic in begun})
             back = {"way_back_ends": ends, "way_back_epochs": self._epochs()}
-        return {"ends": ends_document(records, partitions), **back}
+        return {"ends": write_ends(records, partitions), **back}
 
     def _epochs(self) -> dict[str, dict[str, int]]:
         """The leader epochs of the logs that were looked at, by topic and partition, of the topics that the way back goes on with."""
@@ -229,7 +230,7 @@ class _Opening:
             """What is left to decide."""
             self.decisions = decisions
             topics = [topic for topic in self.move.topics.names if decisions.moved(topic) is None]
-            pending = pending_findings(decisions, self._present(records), [tp for tp in records if tp.topic in topics])
+            pending = report_pending(decisions, self._present(records), [tp for tp in records if tp.topic in topics])
             self.findings += pending
             return [] if pending else [replace(self._decision(None, {}), topic=topic) for topic in topics]
 

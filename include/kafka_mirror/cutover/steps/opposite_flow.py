@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.config import load_again
 from kafka_mirror.config.policies import topic_selection
-from kafka_mirror.cutover.steps.fence_acls import change_acls, claimed_beside, settle_acls
+from kafka_mirror.cutover.steps.fence_acls import change_acls, find_claimed_beside, settle_acls
 from kafka_mirror.cutover.wave.control_notes import WaveStore
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning
 from kafka_mirror.cutover.wave.record import OPENED, UNDER_WAY, Acls, Mended, WaveNotes, WaveRecord, owning
@@ -52,7 +52,7 @@ class OppositeFlow:
         return (*self.same, *self.own)
 
 
-def opposite_flow(flow: "Flow", topics: tuple[str, ...]) -> OppositeFlow | None:
+def find_opposite_flow(flow: "Flow", topics: tuple[str, ...]) -> OppositeFlow | None:
     """The flow of the opposite direction; None if none is enabled.
 
     Raises ConfigurationError if there is one, and it is wrong; TopicGoesRound if it is no way back and takes what this flow copies.
@@ -72,14 +72,14 @@ def opposite_flow(flow: "Flow", topics: tuple[str, ...]) -> OppositeFlow | None:
     return OppositeFlow(opposite, same, own, tuple(topic for topic in topics if topic not in taken))
 
 
-def age_findings(opposite: OppositeFlow | None, flow: "Flow", source: Cluster) -> list[Finding]:
+def check_age(opposite: OppositeFlow | None, flow: "Flow", source: Cluster) -> list[Finding]:
     """That there can be no way back to a source to which the mirror cannot write."""
     if opposite is None or not opposite.topics or source.takes_batches:
         return []
     return [stop(WayBackTooOld(opposite.flow.name, flow.source))]
 
 
-def append_findings(opposite: OppositeFlow, flow: "Flow") -> list[Finding]:
+def check_merging(opposite: OppositeFlow, flow: "Flow") -> list[Finding]:
     """What is said against a way back through topics that others may write to: it is unknown which records there came from where."""
     return [
         stop(WayBackOfMergedTopic(topic, merging.name, opposite.flow.name))
@@ -106,7 +106,7 @@ def survey_opposite_fence(
     if standing and "ALTER" not in target.operations():
         why = f"{first_few(standing)}. The cluster does not let the mirror ALTER it, so it cannot take them back"
         return (), (stop(FenceOfEarlierWave(_names(standing), target.alias, why)),)
-    claimed = claimed_beside(opposite.flow) if standing else frozenset()
+    claimed = find_claimed_beside(opposite.flow) if standing else frozenset()
     if shared := tuple(acl for acl in standing if acl in claimed):
         return (), (stop(FenceOfAnotherFlow(_names(shared), target.alias, first_few(shared))),)
     return standing, ()

@@ -13,30 +13,30 @@ from typing import TYPE_CHECKING, TypeVar
 from kafka_mirror.config.policies import config_property_filter
 from kafka_mirror.cutover.groups.findings import WaveGroup, find_in_groups
 from kafka_mirror.cutover.groups.survey import survey_groups
-from kafka_mirror.cutover.steps.opposite_flow import age_findings, opposite_flow, survey_opposite_fence
+from kafka_mirror.cutover.steps.opposite_flow import check_age, find_opposite_flow, survey_opposite_fence
 from kafka_mirror.cutover.steps.topic_settings import (
-    acl_findings,
-    config_findings,
+    report_acls,
+    report_configs,
     survey_acls,
     survey_rights,
     survey_topics,
 )
-from kafka_mirror.cutover.steps.writers import Writers, survey_writers, writer_findings
+from kafka_mirror.cutover.steps.writers import Writers, report_writers, survey_writers
 from kafka_mirror.cutover.wave.findings import (
     INFORMATION,
     Finding,
     has_stop,
-    in_order,
     information,
+    report_wave_topics,
+    sort_findings,
     stop,
     warning,
-    wave_findings,
     with_flow,
 )
-from kafka_mirror.cutover.wave.move import Move, move_of
+from kafka_mirror.cutover.wave.move import Move, open_move
 from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.selection import Wave
-from kafka_mirror.cutover.wave.step import PREFLIGHT, StepOptions, StepOutcome, ended
+from kafka_mirror.cutover.wave.step import PREFLIGHT, StepOptions, StepOutcome, make_outcome
 from kafka_mirror.errors import (
     ConfigurationError,
     DecisionPending,
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from kafka_mirror.config import Flow
 
 
-def flow_findings(flow: "Flow", has_groups: bool, decisions: Iterable[tuple[Decision, bool]]) -> Iterator[Finding]:
+def judge_flow(flow: "Flow", has_groups: bool, decisions: Iterable[tuple[Decision, bool]]) -> Iterator[Finding]:
     """What is said of the flow; of its groups only if the wave has some. `decisions`: those of people, and whether each is in force."""
     if has_groups and not flow.value("emit.checkpoints.enabled"):
         yield stop(NoCheckpoints(flow.name, flow.target))
@@ -89,7 +89,7 @@ def flow_findings(flow: "Flow", has_groups: bool, decisions: Iterable[tuple[Deci
             yield stop(HandedBack(decision.who, moment_text(decision.when)))
 
 
-def partition_findings(status: Status, topics: Collection[str], max_lag: int | None) -> Iterator[Finding]:
+def judge_partitions(status: Status, topics: Collection[str], max_lag: int | None) -> Iterator[Finding]:
     """What is said of the partitions of these topics, and of the flow as a whole."""
     partitions = [partition for partition in status.partitions if partition.topic in topics]
     errors = [*status.errors, *(partition.error for partition in partitions if partition.error is not None)]
@@ -166,8 +166,8 @@ def preflight(flow: "Flow", wave: Wave) -> Preflight:
     observation = observe(flow)
     if observation.silent:
         findings = map(stop, observation.silent.values())
-        return Preflight(observation.time, findings=with_flow(in_order(findings), flow.name))
-    with move_of(flow, wave) as move:
+        return Preflight(observation.time, findings=with_flow(sort_findings(findings), flow.name))
+    with open_move(flow, wave) as move:
         return _Survey(move, observation, status_of(observation)).run()
 
 
@@ -186,14 +186,14 @@ class _Survey:
     def run(self) -> Preflight:
         """Asks all questions."""
         flow, wave, topics = self.move.flow, self.move.wave, self.move.topics
-        self.findings += wave_findings(wave, topics)
-        self.findings += partition_findings(self.status, topics.names, wave.max_lag)
+        self.findings += report_wave_topics(wave, topics)
+        self.findings += judge_partitions(self.status, topics.names, wave.max_lag)
         if topics.names:
             self._ask(self._clusters)
-        self.findings += flow_findings(flow, bool(self.groups), self.observation.decisions)
+        self.findings += judge_flow(flow, bool(self.groups), self.observation.decisions)
         self.findings += map(stop, self.refused.values())
         partitions = tuple(partition for partition in self.status.partitions if partition.topic in topics.names)
-        findings = with_flow(in_order(self.findings), flow.name)
+        findings = with_flow(sort_findings(self.findings), flow.name)
         return Preflight(self.observation.time, topics.names, partitions, self.groups, self.writers, findings)
 
     def _clusters(self) -> None:
@@ -212,19 +212,19 @@ class _Survey:
         flow, sides = self.move.flow, self.move.sides
         config_filter, is_synced = config_property_filter(flow), bool(flow.value("sync.topic.configs.enabled"))
         for topic in survey_topics(topics, self.move.context.selection, sides.source, sides.target, self.refused):
-            self.findings += config_findings(topic, config_filter, is_synced)
+            self.findings += report_configs(topic, config_filter, is_synced)
 
     def _acls(self) -> None:
         flow, sides = self.move.flow, self.move.sides
         acls, lacking = survey_acls(self.move.topics.names, self.move.context.selection, sides.source, sides.target)
         self.findings += lacking
         if acls is not None:
-            self.findings += acl_findings(acls, flow.source, flow.target, bool(flow.value("sync.topic.acls.enabled")))
+            self.findings += report_acls(acls, flow.source, flow.target, bool(flow.value("sync.topic.acls.enabled")))
 
     def _earlier_fence(self) -> None:
         flow, sides, topics = self.move.flow, self.move.sides, self.move.topics.names
-        opposite = opposite_flow(flow, topics)
-        self.findings += age_findings(opposite, flow, sides.source)
+        opposite = find_opposite_flow(flow, topics)
+        self.findings += check_age(opposite, flow, sides.source)
         acls, findings = survey_opposite_fence(opposite, topics, sides.source, sides.target)
         self.findings += findings
         self.findings += [
@@ -248,7 +248,7 @@ class _Survey:
         now = source.offsets(ends, "latest", errors={})
         growth = {tp: now[tp] - end for tp, end in ends.items() if tp in now}
         self.writers = replace(writers, growth=growth, seconds=time.monotonic() - began)
-        self.findings += writer_findings(self.writers)
+        self.findings += report_writers(self.writers)
 
     def _ask(self, question: Callable[[], Result]) -> Result | None:
         """What the question brings; None if it failed, which stops the wave."""
@@ -269,4 +269,4 @@ def step(move: Move, _notes: WaveNotes, _options: StepOptions) -> StepOutcome:
     size = f"{len(result.topics)} topics with {len(result.partitions)} partitions, {len(result.groups)} groups."
     findings = tuple(finding for finding in result.findings if finding.kind != INFORMATION)
     information = tuple(finding.message for finding in result.findings if finding.kind == INFORMATION)
-    return ended(PREFLIGHT, findings, (size, *information), sizes)
+    return make_outcome(PREFLIGHT, findings, (size, *information), sizes)

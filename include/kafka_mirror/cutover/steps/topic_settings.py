@@ -48,7 +48,7 @@ class TopicSides:
     remote_configs: Entries
 
 
-def config_findings(sides: TopicSides, config_filter: ConfigPropertyFilter, is_synced: bool) -> Iterator[Finding]:
+def report_configs(sides: TopicSides, config_filter: ConfigPropertyFilter, is_synced: bool) -> Iterator[Finding]:
     """What differs between the two. `is_synced`: whether the flow keeps configs the same (sync.topic.configs.enabled); then a difference is
     a step that was not run, and stops the wave."""
     if sides.remote_partitions > sides.partitions:
@@ -88,7 +88,7 @@ class AclSides:
     remotes: Mapping[str, str]
 
 
-def acl_findings(acls: AclSides, source: str, target: str, is_synced: bool) -> Iterator[Finding]:
+def report_acls(acls: AclSides, source: str, target: str, is_synced: bool) -> Iterator[Finding]:
     """Who may read on the source and not on the target, and who may write there and not here. `is_synced`: whether the flow carries the
     ACLs of readers (sync.topic.acls.enabled)."""
     if acls.source is None:

@@ -51,12 +51,12 @@ class SourceLog:
     log: LogOffsets | None
 
 
-def unopened(records: Records, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+def select_unopened(records: Records, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
     """The partitions that the ledger does not have as moved yet."""
     return [tp for tp in partitions if (record := records.get(tp)) is None or record.moved is None]
 
 
-def source_findings(records: Records, ends: Mapping[TopicPartition, SourceLog]) -> Iterator[Finding]:
+def check_source_ends(records: Records, ends: Mapping[TopicPartition, SourceLog]) -> Iterator[Finding]:
     """What is said against partitions whose copy does not end where the source does."""
     unknown = [tp for tp in ends if tp not in records]
     if unknown:
@@ -79,7 +79,7 @@ def _why_late(record: LedgerRecord, end: SourceLog) -> str:
     return "" if record.watermark == end.log.end else f"(copied up to {record.watermark}, and the source ends at {end.log.end})"
 
 
-def target_findings(remotes: Iterable[RemotePartition], records: Records) -> Iterator[Finding]:
+def check_target_ends(remotes: Iterable[RemotePartition], records: Records) -> Iterator[Finding]:
     """What is said against remote partitions that are not as the ledger left them, as far as it shows without reading them."""
     for remote in remotes:
         record = records[remote.source]
@@ -91,14 +91,14 @@ def target_findings(remotes: Iterable[RemotePartition], records: Records) -> Ite
             yield stop(TargetWritten(said, topic=remote.source.topic))
 
 
-def stranger_findings(visible: Mapping[TopicPartition, int]) -> Iterator[Finding]:
+def report_strangers(visible: Mapping[TopicPartition, int]) -> Iterator[Finding]:
     """What is said of records that follow ours. `visible`: the first one's offset, by remote partition."""
     if visible:
         places = first_few([f"{remote}@{offset}" for remote, offset in sorted(visible.items())])
         yield stop(TargetWritten(f"Records of somebody else follow what was copied: {places}"))
 
 
-def pending_findings(decisions: Decisions, present: Present, partitions: Collection[TopicPartition]) -> list[Finding]:
+def report_pending(decisions: Decisions, present: Present, partitions: Collection[TopicPartition]) -> list[Finding]:
     """A stop for each topic about whose partitions somebody decided what no copy has acted on: after `open` none ever would."""
     pending = [decision for tp in sorted(partitions) for decision in decisions.of(tp) if in_force(decision, decisions, present)]
     return [
@@ -108,7 +108,7 @@ def pending_findings(decisions: Decisions, present: Present, partitions: Collect
     ]
 
 
-def ends_document(records: Records, partitions: Collection[TopicPartition]) -> dict[str, Any]:
+def write_ends(records: Records, partitions: Collection[TopicPartition]) -> dict[str, Any]:
     """Where both sides ended when the wave was opened, as columns: after the last source offset, and after our last record."""
     rows = sorted(tp for tp in partitions if tp in records)
     return {
@@ -119,14 +119,14 @@ def ends_document(records: Records, partitions: Collection[TopicPartition]) -> d
     }
 
 
-def offsets_document(offsets: Mapping[TopicPartition, int]) -> dict[str, Any]:
+def write_offsets(offsets: Mapping[TopicPartition, int]) -> dict[str, Any]:
     """Offsets by partition, as columns."""
     rows = sorted(offsets)
     return {"topic": [tp.topic for tp in rows], "partition": [tp.partition for tp in rows], "end": [offsets[tp] for tp in rows]}
 
 
 def read_offsets(document: Mapping[str, Any]) -> dict[TopicPartition, int]:
-    """The opposite of `offsets_document`."""
+    """The offset of each partition, from columns. Raises ValueError where one is longer than another."""
     rows = zip(document.get("topic", ()), document.get("partition", ()), document.get("end", ()), strict=True)
     return {TopicPartition(topic, partition): end for topic, partition, end in rows}
 
@@ -161,7 +161,8 @@ class LogsLook:
 
 
 def look_at_source(move: Move) -> LogsLook:
-    """Asks every bootstrap server of the source for the wave's partitions. Raises as `look_at`."""
+    """Asks every bootstrap server of the source for the wave's partitions; once more while they contradict each other. Raises what the
+    source answers if none of them tells anything."""
     return look_at(move.flow.source, move.sides.source, move.topics.names)
 
 
@@ -177,7 +178,7 @@ def look_at(alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
     return look
 
 
-def departed(move: Move, logs: Logs, marks: Mapping[TopicPartition, Mark]) -> dict[TopicPartition, int]:
+def find_departed(move: Move, logs: Logs, marks: Mapping[TopicPartition, Mark]) -> dict[TopicPartition, int]:
     """The partitions whose log is another one in front of a mark: where the two part. Raises SourceUnreadable if a leader does not say."""
     older: set[LogPosition] = set()
     for tp, (epoch, offset) in marks.items():
@@ -190,10 +191,10 @@ def departed(move: Move, logs: Logs, marks: Mapping[TopicPartition, Mark]) -> di
     return {position.partition: end for position, end in ends.items() if end < position.offset}
 
 
-def copied_from_another_log(move: Move, logs: Logs, records: Records) -> Iterator[Finding]:
+def find_other_logs(move: Move, logs: Logs, records: Records) -> Iterator[Finding]:
     """A stop for each partition whose log no longer has the records that were copied last, though it may end where the copy does."""
     marks = {tp: (records[tp].leader_epoch, records[tp].watermark) for tp in logs if tp in records}
-    for tp, end in sorted(departed(move, logs, marks).items()):
+    for tp, end in sorted(find_departed(move, logs, marks).items()):
         log = logs[tp].log
         assert log is not None
         yield stop(SourceTruncated(tp.topic, tp.partition, records[tp].watermark, log.end, end))

@@ -40,7 +40,7 @@ from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
 from kafka_mirror.topics.topics import refresh_topics
 
 
-def opposite_record(
+def make_opposite_record(
     record: LedgerRecord,
     before: LedgerRecord | None,
     *,
@@ -182,7 +182,7 @@ class WayBack:
                 assert moved is not None
                 if before is not None and before.moved is None and before.decided is not None and before.decided.when >= moved.when:
                     return None
-                return opposite_record(
+                return make_opposite_record(
                     record,
                     before,
                     topic=tp.topic,

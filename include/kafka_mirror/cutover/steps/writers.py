@@ -56,7 +56,7 @@ class Writers:
         return producer.transaction_start is not None or (stamp is not None and stamp / 1000 >= self.time.timestamp() - RECENT_SECONDS)
 
 
-def writer_findings(writers: Writers) -> Iterator[Finding]:
+def report_writers(writers: Writers) -> Iterator[Finding]:
     """What is said of those who write."""
     for topic in sorted({tp.topic for tp in (*writers.producers, *writers.growth)}):
         yield from _transactions(topic, writers)
@@ -69,10 +69,10 @@ def writer_findings(writers: Writers) -> Iterator[Finding]:
     for tp, start in sorted(writers.untold.items()):
         if start is not None:
             yield warning(describe_transaction(tp, start, writers))
-    yield from untold_writers(writers)
+    yield from report_untold_writers(writers)
 
 
-def untold_writers(writers: Writers) -> Iterator[Finding]:
+def report_untold_writers(writers: Writers) -> Iterator[Finding]:
     """That no broker says who writes to partitions of old brokers, and what the write fence cannot see there."""
     if writers.untold:
         yield warning(WritersUntold(first_few(sorted(writers.untold))))
@@ -185,7 +185,7 @@ class QuietPeriod:
         return self.is_still and now - self.since >= seconds
 
 
-def next_look(period: QuietPeriod, offsets: Mapping[TopicPartition, LogOffsets], now: float) -> QuietPeriod:
+def add_look(period: QuietPeriod, offsets: Mapping[TopicPartition, LogOffsets], now: float) -> QuietPeriod:
     """The period with one more look. `now`: when the look was over, so that what it saw to move moved before."""
     answers = {tp: log for tp, log in offsets.items() if log.end >= 0 and log.stable >= 0}
     moved = {tp: log.end - period.ends[tp] for tp, log in answers.items() if tp in period.ends and log.end != period.ends[tp]}
@@ -226,7 +226,7 @@ class FenceWatch:
         return [producer for producer in self.writers.producers.get(tp, ()) if producer not in self.earlier.get(tp, ())]
 
 
-def fence_findings(watch: FenceWatch, by: str) -> Iterator[Finding]:
+def report_fence(watch: FenceWatch, by: str) -> Iterator[Finding]:
     """What keeps the wave from being quiet. `by`: what fences it."""
     yield from watch.contradictions
     for topic in sorted({tp.topic for tp in watch.growth}):
@@ -237,7 +237,7 @@ def fence_findings(watch: FenceWatch, by: str) -> Iterator[Finding]:
         yield stop(LeaderMissing(first_few(silent), "the source"))
 
 
-def silent_producers(writers: Writers) -> Iterator[Finding]:
+def report_silent_producers(writers: Writers) -> Iterator[Finding]:
     """Producers that their leaders remember and that write no more."""
     ids = sorted({producer.producer_id for producers in writers.producers.values() for producer in producers})
     if ids:
@@ -245,7 +245,7 @@ def silent_producers(writers: Writers) -> Iterator[Finding]:
         yield information("QuietProducers", said)
 
 
-def newest_record(producers: Producers) -> int | None:
+def find_newest_record(producers: Producers) -> int | None:
     """The timestamp of the newest record that leaders remember of a producer, in Unix milliseconds, by the producer's own clock."""
     stamps = [producer.last_timestamp for of_partition in producers.values() for producer in of_partition]
     return max((stamp for stamp in stamps if stamp is not None), default=None)
@@ -312,13 +312,13 @@ class EndsWatcher:
         writers = survey_writers(self.flow, self.source, self.partitions, self.refused)
         look = self.ask_all()
         offsets = {tp: state.log for tp, state in look.logs.items() if state.log is not None and tp in period.partitions}
-        period = next_look(period, offsets, time.monotonic())
+        period = add_look(period, offsets, time.monotonic())
         now = time.monotonic()
         growth = period.growth_after(now - recent - _LONGEST_PAUSE)
         return FenceWatch(period, growth, now - period.begun, earlier, writers, look.stops, look.warnings)
 
     def _look(self, period: QuietPeriod) -> QuietPeriod:
-        return next_look(period, self.source.log_offsets(self.partitions, {}), time.monotonic())
+        return add_look(period, self.source.log_offsets(self.partitions, {}), time.monotonic())
 
     def _say(self, period: QuietPeriod, quiet: float, progress: Callable[[str], None]) -> None:
         """Says what keeps the wave from being quiet, unless that was said just now."""

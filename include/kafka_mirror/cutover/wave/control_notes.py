@@ -64,13 +64,13 @@ class StoredWaves:
             return self.is_moved(record)
         return OPEN in record.steps and str(self.decisions.closed) == record.steps[OPEN].facts.get(CLOSED)
 
-    def under_way(self, name: str, topics: Collection[str]) -> list[tuple[WaveRecord, frozenset[str]]]:
+    def list_under_way(self, name: str, topics: Collection[str]) -> list[tuple[WaveRecord, frozenset[str]]]:
         """The other waves that have begun and not ended, each with those of these topics that it holds."""
         states = (UNDER_WAY, TAKING_BACK)
         others = [(record, _find_held(record, topics)) for record in self.waves.values() if record.name != name and record.state in states]
         return [(record, held) for record, held in others if held]
 
-    def standing_on(self, name: str, topics: Collection[str]) -> dict[str, str]:
+    def find_standing(self, name: str, topics: Collection[str]) -> dict[str, str]:
         """Those of these topics on which another open wave stands, each with its name."""
         moved = {topic: decision.wave or "" for topic in topics if (decision := self.decisions.moved(topic)) and decision.wave != name}
         failovers = [record for record in self._live() if record.mode == FAILOVER and record.state == OPENED and record.name != name]
@@ -187,7 +187,7 @@ class ControlNotes(WaveNotes):
     ) -> None:
         """`before` is the record as it is `stored` in the control topic; `record`, which is written at once with what `also` makes,
         replaces it. `topics`: those of the wave, by name."""
-        super().__init__(record, stored.groups.get(record.name), stored.standing_on(record.name, topics))
+        super().__init__(record, stored.groups.get(record.name), stored.find_standing(record.name, topics))
         self._store = store
         self._who = who
         store.save(before, record, {}, who, also)
@@ -222,7 +222,7 @@ def _documents(decisions: Decisions, kind: str) -> list[tuple[str, str]]:
     return [(name, decision.document or "") for name, decision in sorted(decisions.notes(kind).items())]
 
 
-def written_since_open(flow: "Flow", stored: StoredWaves, wave: str | None = None) -> tuple[ErrorReport, ...]:
+def find_written_since_open(flow: "Flow", stored: StoredWaves, wave: str | None = None) -> tuple[ErrorReport, ...]:
     """WrittenOnSource of each partition that planned waves moved, or this one, with records on the source that no flow copies; or why that
     is unknown. Of a failover nothing: its source is lost, and `cutover compare` looks at one that is back."""
     waves = {name for name, record in stored.waves.items() if record.mode == PLANNED and wave in (None, name)}

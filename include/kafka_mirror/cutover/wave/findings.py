@@ -61,7 +61,7 @@ def stop(error: MirrorError | ErrorReport, group: str | None = None) -> Finding:
 
 
 def warning(error: MirrorError | ErrorReport, group: str | None = None) -> Finding:
-    """A finding that a person must know before the move. `group` as of a stop."""
+    """A finding that a person must know before the move. `group`: which one it is about, where the error does not say it."""
     return _make_finding(WARNING, error, group)
 
 
@@ -70,7 +70,7 @@ def information(code: str, message: str, *, topic: str | None = None, group: str
     return Finding(INFORMATION, ErrorReport(code, message, topic), group)
 
 
-def code_of(line: str) -> str:
+def read_code(line: str) -> str:
     """The code of a stop or a warning, from its line in a wave's notes; empty for another line."""
     kind, _, rest = line.partition(" ")
     code, colon, _ = rest.partition(": ")
@@ -82,7 +82,7 @@ def has_stop(findings: Iterable[Finding]) -> bool:
     return any(finding.kind == STOP for finding in findings)
 
 
-def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Each finding once, stops first."""
     return tuple(sorted(dict.fromkeys(findings), key=lambda finding: KINDS.index(finding.kind)))
 
@@ -92,7 +92,7 @@ def with_flow(findings: Iterable[Finding], name: str) -> tuple[Finding, ...]:
     return tuple(finding.of_flow(name) for finding in findings)
 
 
-def wave_findings(wave: Wave, topics: WaveTopics) -> Iterable[Finding]:
+def report_wave_topics(wave: Wave, topics: WaveTopics) -> Iterable[Finding]:
     """What is wrong with the wave's topics themselves."""
     for pattern in topics.unmatched:
         yield stop(PatternMatchesNothing("--topics", pattern, "topic that the source shows"))

@@ -37,7 +37,7 @@ class Move:
 
 
 @contextmanager
-def move_of(flow: "Flow", wave: Wave) -> Iterator[Move]:
+def open_move(flow: "Flow", wave: Wave) -> Iterator[Move]:
     """A wave with both clusters open. Raises ConfigurationError, and what a cluster answers that does not serve."""
     context = group_context(flow)
     with group_clusters(context) as sides:
@@ -46,7 +46,7 @@ def move_of(flow: "Flow", wave: Wave) -> Iterator[Move]:
 
 
 @contextmanager
-def move_without_source(flow: "Flow", wave: Wave) -> Iterator[Move]:
+def open_move_without_source(flow: "Flow", wave: Wave) -> Iterator[Move]:
     """A wave whose source is lost, with both clusters open: its topics are those of the ledger that no wave moved. The source is not asked.
     Raises what is wrong with a lane of the ledger, and what the target answers."""
     context = group_context(flow)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, get_origin, get_type_hints
 
 from kafka_mirror.cutover.wave.selection import Wave
-from kafka_mirror.cutover.wave.step import DONE, FENCE, MODES, PLANNED, STEPS, STOPPED, WAITING, StepOutcome, steps_of
+from kafka_mirror.cutover.wave.step import DONE, FENCE, MODES, PLANNED, STEPS, STOPPED, WAITING, StepOutcome, list_steps
 from kafka_mirror.errors import MirrorError, WaveRunElsewhere, WaveTooLarge
 from kafka_mirror.formats.documents import columns, from_columns, string, whole
 from kafka_mirror.kafka.model import Acl
@@ -96,7 +96,7 @@ class WaveRecord:
     @property
     def order(self) -> tuple[str, ...]:
         """All steps of a wave of its mode."""
-        return steps_of(self.mode)
+        return list_steps(self.mode)
 
     @property
     def next_step(self) -> str | None:
@@ -106,7 +106,7 @@ class WaveRecord:
     @property
     def fence_acls(self) -> Acls:
         """The ACLs that its write fence noted; none before the wave is fenced."""
-        return acls_of(self.steps[FENCE].facts) if FENCE in self.steps else ()
+        return read_acls(self.steps[FENCE].facts) if FENCE in self.steps else ()
 
     def is_done(self, step: str) -> bool:
         """Whether the step ended well when it ran last."""
@@ -117,17 +117,17 @@ class WaveRecord:
         return replace(self, steps={**self.steps, step: note})
 
 
-def acl_facts(acls: Iterable[Acl]) -> dict[str, list[Any]]:
+def write_acls(acls: Iterable[Acl]) -> dict[str, list[Any]]:
     """Bindings as the notes of a fence have them, one list a field."""
     return columns(Acl._fields, acls)
 
 
-def acls_of(facts: Mapping[str, Any]) -> Acls:
+def read_acls(facts: Mapping[str, Any]) -> Acls:
     """The bindings that a fence's notes name; none if they name none."""
     return from_columns(Acl, facts["acls"]) if "acls" in facts else ()
 
 
-def wave_name(flow: str, wave: Wave, mode: str = PLANNED) -> str:
+def name_wave(flow: str, wave: Wave, mode: str = PLANNED) -> str:
     """The name of a wave to which no person gave one: its topics in words, and six digits that differ by flow and patterns. A failover has
     another one than the planned wave that it may have interrupted."""
     identity = json.dumps([flow, sorted(wave.topics), sorted(wave.groups)])
@@ -150,7 +150,7 @@ def encode_wave(record: WaveRecord) -> str:
 
 
 def decode_wave(name: str, document: str) -> WaveRecord:
-    """The opposite of `encode_wave`. Raises ValueError that names the place: `steps.fence.began is …`."""
+    """The record that the document of a WAVE holds. Raises ValueError that names the place: `steps.fence.began is …`."""
     record = _read(WaveRecord, document)
     if record.name != name:
         raise ValueError(f"name is {record.name!r}, and it stands under the key of {name!r}")
@@ -163,11 +163,11 @@ def encode_group(wave: str, note: GroupNote) -> str:
 
 
 def decode_group(document: str) -> GroupNote:
-    """The opposite of `encode_group`. Raises ValueError that names the place."""
+    """The note that the document of a WAVE_GROUP holds. Raises ValueError that names the place."""
     return _read(GroupNote, document)
 
 
-def facts_by_group(notes: Mapping[str, GroupNote], attempt: int) -> dict[str, Mapping[str, Any]]:
+def select_facts(notes: Mapping[str, GroupNote], attempt: int) -> dict[str, Mapping[str, Any]]:
     """The facts of every group that were noted in this attempt: a roll back took back what an earlier one noted."""
     return {group: note.facts for group, note in sorted(notes.items()) if note.attempt == attempt}
 
@@ -283,7 +283,7 @@ class WaveNotes:
     @property
     def groups(self) -> Mapping[str, Mapping[str, Any]]:
         """The facts of every group of this attempt, by name."""
-        return facts_by_group(self._groups, self.record.attempt)
+        return select_facts(self._groups, self.record.attempt)
 
     def of_step(self, step: str) -> Mapping[str, Any]:
         """What was noted of a step; empty if nothing was."""

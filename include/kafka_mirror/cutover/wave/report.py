@@ -113,13 +113,13 @@ class WaveReport:
         """The report as JSON has it; times in ISO 8601, pauses in seconds."""
         return {
             "flow": self.flow,
-            **wave_document(self.record),
+            **write_wave(self.record),
             "write_pause_seconds": _seconds(self.write_pause),
             "read_pause_seconds": _seconds(self.read_pause),
             "audited_records": self.audited,
             "may_be_missing": _write_missing(self.missing),
             "positions": [vars(position) for position in self.positions],
-            "groups_known_at": {group: time_text(time) for group, time in self.checkpoint_times.items()},
+            "groups_known_at": {group: show_time(time) for group, time in self.checkpoint_times.items()},
             "written_on_source": to_document(self.written),
             "undo": list(self.undo),
         }
@@ -133,9 +133,9 @@ class WaveReport:
         yield f"# Wave {record.name} of {self.flow}: {record.state}"
         yield ""
         yield f"- Topics: {_code(record.topics)}; groups: {_code(record.groups) or 'all with a position in them'}; mode: {record.mode}."
-        yield f"- Begun by {_text(record.who)} at {time_text(record.began)}: {_text(record.why)}"
+        yield f"- Begun by {_text(record.who)} at {show_time(record.began)}: {_text(record.why)}"
         if record.ended is not None:
-            yield f"- {record.state.capitalize()} at {time_text(record.ended)}, after {(record.ended - record.began) / 1000:,.1f} s."
+            yield f"- {record.state.capitalize()} at {show_time(record.ended)}, after {(record.ended - record.began) / 1000:,.1f} s."
         yield f"- Write pause: {_pause(self.write_pause)}. Read pause: {_pause(self.read_pause)}."
         yield f"- Records audited: {'unknown' if self.audited is None else f'{self.audited:,}'}."
         yield from ("", "## Steps", "", "| step | state | who | began | seconds |", "|---|---|---|---|---|")
@@ -160,7 +160,7 @@ class WaveReport:
         if len(positions) > MAX_ROWS:
             yield f"\n{len(positions) - MAX_ROWS:,} more positions are in the JSON of this report."
         for group, time in self.checkpoint_times.items():
-            yield f"\nWhat {_text(group)} read on the source after its checkpoints it reads again; the oldest is of {time_text(time)}."
+            yield f"\nWhat {_text(group)} read on the source after its checkpoints it reads again; the oldest is of {show_time(time)}."
 
     def _facts(self, step: str) -> Mapping[str, Any]:
         note = self.record.steps.get(step)
@@ -173,7 +173,7 @@ class WaveReport:
         return max(0, note.ended - since)
 
 
-def wave_document(record: WaveRecord) -> dict[str, Any]:
+def write_wave(record: WaveRecord) -> dict[str, Any]:
     """A wave and its steps as JSON has them in the report and in `cutover status`."""
     return {
         "wave": record.name,
@@ -183,8 +183,8 @@ def wave_document(record: WaveRecord) -> dict[str, Any]:
         "state": record.state,
         "who": record.who,
         "why": record.why,
-        "began": time_text(record.began),
-        "ended": time_text(record.ended),
+        "began": show_time(record.began),
+        "ended": show_time(record.ended),
         "attempt": record.attempt,
         "steps": [_step_document(step, record.steps[step]) for step in record.order if step in record.steps],
     }
@@ -195,15 +195,15 @@ def _step_document(step: str, note: StepNote) -> dict[str, Any]:
         "step": step,
         "state": note.state,
         "who": note.who,
-        "began": time_text(note.began),
-        "ended": time_text(note.ended),
+        "began": show_time(note.began),
+        "ended": show_time(note.ended),
         "seconds": _seconds(None if note.ended is None else note.ended - note.began),
         "lines": list(note.lines),
         "facts": dict(note.facts),
     }
 
 
-def time_text(milliseconds: int | None) -> str | None:
+def show_time(milliseconds: int | None) -> str | None:
     """A time of a record as text, such as 2026-11-21T08:00:00.000Z."""
     return None if milliseconds is None else moment_text(datetime.fromtimestamp(milliseconds / 1000, UTC))
 
@@ -240,7 +240,7 @@ def _step_row(step: str, note: StepNote | None) -> str:
     if note is None:
         return f"| {step} | | | | |"
     seconds = "" if note.ended is None else f"{(note.ended - note.began) / 1000:,.1f}"
-    return f"| {step} | {note.state} | {_cell(note.who)} | {time_text(note.began)} | {seconds} |"
+    return f"| {step} | {note.state} | {_cell(note.who)} | {show_time(note.began)} | {seconds} |"
 
 
 def _code(words: tuple[str, ...]) -> str:

@@ -12,11 +12,11 @@ from kafka_mirror.config.validate import check_readable
 from kafka_mirror.cutover.failover import steps as failover
 from kafka_mirror.cutover.groups import move_groups
 from kafka_mirror.cutover.steps import audit_gate, catch_up, fence, last_copy, open_wave, preflight
-from kafka_mirror.cutover.wave.control_notes import Also, ControlNotes, StoredWaves, WaveStore, written_since_open
-from kafka_mirror.cutover.wave.move import Move, move_of, move_without_source
-from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveNotes, WaveRecord, encode_wave, facts_by_group
+from kafka_mirror.cutover.wave.control_notes import Also, ControlNotes, StoredWaves, WaveStore, find_written_since_open
+from kafka_mirror.cutover.wave.move import Move, open_move, open_move_without_source
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveNotes, WaveRecord, encode_wave, select_facts
 from kafka_mirror.cutover.wave.report import WaveReport
-from kafka_mirror.cutover.wave.runner import WaveRunner, WaveStep, step_before
+from kafka_mirror.cutover.wave.runner import WaveRunner, WaveStep, find_missing_step
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import (
     AUDIT_GATE,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _PLANNED = (
     WaveStep(PREFLIGHT, preflight.step),
     WaveStep(CATCH_UP, catch_up.step),
-    WaveStep(FENCE, fence.step, lambda move, notes, _options: fence.still_fenced(move, notes), fence.rollback),
+    WaveStep(FENCE, fence.step, lambda move, notes, _options: fence.find_fence_breaks(move, notes), fence.rollback),
     WaveStep(LAST_COPY, last_copy.step),
     WaveStep(AUDIT_GATE, audit_gate.step, audit_gate.holds),
     WaveStep(MOVE_GROUPS, move_groups.step, take_back=move_groups.rollback),
@@ -58,7 +58,7 @@ _FAILOVER = (
 )
 
 
-def steps_for(mode: str) -> tuple[WaveStep, ...]:
+def get_steps(mode: str) -> tuple[WaveStep, ...]:
     """The steps of a wave of this mode."""
     return _FAILOVER if mode == FAILOVER else _PLANNED
 
@@ -87,14 +87,14 @@ class WaveRun:
         return next((state for state in (STOPPED, WAITING) if state in states), DONE)
 
 
-def stored_waves(flow: "Flow") -> StoredWaves:
+def read_waves(flow: "Flow") -> StoredWaves:
     """All waves that the flow's control topic keeps. Raises ControlUnreadable, and what the target answers."""
     check_readable(flow)
     with named_with(flow.name), clusters(flow) as (_, target):
         return WaveStore(flow, target).read()
 
 
-def stored_wave(stored: StoredWaves, name: str) -> WaveRecord:
+def get_wave(stored: StoredWaves, name: str) -> WaveRecord:
     """The wave of this name. Raises WaveUnknown."""
     if name not in stored.waves:
         raise WaveUnknown(name, sorted(stored.waves))
@@ -103,9 +103,9 @@ def stored_wave(stored: StoredWaves, name: str) -> WaveRecord:
 
 def report_wave(flow: "Flow", stored: StoredWaves, name: str) -> WaveReport:
     """The report of a wave, with what stands on the source since it opened. Raises WaveUnknown."""
-    record = stored_wave(stored, name)
-    groups = facts_by_group(stored.groups.get(name, {}), record.attempt)
-    return WaveReport(flow.name, record, groups, written_since_open(flow, stored, name))
+    record = get_wave(stored, name)
+    groups = select_facts(stored.groups.get(name, {}), record.attempt)
+    return WaveReport(flow.name, record, groups, find_written_since_open(flow, stored, name))
 
 
 def run_wave(flow: "Flow", wave: Wave, options: StepOptions, until: str | None = None, only: str | None = None) -> WaveRun:
@@ -123,10 +123,10 @@ def run_wave(flow: "Flow", wave: Wave, options: StepOptions, until: str | None =
             return WaveRun(record)
         if only is not None and not options.dry_run:
             taken_back_by = before.runner if before is not None and before.state == ROLLED_BACK else ""
-            if stopped := step_before(record, only, flow.name, taken_back_by):  # the wave is not taken for it, nor begun again
+            if stopped := find_missing_step(record, only, flow.name, taken_back_by):  # the wave is not taken for it, nor begun again
                 return WaveRun(before or record, (stopped,))
         notes = _notebook(move, store, options, record, before, stored, partial(_take_from_runs, move, record, options.who))
-        runner = WaveRunner(flow.name, move, notes, options, _now, steps_for(record.mode), stored.is_moved(record))
+        runner = WaveRunner(flow.name, move, notes, options, _now, get_steps(record.mode), stored.is_moved(record))
         outcomes = (runner.run_one(only),) if only is not None else runner.run(until)
         if not options.dry_run and notes.record.is_done(OPEN) and notes.record.state != OPENED:
             notes.write(replace(notes.record, state=OPENED, ended=notes.record.steps[OPEN].ended))
@@ -141,21 +141,21 @@ def roll_back(flow: "Flow", options: StepOptions) -> WaveRun:
     """
     check_readable(flow)
     with named_with(flow.name):
-        before = stored_wave(stored_waves(flow), options.wave)
+        before = get_wave(read_waves(flow), options.wave)
         with _open(flow, before.wave, before.mode) as (move, store):
             stored = store.read()
-            before = stored_wave(stored, options.wave)
+            before = get_wave(stored, options.wave)
             if before.state == ROLLED_BACK:
                 return WaveRun(before)
             record = replace(before, state=TAKING_BACK, run=before.run + 1, runner=options.who)
             notes = _notebook(move, store, options, record, before, stored, partial(_may_roll_back, move, before))
-            outcomes = WaveRunner(flow.name, move, notes, options, _now, steps_for(record.mode)).take_back()
+            outcomes = WaveRunner(flow.name, move, notes, options, _now, get_steps(record.mode)).take_back()
             return WaveRun(notes.record, outcomes)
 
 
 @contextmanager
 def _open(flow: "Flow", wave: Wave, mode: str) -> Iterator[tuple[Move, WaveStore]]:
-    with (move_without_source if mode == FAILOVER else move_of)(flow, wave) as move:
+    with (open_move_without_source if mode == FAILOVER else open_move)(flow, wave) as move:
         yield move, WaveStore(flow, move.sides.target)
 
 
@@ -194,13 +194,13 @@ def _new(wave: Wave, options: StepOptions, attempt: int) -> WaveRecord:
 def _take_from_runs(move: Move, record: WaveRecord, who: str, stored: StoredWaves) -> list[Decision]:
     """The records of planned waves that a failover takes from their runs. Raises WaveHeld if another wave holds a topic, and FlowClosed."""
     is_failover = record.mode == FAILOVER
-    others = stored.under_way(record.name, move.topics.names)
+    others = stored.list_under_way(record.name, move.topics.names)
     for other, topics in others:
         if not is_failover or other.mode == FAILOVER:
             raise WaveHeld(record.name, "run", other.name, other.state, sorted(topics))
     if not is_failover:
         check_closed(stored.decisions)
-        for topic, other_name in stored.standing_on(record.name, move.topics.names).items():
+        for topic, other_name in stored.find_standing(record.name, move.topics.names).items():
             raise WaveHeld(record.name, "run", other_name, OPENED, [topic])
     when = moment_after(stored.decisions, (), datetime.now(UTC))
     taken = [replace(other, run=other.run + 1, runner=who) for other, _ in others]
@@ -212,7 +212,7 @@ def _may_roll_back(move: Move, before: WaveRecord, stored: StoredWaves) -> list[
     flow = move.flow
     if stored.is_open(before):
         raise WaveIsOpen(before.name, f"{flow.target}->{flow.source}", before.topics)
-    for other, topics in stored.under_way(before.name, move.topics.names):
+    for other, topics in stored.list_under_way(before.name, move.topics.names):
         if other.mode == FAILOVER:
             raise WaveHeld(before.name, "rolled back", other.name, other.state, sorted(topics))
     return []
@@ -224,7 +224,7 @@ def _notebook(
     topics = move.topics.names
     if options.dry_run:
         also(stored)
-        return WaveNotes(record, stored.groups.get(record.name), stored.standing_on(record.name, topics))
+        return WaveNotes(record, stored.groups.get(record.name), stored.find_standing(record.name, topics))
     return ControlNotes(store, options.who, record, before, stored, topics, also)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka_mirror.cutover.wave.findings import STOP, Finding, stop, with_flow
 from kafka_mirror.cutover.wave.record import ROLLED_BACK, TAKEN_BACK, WaveNotes, WaveRecord
-from kafka_mirror.cutover.wave.step import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, state_text
+from kafka_mirror.cutover.wave.step import FENCE, MOVE_GROUPS, OPEN, STEPS, STOPPED, StepOptions, StepOutcome, show_state
 from kafka_mirror.errors import MirrorError, StepBefore, WaveRunElsewhere
 
 
@@ -61,8 +61,8 @@ class WaveRunner:
         return tuple(outcomes)
 
     def run_one(self, step: str, goes_on: bool = False) -> StepOutcome:
-        """Runs the step, as a task of a DAG does: `step_before` says whether it may begin. If the result of one in front of it holds no
-        more, that one is stopped instead. `goes_on`: the next step's note carries how it ended."""
+        """Runs the step, as a task of a DAG does: `find_missing_step` says whether it may begin. If the result of one in front of it holds
+        no more, that one is stopped instead. `goes_on`: the next step's note carries how it ended."""
         order = self.notes.record.order
         for earlier in order[: order.index(step)] if not self.options.dry_run else ():
             if broken := self._find_broken(earlier):
@@ -82,7 +82,7 @@ class WaveRunner:
             self.options.progress(f"{step.name} {'would be' if self.options.dry_run else 'is'} taken back.")
             outcome = self._name(step.take_back(self.move, self.notes, self.options))
             outcomes.append(outcome)
-            self.options.progress(outcome_line(outcome, self.options.dry_run))
+            self.options.progress(show_outcome(outcome, self.options.dry_run))
             if self.options.dry_run:
                 continue
             self.notes.end_step(outcome, self.now(), TAKEN_BACK if outcome.is_done else None)
@@ -115,7 +115,7 @@ class WaveRunner:
     def _run(self, step: str, goes_on: bool) -> StepOutcome:
         if self.options.dry_run:
             outcome = self._outcome(step)
-            self.options.progress(outcome_line(outcome, dry_run=True))
+            self.options.progress(show_outcome(outcome, dry_run=True))
             return outcome
         self.options.progress(f"{step} begins.")
         self.notes.start_step(step, self.options.who, self.now())
@@ -128,7 +128,7 @@ class WaveRunner:
             self._note(error, lambda: self.notes.end_step(stopped, self.now()))
             raise
         self.notes.end_step(outcome, self.now(), with_next=goes_on and outcome.is_done)
-        self.options.progress(outcome_line(outcome))
+        self.options.progress(show_outcome(outcome))
         return outcome
 
     def _step(self, name: str) -> WaveStep:
@@ -150,7 +150,7 @@ class WaveRunner:
             error.add_note(f"How the step ended could not be noted: {other}")
 
 
-def step_before(record: WaveRecord, step: str, flow: str, taken_back_by: str = "") -> StepOutcome | None:
+def find_missing_step(record: WaveRecord, step: str, flow: str, taken_back_by: str = "") -> StepOutcome | None:
     """The outcome of a step that is run alone and cannot begin, for one in front of it is not done; None if all are. `taken_back_by`: who
     rolled the wave back."""
     order = record.order
@@ -160,7 +160,7 @@ def step_before(record: WaveRecord, step: str, flow: str, taken_back_by: str = "
     return StepOutcome(step, STOPPED, findings=with_flow([stop(StepBefore(step, record.name, missing, taken_back_by))], flow))
 
 
-def outcome_line(outcome: StepOutcome, dry_run: bool = False) -> str:
+def show_outcome(outcome: StepOutcome, dry_run: bool = False) -> str:
     """One line on how a step ended, or would end."""
     reason = next((f": {finding.message}" for finding in outcome.findings if finding.kind == STOP), "")
-    return f"{outcome.step}: {state_text(outcome.state, dry_run)}{reason or '.'}"
+    return f"{outcome.step}: {show_state(outcome.state, dry_run)}{reason or '.'}"

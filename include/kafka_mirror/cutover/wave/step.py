@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_mirror.cutover.wave.findings import Finding, has_stop, in_order
+from kafka_mirror.cutover.wave.findings import Finding, has_stop, sort_findings
 
 PREFLIGHT, CATCH_UP, FENCE, LAST_COPY = "preflight", "catch-up", "fence", "last-copy"
 AUDIT_GATE, MOVE_GROUPS, OPEN = "audit-gate", "move-groups", "open"
@@ -23,7 +23,7 @@ FENCES = (BY_HAND, BY_ACL, BY_CHECK)
 the step looks only once."""
 
 
-def steps_of(mode: str) -> tuple[str, ...]:
+def list_steps(mode: str) -> tuple[str, ...]:
     """The steps of a wave of this mode, in their order."""
     return FAILOVER_STEPS if mode == FAILOVER else STEPS
 
@@ -33,7 +33,7 @@ DONE, WAITING, STOPPED = "done", "waiting", "stopped"
 _IN_A_DRY_RUN = {DONE: "would do", WAITING: "would wait", STOPPED: "would stop"}
 
 
-def state_text(state: str, dry_run: bool) -> str:
+def show_state(state: str, dry_run: bool) -> str:
     """The state as people read it: a dry run did nothing."""
     return _IN_A_DRY_RUN[state] if dry_run else state
 
@@ -63,9 +63,11 @@ class StepOutcome:
         return {"step": self.step, "state": self.state, "lines": list(self.lines), "findings": findings, "facts": dict(self.facts)}
 
 
-def ended(step: str, findings: Iterable[Finding] = (), lines: tuple[str, ...] = (), facts: Mapping[str, Any] | None = None) -> StepOutcome:
+def make_outcome(
+    step: str, findings: Iterable[Finding] = (), lines: tuple[str, ...] = (), facts: Mapping[str, Any] | None = None
+) -> StepOutcome:
     """The outcome of a step that did what it could: stopped if any of its findings is a stop, else done."""
-    findings = in_order(findings)
+    findings = sort_findings(findings)
     return StepOutcome(step, STOPPED if has_stop(findings) else DONE, lines, findings, facts or {})
 
 

@@ -13,9 +13,9 @@ from kafka_mirror.cutover.failover.missing_records import (
     MissingRecords,
     UnlistedPartitions,
     find_missing_records,
-    missing_document,
     read_missing,
     report_missing,
+    write_missing,
 )
 from kafka_mirror.cutover.wave.record import OPENED, StepNote, WaveRecord, decode_wave, encode_wave
 from kafka_mirror.cutover.wave.step import DONE, FAILOVER, PREFLIGHT
@@ -87,7 +87,7 @@ def missing(topic, partition, offsets, complete_until=AT, watermark=1_204_567):
 
 def kept(partitions):
     """What comes back from the control topic."""
-    facts = {"partitions": len(partitions), MISSING: missing_document(partitions)}
+    facts = {"partitions": len(partitions), MISSING: write_missing(partitions)}
     record = RECORD.with_step(PREFLIGHT, StepNote(DONE, "ann", 1_000, 2_000, facts=facts))
     return read_missing(decode_wave("w", encode_wave(record)).steps[PREFLIGHT].facts[MISSING])
 
@@ -125,6 +125,6 @@ def test_what_the_record_has_no_room_for_is_counted_and_is_first_what_is_not_kno
 
 def test_no_document_is_larger_than_it_may_be():
     partitions = [missing(f"{'ü' * 100}{number}", 0, 1, AT + timedelta(seconds=number)) for number in range(5_000)]
-    document = missing_document(partitions)
+    document = write_missing(partitions)
     assert len(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()) <= MAX_BYTES
-    assert read_missing(missing_document(partitions, 0)).left_out == UnlistedPartitions(5_000, 5_000, AT)
+    assert read_missing(write_missing(partitions, 0)).left_out == UnlistedPartitions(5_000, 5_000, AT)

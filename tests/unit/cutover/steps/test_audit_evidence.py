@@ -9,11 +9,11 @@ from kafka_mirror.cutover.steps.audit_gate import (
     AUDITED,
     AuditedPartition,
     PartitionEnds,
-    audit_starts,
-    evidence_as_fact,
-    evidence_from_facts,
-    evidence_of,
+    find_audit_starts,
     is_current,
+    make_evidence,
+    read_evidence,
+    write_evidence,
 )
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
@@ -44,21 +44,21 @@ def test_a_partition_in_which_nothing_ever_stood_needs_no_audit():
 
 
 def test_the_next_audit_begins_where_the_last_good_one_ended():
-    assert audit_starts({ZERO: AUDIT}, {ZERO: replace(END, source_end=20, watermark=20, target_end=25), ONE: END}) == {ZERO: 10}
+    assert find_audit_starts({ZERO: AUDIT}, {ZERO: replace(END, source_end=20, watermark=20, target_end=25), ONE: END}) == {ZERO: 10}
 
 
 @pytest.mark.parametrize("change", [{"source_end": 9}, {"target_end": 11}, {"target_end": None}, {"generation": "h"}])
 def test_a_log_that_lost_its_end_or_is_another_one_is_audited_whole(change):
-    assert audit_starts({ZERO: AUDIT}, {ZERO: replace(END, **change)}) == {}
+    assert find_audit_starts({ZERO: AUDIT}, {ZERO: replace(END, **change)}) == {}
 
 
 def test_evidence_grows_from_its_beginning_and_begins_anew_where_the_whole_was_read():
     later = replace(END, source_end=20, watermark=20, target_end=25)
-    grown = evidence_of({ZERO: replace(AUDIT, start=3), ONE: replace(AUDIT, start=3)}, {ZERO: 10}, {ZERO: later, ONE: later})
+    grown = make_evidence({ZERO: replace(AUDIT, start=3), ONE: replace(AUDIT, start=3)}, {ZERO: 10}, {ZERO: later, ONE: later})
     assert grown == {ZERO: AuditedPartition(3, 20, 25, "g"), ONE: AuditedPartition(0, 20, 25, "g")}
 
 
 def test_evidence_comes_back_from_the_control_topic_as_it_was():
     evidence = {ZERO: AUDIT, ONE: replace(AUDIT, start=3)}
-    assert evidence_from_facts(json.loads(json.dumps({AUDITED: evidence_as_fact(evidence)}))) == evidence
-    assert evidence_from_facts({}) == {}
+    assert read_evidence(json.loads(json.dumps({AUDITED: write_evidence(evidence)}))) == evidence
+    assert read_evidence({}) == {}

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, MISSING, UNREAD, AuditResult, Difference, LeftOut, PartitionAudit
-from kafka_mirror.cutover.steps.audit_gate import PartitionEnds, audit_findings, not_copied, outdated
+from kafka_mirror.cutover.steps.audit_gate import PartitionEnds, find_not_copied, find_outdated, judge_audit
 from kafka_mirror.cutover.wave.findings import STOP, WARNING
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import of_the_wave
@@ -16,7 +16,7 @@ COPIED = PartitionEnds(0, 10, 10, 12, "g")
 
 def audited(*partitions, errors=()):
     result = AuditResult("east->west", datetime(2026, 1, 1, tzinfo=UTC), partitions, errors)
-    return [(finding.kind, finding.code, finding) for finding in audit_findings(result, ["orders"], of_the_wave("rollback", "first"))]
+    return [(finding.kind, finding.code, finding) for finding in judge_audit(result, ["orders"], of_the_wave("rollback", "first"))]
 
 
 def partition(state=EQUAL, **facts):
@@ -56,28 +56,28 @@ def test_what_was_left_out_is_said_once_a_reason():
 
 
 def test_every_partition_has_to_be_copied_to_its_end_or_be_empty():
-    assert list(not_copied({ZERO: COPIED, ONE: PartitionEnds(4, 4)}, [ZERO, ONE], "east")) == []
-    (late,) = not_copied({ZERO: COPIED, ONE: PartitionEnds(0, 10, 9, 12)}, [ZERO, ONE], "east")
+    assert list(find_not_copied({ZERO: COPIED, ONE: PartitionEnds(4, 4)}, [ZERO, ONE], "east")) == []
+    (late,) = find_not_copied({ZERO: COPIED, ONE: PartitionEnds(0, 10, 9, 12)}, [ZERO, ONE], "east")
     assert (late.code, "orders-1 (9 of 10)" in late.message) == ("NotCopiedToTheEnd", True)
-    (silent,) = not_copied({ZERO: COPIED}, [ZERO, ONE], "east")
+    (silent,) = find_not_copied({ZERO: COPIED}, [ZERO, ONE], "east")
     assert (silent.code, "orders-1" in silent.message) == ("LeaderMissing", True)
 
 
 def test_what_a_decision_or_a_new_topic_changed_since_is_named_although_no_end_moved():
-    (finding,) = outdated({ZERO: COPIED, ONE: COPIED}, {ZERO: COPIED, ONE: replace(COPIED, generation="h")})
+    (finding,) = find_outdated({ZERO: COPIED, ONE: COPIED}, {ZERO: COPIED, ONE: replace(COPIED, generation="h")})
     assert (finding.kind, finding.code, finding.topic) == (STOP, "AuditOutdated", "orders")
     assert "orders-1" in finding.message
     assert "orders-0" not in finding.message
 
 
 def test_a_partition_that_came_since_is_named_unless_it_is_empty():
-    (finding,) = outdated({ZERO: COPIED}, {ZERO: COPIED, ONE: COPIED})
+    (finding,) = find_outdated({ZERO: COPIED}, {ZERO: COPIED, ONE: COPIED})
     assert (finding.code, "orders-1" in finding.message) == ("AuditOutdated", True)
-    assert list(outdated({ZERO: COPIED}, {ZERO: COPIED, ONE: PartitionEnds(4, 4)})) == []
+    assert list(find_outdated({ZERO: COPIED}, {ZERO: COPIED, ONE: PartitionEnds(4, 4)})) == []
 
 
 def test_what_was_written_since_on_either_side_is_named():
-    assert list(outdated({ZERO: COPIED}, {ZERO: COPIED})) == []
+    assert list(find_outdated({ZERO: COPIED}, {ZERO: COPIED})) == []
     for now in ({}, {ZERO: replace(COPIED, source_end=11)}, {ZERO: replace(COPIED, target_end=13)}):
-        (finding,) = outdated({ZERO: COPIED}, now)
+        (finding,) = find_outdated({ZERO: COPIED}, now)
         assert (finding.code, "orders-0" in finding.message) == ("AuditOutdated", True)

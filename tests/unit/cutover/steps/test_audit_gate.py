@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_mirror.cutover.steps import audit_gate
-from kafka_mirror.cutover.steps.audit_gate import AUDITED, PartitionEnds, evidence_as_fact, evidence_of
+from kafka_mirror.cutover.steps.audit_gate import AUDITED, PartitionEnds, make_evidence, write_evidence
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.wave_notes import NotesInMemory, step_options
 
@@ -25,8 +25,8 @@ COPIED = PartitionEnds(0, 40, 40, 44, "topic ids, no decision")
 )
 def test_evidence_that_counts_no_more_is_always_named(monkeypatch, now, full_audit, is_named):
     notes = NotesInMemory()
-    evidence = evidence_of({TP: SimpleNamespace(start=12)}, {TP: 12}, {TP: COPIED})
-    notes.keep("audit-gate", {AUDITED: evidence_as_fact(evidence)})
+    evidence = make_evidence({TP: SimpleNamespace(start=12)}, {TP: 12}, {TP: COPIED})
+    notes.keep("audit-gate", {AUDITED: write_evidence(evidence)})
     monkeypatch.setattr(audit_gate, "_ends", lambda *_: ({TP: now}, []))
     move = SimpleNamespace(source_partitions=lambda: [TP], flow=SimpleNamespace(name="east->west", source="east"))
     findings = audit_gate.holds(move, notes, step_options(full_audit=full_audit))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_mirror.cutover.steps.catch_up import WaveLag, catch_up_forecast, forecast_text
+from kafka_mirror.cutover.steps.catch_up import WaveLag, forecast_catch_up, show_forecast
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -23,23 +23,23 @@ def test_lag_is_what_lies_between_watermark_and_end():
 
 @pytest.mark.parametrize("samples", [[], [FIRST], [FIRST, FIRST]])
 def test_two_samples_and_time_between_them_make_a_rate(samples):
-    assert catch_up_forecast(samples, 0) is None
+    assert forecast_catch_up(samples, 0) is None
 
 
 def test_the_excess_goes_down_by_what_is_copied_less_what_is_written():
-    forecast = catch_up_forecast([FIRST, SECOND], 300)
+    forecast = forecast_catch_up([FIRST, SECOND], 300)
     assert (forecast.copied, forecast.added, forecast.seconds) == (50.0, 10.0, 10.0)
 
 
 def test_a_wave_that_has_caught_up_takes_no_time_and_one_that_falls_behind_never_will():
-    assert catch_up_forecast([FIRST, SECOND], 700).seconds == 0.0
+    assert forecast_catch_up([FIRST, SECOND], 700).seconds == 0.0
     slow = sample(20.0, (10, 0), (1100, 100))
-    assert catch_up_forecast([FIRST, slow], 0).seconds is None
+    assert forecast_catch_up([FIRST, slow], 0).seconds is None
 
 
 def test_people_are_told_lag_rates_and_time():
-    assert forecast_text(FIRST, None) == "The wave lags by 1,100 records, by 1,000 in one partition at most."
-    told = forecast_text(SECOND, catch_up_forecast([FIRST, SECOND], 300))
+    assert show_forecast(FIRST, None) == "The wave lags by 1,100 records, by 1,000 in one partition at most."
+    told = show_forecast(SECOND, forecast_catch_up([FIRST, SECOND], 300))
     assert told.endswith("; 50 records/s are copied, 10 records/s are written: at this rate it has caught up in 10 s.")
-    slow = catch_up_forecast([FIRST, sample(20.0, (0, 0), (1100, 100))], 0)
-    assert forecast_text(SECOND, slow).endswith("at this rate it will not catch up.")
+    slow = forecast_catch_up([FIRST, sample(20.0, (0, 0), (1100, 100))], 0)
+    assert show_forecast(SECOND, slow).endswith("at this rate it will not catch up.")

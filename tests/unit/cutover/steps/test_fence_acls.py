@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafka_mirror.cutover.steps.fence_acls import deny_write, fence_change, way_back_change, writers
-from kafka_mirror.cutover.wave.record import acl_facts, acls_of
+from kafka_mirror.cutover.steps.fence_acls import deny_write, plan_denials, plan_exceptions, writers
+from kafka_mirror.cutover.wave.record import read_acls, write_acls
 from kafka_mirror.kafka.model import Acl, PatternAcl
 
 
@@ -16,24 +16,24 @@ DENIED = PatternAcl(deny_write("orders"), "LITERAL")
 
 
 def test_everybody_is_denied_to_write_to_each_topic_once():
-    change = fence_change(["orders"], [WRITER], ())
+    change = plan_denials(["orders"], [WRITER], ())
     assert (change.create, change.remove, change.findings) == ((Acl("orders", "User:*", "*", "WRITE", "DENY"),), (), ())
     assert change.ours == change.create
 
 
 def test_what_was_there_before_is_not_ours_and_what_we_noted_stays_ours():
-    assert fence_change(["orders"], [WRITER, DENIED], ()).ours == ()
-    again = fence_change(["orders"], [WRITER, DENIED], change_of_orders())
+    assert plan_denials(["orders"], [WRITER, DENIED], ()).ours == ()
+    again = plan_denials(["orders"], [WRITER, DENIED], change_of_orders())
     assert (again.create, again.ours) == ((), change_of_orders())
 
 
 def test_what_was_noted_and_is_not_there_is_created():
-    again = fence_change(["orders"], [WRITER], change_of_orders())
+    again = plan_denials(["orders"], [WRITER], change_of_orders())
     assert (again.create, again.ours) == (change_of_orders(), change_of_orders())
 
 
 def change_of_orders():
-    return fence_change(["orders"], [WRITER], ()).create
+    return plan_denials(["orders"], [WRITER], ()).create
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def change_of_orders():
     ],
 )
 def test_a_topic_without_any_acl_of_somebody_else_is_left_alone(there, is_open):
-    change = fence_change(["orders"], there, [deny_write("orders")])
+    change = plan_denials(["orders"], there, [deny_write("orders")])
     assert [finding.code for finding in change.findings] == (["TopicWithoutAcls"] if is_open else [])
     assert not (is_open and change.create)
 
@@ -68,7 +68,7 @@ def test_writers_are_those_whom_any_pattern_allows_to_write():
 
 
 def test_the_way_back_may_write_and_every_other_writer_is_denied_by_name():
-    change = way_back_change(["orders"], [WRITER, READER, binding("orders", "mirror"), DENIED], [deny_write("orders")], "User:mirror")
+    change = plan_exceptions(["orders"], [WRITER, READER, binding("orders", "mirror"), DENIED], [deny_write("orders")], "User:mirror")
     assert change.create == (deny_write("orders", "User:writer"),)
     assert change.remove == (deny_write("orders"),)
     assert (change.ours, change.findings) == ((deny_write("orders"), deny_write("orders", "User:writer")), ())
@@ -76,7 +76,7 @@ def test_the_way_back_may_write_and_every_other_writer_is_denied_by_name():
 
 def test_once_more_it_changes_nothing_and_what_others_denied_is_not_ours():
     lifted = PatternAcl(deny_write("orders", "User:writer"), "LITERAL")
-    change = way_back_change(["orders"], [WRITER, binding("orders", "mirror"), lifted], [], "User:mirror")
+    change = plan_exceptions(["orders"], [WRITER, binding("orders", "mirror"), lifted], [], "User:mirror")
     assert (change.create, change.remove, change.ours) == ((), (), ())
 
 
@@ -89,11 +89,11 @@ def test_once_more_it_changes_nothing_and_what_others_denied_is_not_ours():
     ],
 )
 def test_where_only_the_way_back_cannot_be_let_in_nobody_is(more, noted, code):
-    change = way_back_change(["orders"], [WRITER, DENIED, *more], noted, "User:mirror")
+    change = plan_exceptions(["orders"], [WRITER, DENIED, *more], noted, "User:mirror")
     assert ([finding.code for finding in change.findings], change.create, change.remove) == ([code], (), ())
 
 
 def test_notes_give_the_bindings_back():
     acls = (deny_write("orders"), deny_write("payments", "User:CN=a, O=b"))
-    assert acls_of({"acls": acl_facts(acls)}) == acls
-    assert acls_of({}) == ()
+    assert read_acls({"acls": write_acls(acls)}) == acls
+    assert read_acls({}) == ()

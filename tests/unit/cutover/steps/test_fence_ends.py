@@ -1,20 +1,20 @@
 """Ends behind a fence, in the notes and against those of now."""
 
-from kafka_mirror.cutover.steps.fence import by_partition, by_topic, fence_ends, moved_ends
+from kafka_mirror.cutover.steps.fence import by_partition, by_topic, find_moved_ends, read_fence_ends
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
 FENCE = {TopicPartition("orders", 0): 5, TopicPartition("orders", 1): 0, TopicPartition("payments", 0): 9}
 
 
 def codes(now):
-    return [finding.code for finding in moved_ends(FENCE, {TopicPartition(*key): end for key, end in now.items()})]
+    return [finding.code for finding in find_moved_ends(FENCE, {TopicPartition(*key): end for key, end in now.items()})]
 
 
 def test_notes_have_a_list_a_topic_and_give_every_partition_back():
     assert by_topic(FENCE) == {"orders": [5, 0], "payments": [9]}
     assert by_partition(by_topic(FENCE)) == FENCE
-    assert fence_ends({"ends": by_topic(FENCE)}) == FENCE
-    assert (fence_ends({}), fence_ends({"ends": None})) == ({}, {})
+    assert read_fence_ends({"ends": by_topic(FENCE)}) == FENCE
+    assert (read_fence_ends({}), read_fence_ends({"ends": None})) == ({}, {})
 
 
 def test_a_fence_holds_as_long_as_every_end_is_where_it_was():
@@ -26,9 +26,9 @@ def test_a_fence_holds_as_long_as_every_end_is_where_it_was():
 
 
 def test_growth_is_named_with_place_and_number():
-    (finding,) = moved_ends(FENCE, {**FENCE, TopicPartition("orders", 1): 3})
+    (finding,) = find_moved_ends(FENCE, {**FENCE, TopicPartition("orders", 1): 3})
     assert "1 of 3 partitions do not end where they did at the write fence: orders-1@0 (+3)." in finding.message
 
 
 def test_without_a_fence_nothing_holds():
-    assert [finding.code for finding in moved_ends({}, FENCE)] == ["NotFenced"]
+    assert [finding.code for finding in find_moved_ends({}, FENCE)] == ["NotFenced"]

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from kafka_mirror.cutover.steps.writers import FenceWatch, QuietPeriod, Writers, fence_findings, newest_record, silent_producers
+from kafka_mirror.cutover.steps.writers import FenceWatch, QuietPeriod, Writers, find_newest_record, report_fence, report_silent_producers
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer
 from kafka_mirror.kafka.producers import OpenTransaction
@@ -20,7 +20,7 @@ def findings(producers=(), growth=None, by="acl", owners=None, **period):
         {ORDERS: (SILENT, BEFORE)},
         Writers(NOW, {ORDERS: producers}, owners or {}),
     )
-    return list(fence_findings(watch, by))
+    return list(report_fence(watch, by))
 
 
 def test_only_the_producer_that_wrote_since_the_watch_began_is_named():
@@ -56,21 +56,21 @@ def test_a_leader_that_is_silent_is_named():
 
 
 def test_producers_that_write_no_more_are_information():
-    (finding,) = silent_producers(Writers(NOW, {ORDERS: (SILENT, BEFORE)}))
+    (finding,) = report_silent_producers(Writers(NOW, {ORDERS: (SILENT, BEFORE)}))
     assert finding.message == "Leaders remember 2 producer ids that wrote before, and write no more: 6, 7."
-    assert list(silent_producers(Writers(NOW, {ORDERS: ()}))) == []
+    assert list(report_silent_producers(Writers(NOW, {ORDERS: ()}))) == []
 
 
 def test_the_newest_record_is_that_of_any_producer():
-    assert newest_record({ORDERS: (AFTER, SILENT, ActiveProducer(8, 0, None, None))}) == 3_000
-    assert newest_record({ORDERS: ()}) is None
+    assert find_newest_record({ORDERS: (AFTER, SILENT, ActiveProducer(8, 0, None, None))}) == 3_000
+    assert find_newest_record({ORDERS: ()}) is None
 
 
 def test_of_brokers_that_are_too_old_to_tell_nobody_is_called_not_idempotent_and_no_tool_is_named_that_they_do_not_know():
     watch = FenceWatch(
         QuietPeriod(frozenset([ORDERS]), 0.0, 0.0, open_from={ORDERS: 12}), {ORDERS: 3}, 4.0, {}, Writers(NOW, untold={ORDERS: 12})
     )
-    written, transaction = fence_findings(watch, "acl")
+    written, transaction = report_fence(watch, "acl")
     assert written.message.endswith("by somebody whom brokers older than Kafka 2.8 do not name.")
     assert transaction.message == "orders-0: a transaction is open from offset 12 on."
     assert transaction.error.commands == ()

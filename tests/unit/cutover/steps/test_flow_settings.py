@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.cutover.steps.preflight import flow_findings
+from kafka_mirror.cutover.steps.preflight import judge_flow
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
 from kafka_mirror.ledger.control_records import HANDED_BACK, THROTTLE, Decision
 from tests.unit.cli.command_line import VALID
@@ -18,7 +18,7 @@ def findings(tmp_path):
     def call(*lines, has_groups=True, decisions=()):
         file = tmp_path / "mm2.properties"
         file.write_text("\n".join([VALID, *lines]))
-        found = flow_findings(load([file]).flow("east->west"), has_groups, decisions)
+        found = judge_flow(load([file]).flow("east->west"), has_groups, decisions)
         return [(each.kind, each.code) for each in found]
 
     return call

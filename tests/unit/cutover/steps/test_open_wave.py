@@ -201,7 +201,7 @@ class World:
         with (
             patch.object(open_wave, "survey_opposite_fence", lambda *_: ((), ())),
             patch.object(open_wave, "take_back_opposite_fence", lambda *_: ()),
-            patch.multiple(open_wave, **asked, opposite_flow=lambda flow, _: opposite[flow.name], BoundedReader=reader),
+            patch.multiple(open_wave, **asked, find_opposite_flow=lambda flow, _: opposite[flow.name], BoundedReader=reader),
             patch.object(ledger_marks, "lane_task", _task_of_lane),
             patch.object(lane_writer, "write_lane", lambda *given: self._write_lane(*given)),
             patch.multiple(way_back, **asked, control_of=self._control, read_decisions=lambda flow, *_, **__: Decisions(flow.read())),

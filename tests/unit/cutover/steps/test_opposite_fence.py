@@ -7,12 +7,12 @@ import pytest
 from kafka_mirror.cutover.steps import opposite_flow
 from kafka_mirror.cutover.steps.fence_acls import deny_write
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow, fence_acls, survey_opposite_fence
-from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord, acl_facts
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord, write_acls
 from kafka_mirror.cutover.wave.step import DONE, FENCE, PLANNED
 
 
 def wave(name, state, *acls):
-    note = StepNote(DONE, "ada", 1, facts={"acls": acl_facts(acls)})
+    note = StepNote(DONE, "ada", 1, facts={"acls": write_acls(acls)})
     return WaveRecord(name, ("orders",), (), PLANNED, "ada", "why", 1, state, steps={FENCE: note})
 
 
@@ -33,6 +33,6 @@ def test_one_on_which_a_wave_of_another_flow_stands_stops_the_wave(monkeypatch, 
     stored = SimpleNamespace(waves={"one": wave("one", OPENED, deny)})
     monkeypatch.setattr(opposite_flow, "WaveStore", lambda *_: SimpleNamespace(read=lambda: stored))
     monkeypatch.setattr(opposite_flow, "topic_acls", lambda *_: frozenset((deny,)))
-    monkeypatch.setattr(opposite_flow, "claimed_beside", lambda flow: frozenset(claimed) if flow == "east->west" else frozenset())
+    monkeypatch.setattr(opposite_flow, "find_claimed_beside", lambda flow: frozenset(claimed) if flow == "east->west" else frozenset())
     found, findings = survey_opposite_fence(OppositeFlow("east->west", same=("orders",)), ["orders"], SimpleNamespace(alias="west"), east)
     assert (len(found), [finding.code for finding in findings]) == (acls, codes)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.cutover.steps.opposite_flow import age_findings, append_findings, opposite_flow
+from kafka_mirror.cutover.steps.opposite_flow import check_age, check_merging, find_opposite_flow
 from kafka_mirror.errors import ConfigurationError, TopicGoesRound
 
 IDENTITY = "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
@@ -20,7 +20,7 @@ def opposite(tmp_path):
         clusters = ["clusters=east,west", "east.bootstrap.servers=localhost:1", "west.bootstrap.servers=localhost:2"]
         file.write_text("\n".join([*clusters, "replication.factor=1", "east->west.enabled=true", *lines]))
         flow = load([file], {}).flow("east->west")
-        return opposite_flow(flow, topics), flow
+        return find_opposite_flow(flow, topics), flow
 
     return make
 
@@ -36,8 +36,8 @@ def test_it_may_stand_in_another_file_of_the_configuration(tmp_path):
     back.write_text(f"{clusters}west->east.enabled=true\n")
     flow = load([there, back], {}).flow("east->west")
     assert flow.files == (str(there), str(back))
-    assert opposite_flow(flow, ("orders",)).flow.file == str(back)
-    assert opposite_flow(load([there], {}).flow("east->west"), ("orders",)) is None
+    assert find_opposite_flow(flow, ("orders",)).flow.file == str(back)
+    assert find_opposite_flow(load([there], {}).flow("east->west"), ("orders",)) is None
 
 
 @pytest.mark.parametrize("topics", ["orders", "orders.*"])
@@ -56,22 +56,22 @@ def test_with_remote_names_producers_begin_the_topics_anew(opposite):
 def test_with_names_that_are_kept_they_go_on_behind_what_was_copied(opposite):
     way, flow = opposite([IDENTITY, "west->east.enabled=true", "west->east.mirror.way.back=true"], "orders")
     assert (way.own, way.same) == ((), ("orders",))
-    assert append_findings(way, flow) == []
+    assert check_merging(way, flow) == []
 
 
 def test_a_topic_that_is_merged_with_others_has_no_way_back(opposite):
     lines = [IDENTITY, "west->east.enabled=true", "west->east.mirror.way.back=true", "mirror.on.unexplained.target=orders=append,fail"]
     way, flow = opposite(lines, "orders", "payments")
-    assert [(found.code, found.topic) for found in append_findings(way, flow)] == [("WayBackOfMergedTopic", "orders")] * 2
+    assert [(found.code, found.topic) for found in check_merging(way, flow)] == [("WayBackOfMergedTopic", "orders")] * 2
 
 
 @pytest.mark.parametrize(("takes", "codes"), [(True, []), (False, ["WayBackTooOld"])])
 def test_no_way_back_leads_to_a_source_to_which_the_mirror_cannot_write(opposite, takes, codes):
     source = SimpleNamespace(takes_batches=takes)
     way, flow = opposite(["west->east.enabled=true", "west->east.topics=orders.*"], "orders")
-    assert [found.code for found in age_findings(way, flow, source)] == codes
-    assert age_findings(opposite(["west->east.enabled=true", "west->east.topics=orders.*"], "bills")[0], flow, source) == []
-    assert age_findings(None, flow, source) == [], "there is none"
+    assert [found.code for found in check_age(way, flow, source)] == codes
+    assert check_age(opposite(["west->east.enabled=true", "west->east.topics=orders.*"], "bills")[0], flow, source) == []
+    assert check_age(None, flow, source) == [], "there is none"
 
 
 def test_an_opposite_flow_that_is_wrong_is_an_error(opposite):

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_mirror.cutover.steps.way_back import opposite_record
+from kafka_mirror.cutover.steps.way_back import make_opposite_record
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.ledger.control_records import RETURNED
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Skipped
@@ -19,7 +19,7 @@ DECIDED = Decided(RETURNED, "somebody", DECIDED_AT, "because")
 
 
 def opposite(record: LedgerRecord, before: LedgerRecord | None = None) -> LedgerRecord:
-    return opposite_record(record, before, topic="orders", lanes=3, leader_epoch=7, decided=DECIDED, writer=record.writer)
+    return make_opposite_record(record, before, topic="orders", lanes=3, leader_epoch=7, decided=DECIDED, writer=record.writer)
 
 
 def test_both_sides_change_places():

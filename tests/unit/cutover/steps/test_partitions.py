@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_mirror.cutover.steps.preflight import partition_findings
+from kafka_mirror.cutover.steps.preflight import judge_partitions
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.status.status import (
@@ -28,7 +28,7 @@ def partition(number=0, state=UP_TO_DATE, topic="orders", **facts):
 
 def findings(*partitions, errors=(), max_lag=None, topics=("orders",)):
     status = Status("east->west", datetime.now(UTC), partitions, tuple(errors))
-    return [(each.kind, each.code, each.message) for each in partition_findings(status, topics, max_lag)]
+    return [(each.kind, each.code, each.message) for each in judge_partitions(status, topics, max_lag)]
 
 
 def error(topic=None, number=None):

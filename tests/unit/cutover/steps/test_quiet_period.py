@@ -1,6 +1,6 @@
 """Since when nobody writes."""
 
-from kafka_mirror.cutover.steps.writers import QuietPeriod, next_look
+from kafka_mirror.cutover.steps.writers import QuietPeriod, add_look
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import LogOffsets
 
@@ -15,7 +15,7 @@ def looks(*answers):
     """The period after looks at seconds 0, 1, 2, …"""
     period = QuietPeriod(frozenset([ORDERS, PAYMENTS]), 0.0, 0.0)
     for second, answer in enumerate(answers):
-        period = next_look(period, answer, float(second))
+        period = add_look(period, answer, float(second))
     return period
 
 
@@ -47,14 +47,14 @@ def test_a_log_that_became_shorter_moved_too():
 def test_an_open_transaction_is_no_quiet_although_the_end_stands_still():
     period = looks({**STILL, ORDERS: at(5, stable=3)}, {**STILL, ORDERS: at(5, stable=3)})
     assert (period.open_from, period.is_still, period.lasts(0.0, 9.0)) == ({ORDERS: 3}, False, False)
-    assert next_look(period, STILL, 2.0).since == 1.0, "the newest look that saw it open"
+    assert add_look(period, STILL, 2.0).since == 1.0, "the newest look that saw it open"
 
 
 def test_a_partition_whose_leader_is_silent_is_no_quiet_and_keeps_the_end_that_it_had():
     period = looks(STILL, {ORDERS: at(5)})
     assert (period.silent, period.lasts(0.0, 9.0)) == ({PAYMENTS}, False)
     assert looks(STILL, {ORDERS: at(5), PAYMENTS: LogOffsets(0, -1, 9, 1)}).silent == {PAYMENTS}
-    grown = next_look(period, {**STILL, PAYMENTS: at(12)}, 2.0)
+    grown = add_look(period, {**STILL, PAYMENTS: at(12)}, 2.0)
     assert (grown.growth, grown.since) == ({PAYMENTS: 3}, 2.0)
 
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_mirror.cutover.steps.fence_acls import deny_write
-from kafka_mirror.cutover.wave.record import OPENED, UNDER_WAY, acls_of
+from kafka_mirror.cutover.wave.record import OPENED, UNDER_WAY, read_acls
 from kafka_mirror.cutover.wave.step import FENCE
 from kafka_mirror.errors import WaveIsOpen
 from tests.unit.cutover.wave.wave_world import MemoryFlow, World
@@ -58,7 +58,7 @@ def test_a_deny_that_a_person_set_is_nobodys(monkeypatch):
     world.acls.add(deny_write("orders"))
     for name in (WEST, NORTH):
         world.act(name, FENCED)
-        assert acls_of(world.stored.waves["w"].steps[FENCE].facts) == ()
+        assert read_acls(world.stored.waves["w"].steps[FENCE].facts) == ()
     for name in (WEST, NORTH):
         world.act(name, ROLLED_BACK)
     assert world.denied == {"orders"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_mirror.cutover.steps.topic_settings import AclSides, TopicSides, acl_findings, config_findings
+from kafka_mirror.cutover.steps.topic_settings import AclSides, TopicSides, report_acls, report_configs
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
 from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, ConfigEntry, PatternAcl
 from kafka_mirror.policy.filters import DefaultConfigPropertyFilter
@@ -22,7 +22,7 @@ def sides(source, remote, partitions=(2, 2)):
 
 
 def configs(*of_sides, is_synced=True, **facts):
-    return [(each.kind, each.code, each.message) for each in config_findings(sides(*of_sides, **facts), FILTER, is_synced)]
+    return [(each.kind, each.code, each.message) for each in report_configs(sides(*of_sides, **facts), FILTER, is_synced)]
 
 
 def test_equal_topics_say_nothing():
@@ -65,7 +65,7 @@ def findings_of(source, target, missing=(), is_synced=True):
         dict.fromkeys((each.acl for each in missing), "orders"),
         {"orders": "east.orders"},
     )
-    return list(acl_findings(of_sides, "east", "west", is_synced))
+    return list(report_acls(of_sides, "east", "west", is_synced))
 
 
 def acls(*of_sides, **facts):

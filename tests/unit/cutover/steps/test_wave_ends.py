@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.cutover.steps import wave_ends
-from kafka_mirror.cutover.steps.fence import ENDS, EPOCHS, still_fenced
-from kafka_mirror.cutover.steps.wave_ends import SourceLog, copied_from_another_log, look_at_source, newest
+from kafka_mirror.cutover.steps.fence import ENDS, EPOCHS, find_fence_breaks
+from kafka_mirror.cutover.steps.wave_ends import SourceLog, find_other_logs, look_at_source, newest
 from kafka_mirror.cutover.wave.selection import WaveTopics
 from kafka_mirror.cutover.wave.step import FENCE
 from kafka_mirror.errors import ClusterUnreachable, SourceUnreadable
@@ -142,38 +142,38 @@ def test_a_server_that_tells_nothing_is_a_warning_and_none_at_all_is_its_error()
 
 
 def test_a_fence_holds_behind_a_leader_that_moved_with_all_records_and_not_behind_one_that_lacks_some(ended):
-    assert still_fenced(move(a=Server(50, 3)), fenced(50, 3)) == ()
-    assert still_fenced(move(a=Server(50, 5)), fenced(50, 3)) == ()
+    assert find_fence_breaks(move(a=Server(50, 3)), fenced(50, 3)) == ()
+    assert find_fence_breaks(move(a=Server(50, 5)), fenced(50, 3)) == ()
     ended[STOCK] = 50
-    assert still_fenced(move(a=Server(50, 5)), fenced(50, 3)) == ()
+    assert find_fence_breaks(move(a=Server(50, 5)), fenced(50, 3)) == ()
     ended[STOCK] = 44
-    (finding,) = still_fenced(move(a=Server(50, 5)), fenced(50, 3))
+    (finding,) = find_fence_breaks(move(a=Server(50, 5)), fenced(50, 3))
     assert finding.code == "WrittenSinceFence"
     assert "stock-0@44" in finding.message
-    assert still_fenced(move(a=Server(50, 5)), fenced(50)) == (), "noted without an epoch"
+    assert find_fence_breaks(move(a=Server(50, 5)), fenced(50)) == (), "noted without an epoch"
 
 
 def test_a_fence_does_not_hold_where_servers_differ_though_the_first_one_tells_what_was_noted(ended):
-    told = codes(still_fenced(move(a=Server(50, 3), b=Server(70, 4)), fenced(50, 3)))
+    told = codes(find_fence_breaks(move(a=Server(50, 3), b=Server(70, 4)), fenced(50, 3)))
     assert told[0] == "ClusterContradictsItself"
-    assert codes(still_fenced(move(a=Server(50, 3)), NotesInMemory())) == ["NotFenced"]
+    assert codes(find_fence_breaks(move(a=Server(50, 3)), NotesInMemory())) == ["NotFenced"]
 
 
 def test_a_copy_of_records_that_the_source_lost_is_named_though_both_end_alike(ended):
     known = {STOCK: ledger_record(watermark=50, leader_epoch=3)}
     here = move()
-    assert list(copied_from_another_log(here, {STOCK: log(50, 5)}, known)) == []
+    assert list(find_other_logs(here, {STOCK: log(50, 5)}, known)) == []
     ended[STOCK] = 44
-    (finding,) = copied_from_another_log(here, {STOCK: log(50, 5)}, known)
+    (finding,) = find_other_logs(here, {STOCK: log(50, 5)}, known)
     assert (finding.code, finding.topic, finding.error.partition) == ("SourceTruncated", "stock", 0)
-    assert list(copied_from_another_log(here, {STOCK: log(50, 3)}, known)) == [], "the epoch is still that of the copy"
-    assert list(copied_from_another_log(here, {STOCK: SourceLog("id", None)}, known)) == []
+    assert list(find_other_logs(here, {STOCK: log(50, 3)}, known)) == [], "the epoch is still that of the copy"
+    assert list(find_other_logs(here, {STOCK: SourceLog("id", None)}, known)) == []
 
 
 def test_a_leader_that_does_not_say_whether_its_log_is_the_copied_one_stops_the_wave(ended):
     ended[STOCK] = None
     with pytest.raises(SourceUnreadable, match="stock-0@50") as unknown:
-        list(copied_from_another_log(move(), {STOCK: log(50, 5)}, {STOCK: ledger_record(watermark=50, leader_epoch=3)}))
+        list(find_other_logs(move(), {STOCK: log(50, 5)}, {STOCK: ledger_record(watermark=50, leader_epoch=3)}))
     assert unknown.value.retriable
     with pytest.raises(SourceUnreadable):
-        still_fenced(move(a=Server(50, 5)), fenced(50, 3))
+        find_fence_breaks(move(a=Server(50, 5)), fenced(50, 3))

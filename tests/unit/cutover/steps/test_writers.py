@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from kafka_mirror.cutover.steps.writers import RECENT_SECONDS, Writers, writer_findings
+from kafka_mirror.cutover.steps.writers import RECENT_SECONDS, Writers, report_writers
 from kafka_mirror.cutover.wave.findings import INFORMATION, WARNING
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import ActiveProducer
@@ -22,7 +22,7 @@ def producer(number=7, ago=1.0, start=None):
 
 def findings(*producers, **facts):
     writers = Writers(NOW, {ORDERS: producers}, **facts)
-    return [(each.kind, each.code, each.message) for each in writer_findings(writers)]
+    return [(each.kind, each.code, each.message) for each in report_writers(writers)]
 
 
 def test_where_nobody_writes_nothing_is_said():
@@ -37,7 +37,7 @@ def test_a_producer_is_named_by_id_epoch_partition_and_the_time_of_its_last_reco
 
 def test_a_producer_of_several_partitions_is_one():
     other = TopicPartition("orders", 1)
-    (found,) = list(writer_findings(Writers(NOW, {ORDERS: (producer(ago=60),), other: (producer(ago=30),)})))
+    (found,) = list(report_writers(Writers(NOW, {ORDERS: (producer(ago=60),), other: (producer(ago=30),)})))
     assert "1 producer writes to it" in found.message
     assert "(partitions 0, 1, last at 2026-11-21 07:59:30 UTC)" in found.message
 
@@ -85,7 +85,7 @@ def test_an_end_that_moves_is_named_and_that_nobody_is_known_who_could_have_move
 
 def test_where_leaders_are_too_old_to_tell_it_is_said_that_the_fence_sees_ends_alone():
     late = TopicPartition("orders", 1)
-    found = list(writer_findings(Writers(NOW, growth={ORDERS: 3}, seconds=1.0, untold={ORDERS: None, late: 12})))
+    found = list(report_writers(Writers(NOW, growth={ORDERS: 3}, seconds=1.0, untold={ORDERS: None, late: 12})))
     assert [(each.kind, each.code) for each in found] == [(WARNING, each) for each in ("TopicGrows", "TransactionOpen", "WritersUntold")]
     grows, transaction, untold = (each.message for each in found)
     assert grows == "orders: it grew by 3 offsets in 1.0 s, in partitions 0.", "whether its producer is idempotent is not known"

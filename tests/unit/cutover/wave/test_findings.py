@@ -3,7 +3,7 @@
 import ast
 import re
 
-from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING, in_order, information, stop, warning, with_flow
+from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING, information, sort_findings, stop, warning, with_flow
 from kafka_mirror.errors import GroupActive, KafkaFailure, NotCopiedYet, PartitionsPaused, SourceGap
 from kafka_mirror.errors.runbook import classes
 from kafka_mirror.errors.words import first_few
@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "reference" / "cutover-findings.md"
 def test_stops_come_first_and_what_is_said_twice_is_said_once():
     one, another = NotCopiedYet("orders-1"), NotCopiedYet("orders-2")
     found = [information("C", "three."), warning(another), stop(one), stop(one), stop(another)]
-    assert [(each.kind, each.message) for each in with_flow(in_order(found), "east->west")] == [
+    assert [(each.kind, each.message) for each in with_flow(sort_findings(found), "east->west")] == [
         ("stop", one.message),
         ("stop", another.message),
         ("warning", another.message),

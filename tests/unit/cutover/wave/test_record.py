@@ -19,10 +19,10 @@ from kafka_mirror.cutover.wave.record import (
     decode_wave,
     encode_group,
     encode_wave,
+    name_wave,
     plain,
     read_name,
     shortened,
-    wave_name,
 )
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER, FENCE, MODES, OPEN, PLANNED, PREFLIGHT, STEPS
@@ -109,17 +109,17 @@ def test_the_next_step_is_the_first_that_is_not_done():
 
 def test_a_name_is_readable_and_another_for_another_wave_or_flow():
     wave = Wave(("orders.*", "payments"), ("billing",))
-    name = wave_name("east->west", wave)
-    assert name == wave_name("east->west", Wave(("payments", "orders.*"), ("billing",)))
+    name = name_wave("east->west", wave)
+    assert name == name_wave("east->west", Wave(("payments", "orders.*"), ("billing",)))
     assert re.fullmatch(r"orders-payments-[0-9a-f]{6}", name)
     assert (
-        len({name, wave_name("west->east", wave), wave_name("east->west", Wave(wave.topics)), wave_name("east->west", wave, FAILOVER)}) == 4
+        len({name, name_wave("west->east", wave), name_wave("east->west", Wave(wave.topics)), name_wave("east->west", wave, FAILOVER)}) == 4
     )
 
 
 @given(st.lists(texts, min_size=1, max_size=5))
 def test_every_derived_name_is_one_that_a_person_may_give(patterns):
-    name = wave_name("east->west", Wave(tuple(patterns)))
+    name = name_wave("east->west", Wave(tuple(patterns)))
     assert read_name(name) == name
 
 

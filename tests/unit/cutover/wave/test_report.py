@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_mirror.cutover.failover.missing_records import MISSING, EndSighting, MissingRecords, missing_document
+from kafka_mirror.cutover.failover.missing_records import MISSING, EndSighting, MissingRecords, write_missing
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, UNDER_WAY, StepNote, WaveRecord
 from kafka_mirror.cutover.wave.report import MAX_ROWS, WaveReport
 from kafka_mirror.cutover.wave.step import (
@@ -130,7 +130,7 @@ AT = datetime(2026, 11, 21, 8, 31, 12, 345_000, tzinfo=UTC)
 
 def failover(partitions, groups=None):
     """The report of a wave whose source is lost."""
-    facts = {MISSING: missing_document(partitions)}
+    facts = {MISSING: write_missing(partitions)}
     record = dataclasses.replace(RECORD, mode=FAILOVER, steps={PREFLIGHT: dataclasses.replace(STEPS[PREFLIGHT], facts=facts)})
     return WaveReport("east->west", record, groups or {})
 
@@ -162,7 +162,7 @@ def test_the_page_lists_so_many_partitions_and_counts_those_that_the_record_had_
     page = failover(many).markdown()
     assert page.count("| orders-") == MAX_ROWS
     assert "5 more partitions are in the JSON of this report." in page
-    facts = {MISSING: missing_document(many, 1_500)}
+    facts = {MISSING: write_missing(many, 1_500)}
     record = RECORD.with_step(PREFLIGHT, dataclasses.replace(STEPS[PREFLIGHT], facts=facts))
     left = WaveReport("east->west", record).missing.left_out.partitions
     said = f"{left} more partitions: at most {left} records are known to be missing in them; what was written there after 2026-11-21"

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.cutover.wave.record import RUNNING
-from kafka_mirror.cutover.wave.runner import WaveRunner, step_before
+from kafka_mirror.cutover.wave.runner import WaveRunner, find_missing_step
 from kafka_mirror.cutover.wave.step import (
     AUDIT_GATE,
     CATCH_UP,
@@ -143,7 +143,7 @@ def test_behind_an_open_that_was_killed_nothing_but_open_is_left_for_the_way_bac
 
 
 def test_one_step_alone_needs_all_in_front_of_it():
-    outcome = step_before(notebook(done=(PREFLIGHT,)).record, FENCE, "east->west")
+    outcome = find_missing_step(notebook(done=(PREFLIGHT,)).record, FENCE, "east->west")
     assert (outcome.step, outcome.state) == (FENCE, STOPPED)
     (found,) = outcome.findings
     assert found.message == "fence cannot begin: catch-up is not done."
@@ -152,7 +152,7 @@ def test_one_step_alone_needs_all_in_front_of_it():
 
 def test_one_step_alone_runs_if_those_in_front_of_it_are_done_and_hold(steps):
     notes = notebook(done=(PREFLIGHT, CATCH_UP, FENCE))
-    assert step_before(notes.record, LAST_COPY, "east->west") is None
+    assert find_missing_step(notes.record, LAST_COPY, "east->west") is None
     assert runner(steps, notes).run_one(LAST_COPY).is_done
     assert steps.calls == [LAST_COPY]
     steps.broken[FENCE] = (BROKEN,)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_mirror.cutover.wave.findings import STOP, wave_findings
+from kafka_mirror.cutover.wave.findings import STOP, report_wave_topics
 from kafka_mirror.cutover.wave.selection import Wave, matches, patterns, select_topics
 from kafka_mirror.policy import DefaultReplicationPolicy, TopicSelection
 from kafka_mirror.policy.filters import DefaultTopicFilter
@@ -37,7 +37,7 @@ def test_topics_of_mirrors_heartbeats_and_what_came_from_the_target_stay_whateve
 
 def test_what_matches_nothing_and_what_is_not_replicated_stops_the_wave_each_with_a_next_step():
     wave = Wave(("orders", "nothing", "west.orders", "private"))
-    found = list(wave_findings(wave, select_topics(wave, NAMES, SELECTION)))
+    found = list(report_wave_topics(wave, select_topics(wave, NAMES, SELECTION)))
     assert [(each.kind, each.code, each.topic) for each in found] == [
         (STOP, "PatternMatchesNothing", None),
         (STOP, "PatternMatchesNothing", None),

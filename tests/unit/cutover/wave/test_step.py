@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_mirror.cutover.wave.findings import information, stop, warning
-from kafka_mirror.cutover.wave.run import steps_for
+from kafka_mirror.cutover.wave.run import get_steps
 from kafka_mirror.cutover.wave.step import (
     AUDIT_GATE,
     DONE,
@@ -17,8 +17,8 @@ from kafka_mirror.cutover.wave.step import (
     STOPPED,
     WAITING,
     StepOutcome,
-    ended,
-    steps_of,
+    list_steps,
+    make_outcome,
 )
 from kafka_mirror.errors import ErrorReport
 
@@ -31,13 +31,13 @@ def test_a_failover_runs_a_part_of_the_steps_in_the_same_order():
 
 @pytest.mark.parametrize("mode", [PLANNED, FAILOVER])
 def test_there_is_a_step_for_every_name_in_its_order(mode):
-    assert tuple(step.name for step in steps_for(mode)) == steps_of(mode)
+    assert tuple(step.name for step in get_steps(mode)) == list_steps(mode)
 
 
 def test_what_changes_a_cluster_is_taken_back_and_what_others_may_break_is_asked_again():
-    assert [step.name for step in steps_for(PLANNED) if step.take_back] == [FENCE, MOVE_GROUPS, OPEN]
-    assert [step.name for step in steps_for(FAILOVER) if step.take_back] == [MOVE_GROUPS, OPEN]
-    assert [step.name for step in steps_for(PLANNED) if step.holds] == [FENCE, AUDIT_GATE]
+    assert [step.name for step in get_steps(PLANNED) if step.take_back] == [FENCE, MOVE_GROUPS, OPEN]
+    assert [step.name for step in get_steps(FAILOVER) if step.take_back] == [MOVE_GROUPS, OPEN]
+    assert [step.name for step in get_steps(PLANNED) if step.holds] == [FENCE, AUDIT_GATE]
 
 
 @pytest.mark.parametrize(("state", "is_done"), [(DONE, True), (WAITING, False), (STOPPED, False)])
@@ -46,5 +46,5 @@ def test_only_a_step_that_is_done_lets_the_next_one_begin(state, is_done):
 
 
 def test_a_step_is_stopped_by_a_stop_and_by_nothing_else():
-    assert ended(OPEN, (warning(LATE), information("B", "B."))).state == DONE
-    assert ended(OPEN, (warning(LATE), stop(LATE))).state == STOPPED
+    assert make_outcome(OPEN, (warning(LATE), information("B", "B."))).state == DONE
+    assert make_outcome(OPEN, (warning(LATE), stop(LATE))).state == STOPPED

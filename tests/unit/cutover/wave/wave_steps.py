@@ -2,7 +2,7 @@
 
 from kafka_mirror.cutover.wave.record import WaveNotes, WaveRecord
 from kafka_mirror.cutover.wave.runner import WaveStep
-from kafka_mirror.cutover.wave.step import DONE, FENCE, MOVE_GROUPS, OPEN, PLANNED, STEPS, StepOptions, StepOutcome, steps_of
+from kafka_mirror.cutover.wave.step import DONE, FENCE, MOVE_GROUPS, OPEN, PLANNED, STEPS, StepOptions, StepOutcome, list_steps
 
 OPTIONS = StepOptions("w", "ann@here", "because", dry_run=False)
 
@@ -17,7 +17,7 @@ class Steps:
         self.taken_back = {}
 
     def for_mode(self, mode):
-        return tuple(map(self._wave_step, steps_of(mode)))
+        return tuple(map(self._wave_step, list_steps(mode)))
 
     def _wave_step(self, name):
         return WaveStep(

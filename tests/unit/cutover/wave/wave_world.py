@@ -21,7 +21,7 @@ from kafka_mirror.cutover.wave import run
 from kafka_mirror.cutover.wave.record import TAKING_BACK, UNDER_WAY
 from kafka_mirror.cutover.wave.runner import WaveStep
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, matches
-from kafka_mirror.cutover.wave.step import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome, steps_of
+from kafka_mirror.cutover.wave.step import DONE, FAILOVER, FENCE, MOVE_GROUPS, OPEN, PLANNED, StepOptions, StepOutcome, list_steps
 from kafka_mirror.errors import DecidedMeanwhile, KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.groups import GroupDescription
@@ -145,7 +145,7 @@ class World:
             MOVE_GROUPS: WaveStep(MOVE_GROUPS, lambda *given: _place(aims, *given), take_back=move_groups.rollback),
             OPEN: WaveStep(OPEN, opening[0], take_back=opening[1]),
         }
-        return tuple(real.get(name) or WaveStep(name, lambda *_, name=name: StepOutcome(name, DONE)) for name in steps_of(mode))
+        return tuple(real.get(name) or WaveStep(name, lambda *_, name=name: StepOutcome(name, DONE)) for name in list_steps(mode))
 
     @contextmanager
     def _moving(self, flow, wave, topics=TOPICS):
@@ -215,22 +215,22 @@ class World:
         modules = {
             run: {
                 "check_readable": lambda _flow: None,
-                "move_of": self._moving,
-                "move_without_source": self._without_source,
-                "steps_for": self._steps_for,
+                "open_move": self._moving,
+                "open_move_without_source": self._without_source,
+                "get_steps": self._steps_for,
             },
             wave_notes: {"control_of": by_itself["control_of"], "_PAUSES": (0.0, 0.0, 0.0)},
             fence_acls: {
                 **acls,
                 "pattern_acls": lambda *_: frozenset(PatternAcl(acl, "LITERAL") for acl in self._topic_acls()),
                 "_list_denied": lambda *_: [],
-                "flows_beside": self.beside,
+                "list_flows_beside": self.beside,
                 "Cluster": lambda *_: _entered(self.sides.target),
             },
             placement: {"describe_groups": self._describe_groups, "_PAUSES": (0.0, 0.0, 0.0)},
             open_wave: {
                 **asked,
-                "opposite_flow": lambda *_: OppositeFlow(opposite, same=TOPICS[:1]),
+                "find_opposite_flow": lambda *_: OppositeFlow(opposite, same=TOPICS[:1]),
                 "survey_opposite_fence": lambda *_: ((), ()),
                 "written_since_moved": lambda *_: (),
                 "BoundedReader": lambda *_: SimpleNamespace(first_visible=lambda *_: {}),
@@ -250,7 +250,7 @@ class World:
         with ExitStack() as patches:
             for module, names in modules.items():
                 patches.enter_context(patch.multiple(module, **names))
-            patches.enter_context(patch.object(run, "stored_waves", lambda _flow: wave_notes.WaveStore(self.flow, None).read()))
+            patches.enter_context(patch.object(run, "read_waves", lambda _flow: wave_notes.WaveStore(self.flow, None).read()))
             return act(*arguments)
 
 
