@@ -20,7 +20,7 @@ from kafka_mirror.cutover.failover import steps
 from kafka_mirror.cutover.failover.close_flow import close_flow, reopen_flow
 from kafka_mirror.cutover.failover.survey import survey_failover
 from kafka_mirror.cutover.wave.control_notes import write_next
-from kafka_mirror.cutover.wave.move import open_move_without_source
+from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER, StepOptions
 from kafka_mirror.errors import FlowClosed, MirrorError, NotClosed
@@ -207,7 +207,7 @@ def partial_copy(mirroring):
 def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_on_the_target(lost, oracle, make_mirroring):
     with nobody_calls() as address:
         flow = make_mirroring(replace(lost.mirroring.pair, source_bootstrap=address)).flow
-        with open_move_without_source(flow, lost.wave) as move:
+        with open_move(flow, lost.wave, FAILOVER) as move:
             survey = survey_failover(move)
         closed = close_flow(flow, "ana", "the site is gone")
     missing = {each.source: each for each in survey.missing}
@@ -230,7 +230,7 @@ def test_what_is_lost_lies_within_what_is_said_and_groups_miss_nothing_that_is_o
     assert {each.group for each in survey.positions} == {lost.group}
     notes = TargetNotes(lost.mirroring.flow)
     options = StepOptions("wave-1", "ana", "the site is gone", FAILOVER, dry_run=False)
-    with open_move_without_source(lost.mirroring.flow, lost.wave) as move:
+    with open_move(lost.mirroring.flow, lost.wave, FAILOVER) as move:
         assert steps.run_preflight(move, notes, options).is_done
         assert steps.move_groups(move, notes, options).is_done
         noted = dict(notes.groups)

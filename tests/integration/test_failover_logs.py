@@ -3,8 +3,9 @@
 import struct
 
 from kafka_mirror.cutover.failover.survey import survey_failover
-from kafka_mirror.cutover.wave.move import open_move_without_source
+from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import FAILOVER
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide
 from kafka_mirror.groups.checkpoints import emit
@@ -30,7 +31,7 @@ def restarted(mirroring, topic):
 
 
 def position_of(mirroring, topic):
-    with open_move_without_source(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,)), FAILOVER) as move:
         survey = survey_failover(move)
     (position,) = survey.positions
     return position, survey
@@ -98,7 +99,7 @@ def test_what_the_target_lost_since_the_checkpoint_is_not_taken_for_what_took_it
     oracle.create_topic(mirroring.source, topic, 1)
     produce(oracle, mirroring.source, topic, 1000, 70)
     restarted(mirroring, topic)
-    with open_move_without_source(mirroring.flow, Wave((topic,))) as move:
+    with open_move(mirroring.flow, Wave((topic,)), FAILOVER) as move:
         positions = {each.group: each for each in survey_failover(move).positions}
     assert {group: (each.kind, each.target) for group, each in positions.items()} == {quick: ("early", 82), slow: ("early", 51)}
     assert unread_in_front(oracle, mirroring, topic, positions[quick], {*range(115, 120), *range(1000, 1070)}) == []

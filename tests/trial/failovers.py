@@ -14,11 +14,11 @@ from kafka_mirror.cutover.failover.export import LINES, OPEN_LINES
 from kafka_mirror.cutover.failover.missing_records import MissingListing
 from kafka_mirror.cutover.failover.source_comparison import compare_source
 from kafka_mirror.cutover.failover.survey import survey_failover
-from kafka_mirror.cutover.wave.move import open_move_without_source
+from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.report import WaveReport
 from kafka_mirror.cutover.wave.run import read_waves, report_wave
 from kafka_mirror.cutover.wave.selection import Wave
-from kafka_mirror.cutover.wave.step import FAILOVER_STEPS, PREFLIGHT
+from kafka_mirror.cutover.wave.step import FAILOVER, FAILOVER_STEPS, PREFLIGHT
 from kafka_mirror.errors import FlowClosed
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
@@ -210,7 +210,7 @@ class Failover:
 
     def _places(self) -> dict[str, dict[int, Place]]:
         """Where each group goes on, as the wave finds it: nothing that it asks has changed since."""
-        with open_move_without_source(self.site.flow, Wave((self.site.topic,))) as move:
+        with open_move(self.site.flow, Wave((self.site.topic,)), FAILOVER) as move:
             survey = survey_failover(move)
         places: dict[str, dict[int, Place]] = {}
         for position in survey.positions:

@@ -6,6 +6,7 @@ lane copies a plan that was made before. The lanes are fenced on the way, so a c
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka_mirror.config.validate import check_readable
@@ -69,7 +70,10 @@ def _decide(flow: "Flow", word: str, who: str, why: str, dry_run: bool, notes: "
         if not dry_run:
             if there is None:  # from now on nothing is planned, or everything is
                 decision = _write_decision(control, decision, notes)
-            _note(flow, view, decisions, (target.cluster_id(), ledger_id), lanes, Decided.of(decision), notes)
+            plan = plan_without_work(flow, _source_id(flow, view, decisions), target.cluster_id(), ledger_id, decisions)
+            # Another installation may have copied a moment ago: declaring its source lost puts an end to that.
+            tasks = (replace(lane_task(flow, plan, lane, word), installation="") for lane in lanes)
+            write_lanes(tasks, lambda _lane: partial(_write_nothing, notes), Decided.of(decision))
     return ClosingResult(decision, there is not None, lanes)
 
 
@@ -97,26 +101,10 @@ def _write_decision(control: Control, decision: Decision, notes: "WaveNotes | No
     return written[0]
 
 
-def _note(
-    flow: "Flow",
-    view: LedgerView,
-    decisions: Decisions,
-    target_ids: tuple[str, str],
-    lanes: tuple[int, ...],
-    decided: Decided,
-    notes: "WaveNotes | None",
-) -> None:
-    target_id, ledger_id = target_ids
-    plan = plan_without_work(flow, _source_id(flow, view, decisions), target_id, ledger_id, decisions)
-
-    def nothing(_records: Records, _writer: Writer) -> Records:
-        if notes is not None:
-            notes.check()
-        return {}
-
-    # Another installation may have copied a moment ago: declaring its source lost puts an end to that.
-    tasks = (replace(lane_task(flow, plan, lane, decided.decision), installation="") for lane in lanes)
-    write_lanes(tasks, lambda _lane: nothing, decided)
+def _write_nothing(notes: "WaveNotes | None", _records: Records, _writer: Writer) -> Records:
+    if notes is not None:
+        notes.check()
+    return {}
 
 
 def _source_id(flow: "Flow", view: LedgerView, decisions: Decisions) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 from kafka_mirror.cutover.wave.findings import Finding, information, warning
 from kafka_mirror.errors import RecordsMayBeMissing
-from kafka_mirror.formats.documents import moment_text
+from kafka_mirror.formats.documents import from_document, moment_text, to_document
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.record import LedgerRecord
 
@@ -93,10 +93,6 @@ class UnlistedPartitions:
     partitions: int = 0
     offsets: int = 0
     complete_until: datetime | None = None
-
-    def as_document(self) -> dict[str, Any]:
-        """As JSON takes it."""
-        return {"partitions": self.partitions, "offsets": self.offsets, "complete_until": _iso_text(self.complete_until)}
 
 
 @dataclass(frozen=True)
@@ -173,9 +169,7 @@ def read_missing(document: Mapping[str, Any]) -> MissingListing:
         end, origin, complete = sightings[place]
         sighting = EndSighting(watermark + offsets, end, origin)
         partitions.append(MissingRecords(TopicPartition(topic, partition), watermark, sighting, complete))
-    unlisted = document["left_out"]
-    rest = UnlistedPartitions(unlisted["partitions"], unlisted["offsets"], _parse_time(unlisted["complete_until"]))
-    return MissingListing(tuple(partitions), rest)
+    return MissingListing(tuple(partitions), from_document(UnlistedPartitions, document["left_out"]))
 
 
 def _make_columns(rows: Sequence[MissingRecords], unlisted: Sequence[MissingRecords]) -> dict[str, Any]:
@@ -188,7 +182,7 @@ def _make_columns(rows: Sequence[MissingRecords], unlisted: Sequence[MissingReco
         "offsets": [row.offsets for row in rows],
         "known_by": by,
         "known": [list(entry) for entry in places],
-        "left_out": _sum_up(unlisted).as_document(),
+        "left_out": to_document(_sum_up(unlisted)),
     }
 
 

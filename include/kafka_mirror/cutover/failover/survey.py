@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from kafka_mirror.cutover.failover.missing_records import EndSighting, MissingRecords, find_missing_records, report_missing
 from kafka_mirror.cutover.failover.positions import FailoverPosition, TargetLog, find_positions, report_positions
@@ -84,14 +83,14 @@ class _TargetSurvey:
         names = self._select_groups(stored, remotes)
         chosen = {key: checkpoint for key, checkpoint in stored.items() if key[0] in names and self._is_moved(key[1], remotes, records)}
         logs = self._read_logs({remote for _, remote in chosen})
-        shared = find_shared_ends(target, chosen, logs, context.request_seconds)
+        shared_ends, silent = find_shared_ends(target, chosen, logs, context.request_seconds)
         committed = self._move.sides.target_groups.committed(names, self._refused)
         offsets = {(name, tp): position.offset for name, of_group in committed.items() for tp, position in of_group.items()}
-        positions = find_positions(chosen, wave_records, logs, offsets, shared.ends)
+        positions = find_positions(chosen, wave_records, logs, offsets, shared_ends)
         missing = find_missing_records(wave_records, _find_sightings(stored, remotes, wave_records))
         self._findings += report_positions(positions, flow.target)
-        if shared.silent:
-            self._findings.append(stop(RemoteLogUnknown(flow.target, first_few(shared.silent))))
+        if silent:
+            self._findings.append(stop(RemoteLogUnknown(flow.target, first_few(silent))))
         self._findings += report_missing(missing, self._read_last_beat())
         self._findings += self._find_in_groups(stored, names, records, topics)
         self._findings += self._find_denials({*topics.names, *(remote.topic for remote in remotes)})
@@ -177,17 +176,12 @@ def _find_sightings(
     return sightings
 
 
-class SharedEnds(NamedTuple):
-    """Up to where each checkpoint's log is still the one, by group and partition, and the partitions whose leaders did not answer."""
-
-    ends: dict[tuple[str, TopicPartition], int]
-    silent: tuple[TopicPartition, ...] = ()
-
-
 def find_shared_ends(
     target: Cluster, checkpoints: StoredCheckpoints, logs: Mapping[TopicPartition, TargetLog], seconds: float
-) -> SharedEnds:
-    """Looks no further than the checkpoint's position. One that does not note its leader epoch has no answer, nor has one of another topic.
+) -> tuple[dict[tuple[str, TopicPartition], int], tuple[TopicPartition, ...]]:
+    """Up to where each checkpoint's log is still the one, by group and partition, and the partitions whose leaders did not answer.
+
+    It looks no further than the checkpoint's position. One that does not note its leader epoch has no answer, nor has one of another topic.
     Each question may take `seconds`."""
     positions: dict[tuple[str, TopicPartition], LogPosition] = {}
     for key, stored in checkpoints.items():
@@ -200,7 +194,7 @@ def find_shared_ends(
     ends_by_key = {
         key: min(position.offset, ends.get(position, position.offset)) for key, position in positions.items() if key[1] not in silent
     }
-    return SharedEnds(ends_by_key, tuple(sorted(silent)))
+    return ends_by_key, tuple(sorted(silent))
 
 
 def find_denials(acls: Iterable[Acl], topics: Collection[str], target: str) -> Iterator[Finding]:

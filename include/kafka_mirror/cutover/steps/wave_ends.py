@@ -16,7 +16,7 @@ another one than was noted, the log is asked up to where it is the noted one (KI
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kafka_mirror.copy.plan.ranges import unconfirmed
@@ -203,36 +203,30 @@ def find_other_logs(move: Move, logs: Logs, records: Records) -> Iterator[Findin
 # ---------------------------------------------------------------- inside
 
 
-@dataclass
-class _Server:
-    """What one server tells: None of a partition without a leader."""
-
-    logs: dict[TopicPartition, SourceLog] = field(default_factory=dict)
-    refused: dict[str, MirrorError] = field(default_factory=dict)
-
-
 def _look(alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
     answers, silent = cluster.ask_each_server(lambda server: _ask(server, topics))
     if not answers:
         raise next(iter(silent.values()))
-    logs, contradictions = newest({server: answer.logs for server, answer in answers.items()})
-    refused = {topic: error for answer in answers.values() for topic, error in answer.refused.items()}
+    logs, contradictions = choose_newest({server: logs for server, (logs, _) in answers.items()})
+    refused = {topic: error for _, of_server in answers.values() for topic, error in of_server.items()}
     stops = list(map(stop, refused.values()))
     if contradictions:
         stops.append(_contradiction(contradictions, alias))
     return LogsLook(logs, tuple(stops), tuple(_find_silent(silent, alias)), frozenset(contradictions))
 
 
-def _ask(server: Cluster, names: Iterable[str]) -> _Server:
-    answer = _Server()
-    topics = server.topics(names, answer.refused)
+def _ask(server: Cluster, names: Iterable[str]) -> tuple[dict[TopicPartition, SourceLog], dict[str, MirrorError]]:
+    """What one server tells of the partitions, None of one without a leader; and what it refuses to tell of topics."""
+    refused: dict[str, MirrorError] = {}
+    topics = server.topics(names, refused)
     ids = {TopicPartition(name, partition.number): topic.id for name, topic in topics.items() for partition in topic.partitions}
-    offsets = server.log_offsets(sorted(ids), answer.refused)
-    answer.logs = {tp: SourceLog(topic_id, offsets.get(tp)) for tp, topic_id in ids.items()}
-    return answer
+    offsets = server.log_offsets(sorted(ids), refused)
+    return {tp: SourceLog(topic_id, offsets.get(tp)) for tp, topic_id in ids.items()}, refused
 
 
-def newest(by_server: Mapping[str, Logs]) -> tuple[dict[TopicPartition, SourceLog], dict[TopicPartition, dict[str, SourceLog | None]]]:
+def choose_newest(
+    by_server: Mapping[str, Logs],
+) -> tuple[dict[TopicPartition, SourceLog], dict[TopicPartition, dict[str, SourceLog | None]]]:
     """Each partition as the server has it that knows the newest leader epoch, and in it the furthest end; and what all of them tell of
     those about which one is of an older epoch, or knows less than another one without a known epoch. Pure.
 

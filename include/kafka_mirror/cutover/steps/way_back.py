@@ -12,6 +12,7 @@ under its old name is first seen as of open, whatever the flow's `auto.offset.re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition
 from kafka_mirror.config.policies import topic_selection
@@ -170,31 +171,24 @@ class WayBack:
 
     def _rebase(self, closed: Records, topics: Iterable[str], epochs: "Epochs") -> "Changes":
         """For topics of one name: the record after what was copied, unless it was written for this very move before."""
-        names = {*topics} & {*self.opposite.same}
-        partitions = {tp: record for tp, record in closed.items() if tp.topic in names}
+        of_one_name = {tp: record for tp, record in closed.items() if tp.topic in {*topics} & {*self.opposite.same}}
+        return {
+            tp: partial(self._go_on, record, tp.topic, epochs.get(tp.topic, {}).get(str(tp.partition)))
+            for tp, record in of_one_name.items()
+        }
 
-        def change_of(tp: TopicPartition, record: LedgerRecord) -> "Change":
-            """What becomes of the way back's record of a partition, by the closed flow's record of it."""
-
-            def change(before: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
-                """The new record; None where the way back has a decision of its own since the move."""
-                moved = record.moved
-                assert moved is not None
-                if before is not None and before.moved is None and before.decided is not None and before.decided.when >= moved.when:
-                    return None
-                return make_opposite_record(
-                    record,
-                    before,
-                    topic=tp.topic,
-                    lanes=self._lanes,
-                    leader_epoch=epochs.get(tp.topic, {}).get(str(tp.partition)),
-                    decided=replace(moved, decision=RETURNED),
-                    writer=writer,
-                )
-
-            return change
-
-        return {tp: change_of(tp, record) for tp, record in partitions.items()}
+    def _go_on(
+        self, record: LedgerRecord, topic: str, leader_epoch: int | None, before: LedgerRecord | None, writer: Writer
+    ) -> LedgerRecord | None:
+        """The way back's record by the closed flow's `record`; None where the way back has a decision of its own since the move."""
+        moved = record.moved
+        assert moved is not None
+        if before is not None and before.moved is None and before.decided is not None and before.decided.when >= moved.when:
+            return None
+        decided = replace(moved, decision=RETURNED)
+        return make_opposite_record(
+            record, before, topic=topic, lanes=self._lanes, leader_epoch=leader_epoch, decided=decided, writer=writer
+        )
 
     def _first_seen(self, in_ledger: Records, ends: Mapping[TopicPartition, int], topics: Iterable[str], plan: Plan) -> "Changes":
         """For topics that producers begin themselves: the first record of partitions that are there, and no mark on those that flowed
@@ -219,29 +213,28 @@ class WayBack:
                 offsets = SourceOffsets(tp, topics_there[tp.topic].id, log.start, ends[tp], ends[tp], times.get(tp), log.leader_epoch)
                 # Where the flow would begin with the partition, but no later than where it ended when the wave was opened.
                 start = min(first_sight(offsets, self._start(tp)).start, ends[tp])
-                changes[tp] = self._begin_if_unknown(offsets, start, remote, target_end, plan)
+                changes[tp] = partial(self._begin_if_unknown, offsets, start, remote, target_end, plan)
         return changes
 
-    def _begin_if_unknown(self, source: SourceOffsets, start: int, remote: Topic, target_end: int, plan: Plan) -> Change:
-        def change(before: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
-            if before is not None:
-                return None
-            return LedgerRecord(
-                watermark=start,
-                leader_epoch=source.leader_epoch,
-                source_topic_id=source.topic_id,
-                target_topic=remote.name,
-                target_topic_id=remote.id,
-                target_next=target_end,
-                source_cluster_id=plan.source_cluster_id,
-                target_cluster_id=plan.target_cluster_id,
-                lanes=self._lanes,
-                offset_map=OffsetMap(),
-                writer=writer,
-                start=start,
-            )
-
-        return change
+    def _begin_if_unknown(
+        self, source: SourceOffsets, start: int, remote: Topic, target_end: int, plan: Plan, before: LedgerRecord | None, writer: Writer
+    ) -> LedgerRecord | None:
+        if before is not None:
+            return None
+        return LedgerRecord(
+            watermark=start,
+            leader_epoch=source.leader_epoch,
+            source_topic_id=source.topic_id,
+            target_topic=remote.name,
+            target_topic_id=remote.id,
+            target_next=target_end,
+            source_cluster_id=plan.source_cluster_id,
+            target_cluster_id=plan.target_cluster_id,
+            lanes=self._lanes,
+            offset_map=OffsetMap(),
+            writer=writer,
+            start=start,
+        )
 
     def _remotes(self, topics: Iterable[str]) -> dict[str, Topic]:
         """The remote topics, by source topic; the flow creates those that are missing, if it creates any."""

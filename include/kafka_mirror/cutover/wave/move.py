@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics, select_topics
+from kafka_mirror.cutover.wave.step import FAILOVER, PLANNED
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupClusters, GroupContext, group_clusters, group_context
 from kafka_mirror.ledger.clusters import read_state
@@ -37,20 +38,14 @@ class Move:
 
 
 @contextmanager
-def open_move(flow: "Flow", wave: Wave) -> Iterator[Move]:
-    """A wave with both clusters open. Raises ConfigurationError, and what a cluster answers that does not serve."""
+def open_move(flow: "Flow", wave: Wave, mode: str = PLANNED) -> Iterator[Move]:
+    """A wave with both clusters open. Of one whose source is lost the topics are those of the ledger that no wave moved, and the source is
+    not asked. Raises ConfigurationError, and what a cluster answers that does not serve, or what is wrong with a lane of the ledger."""
     context = group_context(flow)
     with group_clusters(context) as sides:
-        names = frozenset(sides.source.names())
-        yield Move(flow, wave, context, sides, names, select_topics(wave, names, context.selection))
-
-
-@contextmanager
-def open_move_without_source(flow: "Flow", wave: Wave) -> Iterator[Move]:
-    """A wave whose source is lost, with both clusters open: its topics are those of the ledger that no wave moved. The source is not asked.
-    Raises what is wrong with a lane of the ledger, and what the target answers."""
-    context = group_context(flow)
-    with group_clusters(context) as sides:
-        state = read_state(flow, sides.target)
-        names = frozenset(tp.topic for tp in state.records) - state.decisions.moved_topics.keys()
+        if mode == FAILOVER:
+            state = read_state(flow, sides.target)
+            names = frozenset(tp.topic for tp in state.records) - state.decisions.moved_topics.keys()
+        else:
+            names = frozenset(sides.source.names())
         yield Move(flow, wave, context, sides, names, select_topics(wave, names, context.selection))

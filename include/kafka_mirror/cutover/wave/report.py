@@ -217,7 +217,7 @@ def _positions(group: str, facts: Mapping[str, Any]) -> Iterator[GroupPosition]:
 def _write_missing(missing: MissingListing | None) -> dict[str, Any] | None:
     if missing is None:
         return None
-    return {"partitions": [row.as_document() for row in missing.partitions], "left_out": missing.left_out.as_document()}
+    return {"partitions": [row.as_document() for row in missing.partitions], "left_out": to_document(missing.left_out)}
 
 
 def _time(value: Any) -> int | None:

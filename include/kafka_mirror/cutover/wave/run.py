@@ -1,8 +1,6 @@
 """Runs a wave, or rolls it back: opens both clusters, finds the wave's record in the control topic or begins it there, runs the steps."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -13,7 +11,7 @@ from kafka_mirror.cutover.failover import steps as failover
 from kafka_mirror.cutover.groups import move_groups
 from kafka_mirror.cutover.steps import audit_gate, catch_up, fence, last_copy, open_wave, preflight
 from kafka_mirror.cutover.wave.control_notes import Also, ControlNotes, StoredWaves, WaveStore, find_written_since_open
-from kafka_mirror.cutover.wave.move import Move, open_move, open_move_without_source
+from kafka_mirror.cutover.wave.move import Move, open_move
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveNotes, WaveRecord, encode_wave, select_facts
 from kafka_mirror.cutover.wave.report import WaveReport
 from kafka_mirror.cutover.wave.runner import WaveRunner, WaveStep, find_missing_step
@@ -115,7 +113,8 @@ def run_wave(flow: "Flow", wave: Wave, options: StepOptions, until: str | None =
     failover, WaveRollsBack, WaveRunElsewhere, and what a cluster answers.
     """
     check_readable(flow)
-    with named_with(flow.name), _open(flow, wave, options.mode) as (move, store):
+    with named_with(flow.name), open_move(flow, wave, options.mode) as move:
+        store = WaveStore(flow, move.sides.target)
         stored = store.read()
         before = stored.waves.get(options.wave)
         record = _record(wave, options, before, stored)
@@ -142,7 +141,8 @@ def roll_back(flow: "Flow", options: StepOptions) -> WaveRun:
     check_readable(flow)
     with named_with(flow.name):
         before = get_wave(read_waves(flow), options.wave)
-        with _open(flow, before.wave, before.mode) as (move, store):
+        with open_move(flow, before.wave, before.mode) as move:
+            store = WaveStore(flow, move.sides.target)
             stored = store.read()
             before = get_wave(stored, options.wave)
             if before.state == ROLLED_BACK:
@@ -151,12 +151,6 @@ def roll_back(flow: "Flow", options: StepOptions) -> WaveRun:
             notes = _notebook(move, store, options, record, before, stored, partial(_may_roll_back, move, before))
             outcomes = WaveRunner(flow.name, move, notes, options, _now, get_steps(record.mode)).take_back()
             return WaveRun(notes.record, outcomes)
-
-
-@contextmanager
-def _open(flow: "Flow", wave: Wave, mode: str) -> Iterator[tuple[Move, WaveStore]]:
-    with (open_move_without_source if mode == FAILOVER else open_move)(flow, wave) as move:
-        yield move, WaveStore(flow, move.sides.target)
 
 
 def _record(wave: Wave, options: StepOptions, before: WaveRecord | None, stored: StoredWaves) -> WaveRecord:
@@ -176,19 +170,8 @@ def _record(wave: Wave, options: StepOptions, before: WaveRecord | None, stored:
 
 
 def _new(wave: Wave, options: StepOptions, attempt: int) -> WaveRecord:
-    began = _now()
-    return WaveRecord(
-        options.wave,
-        wave.topics,
-        wave.groups,
-        options.mode,
-        options.who,
-        options.reason,
-        began,
-        UNDER_WAY,
-        attempt=attempt,
-        runner=options.who,
-    )
+    who, why = options.who, options.reason
+    return WaveRecord(options.wave, wave.topics, wave.groups, options.mode, who, why, _now(), UNDER_WAY, attempt=attempt, runner=who)
 
 
 def _take_from_runs(move: Move, record: WaveRecord, who: str, stored: StoredWaves) -> list[Decision]:

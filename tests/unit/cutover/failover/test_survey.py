@@ -47,8 +47,8 @@ def test_each_position_of_an_older_leader_epoch_is_asked_about(target):
             stored("a", PARCELS, 350, SeenLog("parcels-id", 4)),
         ]
     )
-    shared = find_shared_ends(target, checkpoints, LOGS, 1.0)
-    assert shared.ends == {("a", BILLS): 120, ("b", BILLS): 100, ("c", BILLS): 290, ("d", BILLS): 490, ("a", PARCELS): 350}
+    ends, silent = find_shared_ends(target, checkpoints, LOGS, 1.0)
+    assert (ends, silent) == ({("a", BILLS): 120, ("b", BILLS): 100, ("c", BILLS): 290, ("d", BILLS): 490, ("a", PARCELS): 350}, ())
     assert target.asked == [[(BILLS, 4, 100), (BILLS, 4, 200), (BILLS, 5, 290), (PARCELS, 4, 350)]], (
         "nobody asks for the epoch that is in force"
     )
@@ -64,8 +64,8 @@ def test_what_is_of_another_topic_or_not_noted_or_not_answered_is_not_known(targ
             stored("e", TopicPartition("east.gone", 0), 200, SeenLog("gone-id", 4)),
         ]
     )
-    shared = find_shared_ends(target, checkpoints, LOGS, 1.0)
-    assert (shared.ends, shared.silent) == ({}, (PARCELS,))
+    ends, silent = find_shared_ends(target, checkpoints, LOGS, 1.0)
+    assert (ends, silent) == ({}, (PARCELS,))
     assert target.asked == [[(PARCELS, 3, 200)]]
 
 

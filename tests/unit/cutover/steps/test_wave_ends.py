@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.cutover.steps import wave_ends
 from kafka_mirror.cutover.steps.fence import ENDS, EPOCHS, find_fence_breaks
-from kafka_mirror.cutover.steps.wave_ends import SourceLog, find_other_logs, look_at_source, newest
+from kafka_mirror.cutover.steps.wave_ends import SourceLog, choose_newest, find_other_logs, look_at_source
 from kafka_mirror.cutover.wave.selection import WaveTopics
 from kafka_mirror.cutover.wave.step import FENCE
 from kafka_mirror.errors import ClusterUnreachable, SourceUnreadable
@@ -95,14 +95,14 @@ def answers(draw):
 @given(answers())
 def test_of_all_servers_the_one_that_knows_the_newest_leader_is_believed_and_any_older_one_is_named(drawn):
     leaders, places = drawn
-    logs, contradictions = newest({f"server-{number}": {STOCK: leaders[place]} for number, place in enumerate(places)})
+    logs, contradictions = choose_newest({f"server-{number}": {STOCK: leaders[place]} for number, place in enumerate(places)})
     assert logs == {STOCK: leaders[-1]}
     assert bool(contradictions) == (set(places) != {len(leaders) - 1})
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=4))
 def test_ends_of_one_epoch_are_of_one_log_that_grew_meanwhile_and_the_furthest_counts(ends):
-    logs, contradictions = newest({str(number): {STOCK: log(end, 7)} for number, end in enumerate(ends)})
+    logs, contradictions = choose_newest({str(number): {STOCK: log(end, 7)} for number, end in enumerate(ends)})
     assert (logs, contradictions) == ({STOCK: log(max(ends), 7)}, {})
 
 
@@ -116,7 +116,7 @@ def test_ends_of_one_epoch_are_of_one_log_that_grew_meanwhile_and_the_furthest_c
     ],
 )
 def test_a_server_that_lacks_the_partition_its_leader_its_id_or_its_end_contradicts(other):
-    assert list(newest({"a": other, "b": {STOCK: log(9, 3)}})[1]) == [STOCK]
+    assert list(choose_newest({"a": other, "b": {STOCK: log(9, 3)}})[1]) == [STOCK]
 
 
 def test_a_broker_that_does_not_know_of_a_new_partition_is_no_witness():

@@ -148,7 +148,8 @@ class World:
         return tuple(real.get(name) or WaveStep(name, lambda *_, name=name: StepOutcome(name, DONE)) for name in list_steps(mode))
 
     @contextmanager
-    def _moving(self, flow, wave, topics=TOPICS):
+    def _moving(self, flow, wave, mode):
+        topics = [topic for topic in TOPICS if mode != FAILOVER or Decisions(flow.log).moved(topic) is None]
         names = tuple(sorted(matches(wave.topics, topics)[0]))
         yield SimpleNamespace(
             flow=flow,
@@ -161,9 +162,6 @@ class World:
             source_partitions=lambda: [TopicPartition(name, 0) for name in names],
             remote=lambda tp: tp,
         )
-
-    def _without_source(self, flow, wave):
-        return self._moving(flow, wave, [topic for topic in TOPICS if Decisions(flow.log).moved(topic) is None])
 
     def _write_lane(self, task, change, decided=None):
         flow, lane = task.flow, task.lane
@@ -216,7 +214,6 @@ class World:
             run: {
                 "check_readable": lambda _flow: None,
                 "open_move": self._moving,
-                "open_move_without_source": self._without_source,
                 "get_steps": self._steps_for,
             },
             wave_notes: {"control_of": by_itself["control_of"], "_PAUSES": (0.0, 0.0, 0.0)},
