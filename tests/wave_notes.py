@@ -17,6 +17,10 @@ class NotesInMemory:
     def __init__(self):
         self.steps = {}
         self.groups = {}
+        self.history = []
+        """The facts of each call of `keep`."""
+        self.dies_after = None
+        """After how many of these calls the run is killed."""
         self.before = lambda _call: None
         self.target = None
         """The cluster on which a test moves groups."""
@@ -38,6 +42,14 @@ class NotesInMemory:
     def keep(self, step, facts):
         self.before("keep")
         self.steps[step] = json.loads(json.dumps(facts))
+        self.history.append(self.steps[step])
+        if self.dies_after == len(self.history):
+            raise Killed
+
+    def record(self, outcome):
+        """Notes what a step answers, as the runner does."""
+        self.keep(outcome.step, outcome.facts)
+        return outcome
 
     def of_group(self, group):
         return self.groups.get(group, {})
@@ -49,4 +61,10 @@ class NotesInMemory:
 
 def step_options(**options):
     """Options of a run that changes things and does not wait."""
-    return StepOptions("wave-1", "somebody", "a test", **{"dry_run": False, "timeout": 0.0, **options})
+    usual = {"wave": "wave-1", "who": "somebody", "reason": "a test", "dry_run": False, "timeout": 0.0}
+    return StepOptions(**{**usual, **options})
+
+
+def waiting_options(**options):
+    """Options of a run that changes things, and waits for nobody longer than a test does."""
+    return step_options(**{"quiet_seconds": 1.0, "timeout": 30.0, **options})

@@ -11,7 +11,8 @@ from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, FENCE, STOPPED, WAITING
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
-from tests.integration.wave_notes import NotesInMemory, options
+from tests.wave_notes import NotesInMemory
+from tests.wave_notes import waiting_options as options
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.topics.topic_acls import sync_topic_acls
 from services.oracle import OracleError, Record
 from tests.integration.access import acl
-from tests.integration.wave_notes import Killed, NotesInMemory, options
 from tests.waiting import PATIENCE, eventually
+from tests.wave_notes import Killed, NotesInMemory
+from tests.wave_notes import waiting_options as options
 
 CLUSTER = "kafka-cluster"
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="mirror" password="mirror";'

@@ -12,8 +12,9 @@ from kafka_mirror.cutover.wave.step import OPEN
 from tests.integration.access import acl
 from tests.integration.moving_waves import both_ways
 from tests.integration.test_cutover_fence import CLUSTER, LOGIN, client, denials, no_denials, produced
-from tests.integration.wave_notes import Killed, options
 from tests.waiting import eventually
+from tests.wave_notes import Killed
+from tests.wave_notes import waiting_options as options
 
 __all__ = ["no_denials"]
 

@@ -12,7 +12,7 @@ from kafka_mirror.formats.documents import columns
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.context import GroupContext, decisions_of, group_clusters, open_control
+from kafka_mirror.groups.context import GroupContext, group_clusters, open_control
 from kafka_mirror.groups.exact_offsets import KnownPlaces
 from kafka_mirror.groups.find import read_group_offsets
 from kafka_mirror.groups.group_rules import Candidate, SeenLogs, due, target_epoch
@@ -23,7 +23,7 @@ from kafka_mirror.groups.translation import BY_MAP, EXACT, NONE
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import BY_THE_HOUR, CHECKPOINTS_FACTOR, ensure_internal_topic
 from kafka_mirror.kafka.model import End
-from kafka_mirror.ledger.clusters import check_ledger_name, check_two_clusters
+from kafka_mirror.ledger.clusters import check_ledger_name, check_two_clusters, collect_decisions
 from kafka_mirror.ledger.step import StepResult
 
 _SHOWN = 20
@@ -65,7 +65,7 @@ def emit(context: GroupContext, names: Collection[str], dry_run: bool = False) -
         check_two_clusters(source, target, context.selection.is_one_cluster)
         if not target.topics([context.checkpoints_topic]):
             ledger = context.policy.ledger_topic(context.source)
-            check_ledger_name(ledger, context.source, target, decisions_of(open_control(context, target)))
+            check_ledger_name(ledger, context.source, target, collect_decisions(open_control(context, target)))
         began = int(time.time() * 1000)
         selected = read_group_offsets(groups, names, context.selection.topic_filter)
         stored, damaged = read_stored(target, clients.target_consumer, context.checkpoints_topic)

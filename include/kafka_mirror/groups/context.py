@@ -106,11 +106,6 @@ def open_control(context: GroupContext, target: Cluster) -> Control:
     return Control(topic, target, clients.target_consumer, clients.target_producer, deciders_id(context.source, context.lanes))
 
 
-def decisions_of(control: Control) -> Decisions:
-    """What is decided about the flow; nothing without a control topic. Raises what keeps it from being read: a topic may have moved."""
-    return Decisions(control.read() if control.exists() else ())
-
-
 def leave_out_moved(offsets: Offsets, decisions: Decisions, upstream_of: Callable[[str], str | None]) -> tuple[Offsets, dict[str, str]]:
     """The positions that did not move, and for each group that has others why these are left alone.
 

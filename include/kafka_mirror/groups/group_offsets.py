@@ -13,7 +13,7 @@ from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.documents import to_columns
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.commit_history import CommitNotes
-from kafka_mirror.groups.context import GroupContext, Offsets, decisions_of, group_clusters, leave_out_moved, open_control
+from kafka_mirror.groups.context import GroupContext, Offsets, group_clusters, leave_out_moved, open_control
 from kafka_mirror.groups.find import read_group_offsets
 from kafka_mirror.groups.group_rules import ToCommit, to_commit
 from kafka_mirror.groups.group_translation import NOT_MIRRORED, GroupOffset, translate_groups
@@ -23,7 +23,7 @@ from kafka_mirror.kafka.connection_errors import without_leader
 from kafka_mirror.kafka.group_offsets import AT_ONCE
 from kafka_mirror.kafka.groups import Group, Groups
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.ledger.clusters import check_ledger_name, check_two_clusters
+from kafka_mirror.ledger.clusters import check_ledger_name, check_two_clusters, collect_decisions
 from kafka_mirror.ledger.step import StepResult
 
 SYNCED, UP_TO_DATE, SKIPPED, FAILED = "synced", "up to date", "skipped", "failed"
@@ -72,7 +72,7 @@ def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = F
         check_two_clusters(source, target, context.selection.is_one_cluster)
         selected = read_group_offsets(groups, names, context.selection.topic_filter)
         control = open_control(context, target)
-        decisions = decisions_of(control)
+        decisions = collect_decisions(control)
         check_ledger_name(context.policy.ledger_topic(context.source), context.source, target, decisions)
         remaining, moved = leave_out_moved(selected.offsets, decisions, context.upstream_of)
         translated = translate_groups(context, remaining, source, target)

@@ -15,11 +15,12 @@ from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.documents import to_columns
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.commit_history import CommitHistory, CommitNotes
-from kafka_mirror.groups.context import GroupContext, decisions_of, group_context, open_control
+from kafka_mirror.groups.context import GroupContext, group_context, open_control
 from kafka_mirror.groups.group_move import GroupMove, GroupUndo, Positions, find_unlike, plan_undo
 from kafka_mirror.groups.group_offsets import explain_unfit
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Groups, read_positions
+from kafka_mirror.ledger.clusters import collect_decisions
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.step import StepResult
 
@@ -48,7 +49,7 @@ def undo_step(flow: "Flow", run: str, dry_run: bool = False) -> StepResult:
     context = group_context(flow)
     with Cluster(context.target, context.clients.target_admin, context.request_seconds) as target:
         control = open_control(context, target)
-        decisions = decisions_of(control)
+        decisions = collect_decisions(control)
         notes = CommitNotes(control, decisions, context.control_replication_factor)
         return Undo(Groups(target), notes, _find_moved_remotes(context, decisions)).run(run, target.alias, dry_run)
 

@@ -97,7 +97,7 @@ def control_of(flow: Flow, target: Cluster) -> Control:
 
 def current_selection(flow: Flow, target: Cluster) -> TopicSelection:
     """The selection as the control topic narrows it. Raises LedgerMissing, ControlUnreadable, and what the target answers."""
-    decisions = _read_decisions(flow, target)
+    decisions = collect_decisions(control_of(flow, target))
     check_ledger_name(replication_policy(flow).ledger_topic(flow.source), flow.source, target, decisions)
     return selection_by(flow, decisions)
 
@@ -130,7 +130,7 @@ def renamed_topics(flow: Flow, target: Cluster, remotes: Mapping[str, str]) -> d
     ledger = ledger_of(flow, target)
     if not remotes or not ledger.exists():
         return {}
-    decisions = _read_decisions(flow, target)
+    decisions = collect_decisions(control_of(flow, target))
     renamed: dict[str, MirrorError] = {}
     restarted = set()
     for tp, record in ledger.read().records.items():
@@ -142,8 +142,8 @@ def renamed_topics(flow: Flow, target: Cluster, remotes: Mapping[str, str]) -> d
     return {topic: error for topic, error in renamed.items() if topic not in restarted}
 
 
-def _read_decisions(flow: Flow, target: Cluster) -> Decisions:
-    control = control_of(flow, target)
+def collect_decisions(control: Control) -> Decisions:
+    """What is decided about a flow; nothing without a control topic. Raises what keeps it from being read: a topic may have moved."""
     return Decisions(control.read() if control.exists() else ())
 
 

@@ -6,7 +6,7 @@ it notes anything more, and a step notes what it is going to do before it does i
 
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -32,7 +32,7 @@ from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, ErrorReport
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_transaction import GroupTransaction
 from kafka_mirror.kafka.model import Acl
-from kafka_mirror.ledger.clusters import clusters, control_of, ledger_of
+from kafka_mirror.ledger.clusters import clusters, collect_decisions, control_of, ledger_of
 from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.control_records import CLOSED, WAVE, WAVE_GROUP, Decision
 from kafka_mirror.ledger.decisions import Decisions, moment_after
@@ -81,12 +81,8 @@ class StoredWaves:
         return frozenset(acl for record in self._live() for acl in record.fence_acls)
 
     def _live(self) -> list[WaveRecord]:
-        waves = self.waves.values()
-        return self._sort_by_age(wave for wave in waves if wave.state == UNDER_WAY or (wave.state == OPENED and self.stands(wave)))
-
-    @staticmethod
-    def _sort_by_age(waves: Iterable[WaveRecord]) -> list[WaveRecord]:
-        return sorted(waves, key=lambda record: record.began)
+        live = (wave for wave in self.waves.values() if wave.state == UNDER_WAY or (wave.state == OPENED and self.stands(wave)))
+        return sorted(live, key=lambda record: record.began)
 
 
 def _find_held(record: WaveRecord, topics: Collection[str]) -> frozenset[str]:
@@ -107,7 +103,7 @@ class WaveStore:
 
     def read(self) -> StoredWaves:
         """All waves. Raises ControlUnreadable."""
-        decisions = Decisions(self.control.read() if self.control.exists() else ())
+        decisions = collect_decisions(self.control)
         waves = {name: self._decode(name, partial(decode_wave, name), text) for name, text in _documents(decisions, WAVE)}
         groups: dict[str, dict[str, GroupNote]] = {name: {} for name in waves}
         for key, text in _documents(decisions, WAVE_GROUP):
