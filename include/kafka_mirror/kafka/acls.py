@@ -23,16 +23,16 @@ _OLDEST, _NEWEST = 1, 3
 def topic_acls(cluster: Cluster) -> frozenset[Acl] | None:
     """All bindings of single topics, those of the name `*` included; None where the cluster has no authorizer. Raises AuthorizationRefused
     without the right to DESCRIBE the cluster."""
-    acls = _described(cluster, ResourcePatternType.LITERAL)
+    acls = _describe(cluster, ResourcePatternType.LITERAL)
     return None if acls is None else frozenset(binding.acl for binding in acls)
 
 
 def pattern_acls(cluster: Cluster) -> frozenset[PatternAcl] | None:
     """All bindings of topics, by whichever pattern. None and errors as in `topic_acls`."""
-    return _described(cluster, ResourcePatternType.ANY)
+    return _describe(cluster, ResourcePatternType.ANY)
 
 
-def _described(cluster: Cluster, pattern: ResourcePatternType) -> frozenset[PatternAcl] | None:
+def _describe(cluster: Cluster, pattern: ResourcePatternType) -> frozenset[PatternAcl] | None:
     step = "reading ACLs"
 
     def question(pool: BrokerPool) -> frozenset[PatternAcl] | None:

@@ -35,7 +35,7 @@ _CUT_SHORT = ("mechanism handshake failed: Local: ",)
 a token that ended (KIP-368), also in the middle of the client's next login."""
 _UNREACHABLE = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE}
 _REFUSALS = 2
-"""So many refusals of our credentials are believed while no broker answers; one alone might be a broker that is just starting."""
+"""How many refusals of our credentials count while no broker answers: a single one may come from a broker that is just starting."""
 
 # What librdkafka puts around the reason: `sasl_ssl://host:9092/bootstrap: …  (after 316ms in state AUTH_REQ, 3 identical error(s) …)`.
 _FRAME = re.compile(r"^(?:\w+://)?\S+/(?:bootstrap|\d+): |\s*\(after \d+ms in state [^)]*(?:\(s\)[^)]*)?\)$")
@@ -76,7 +76,7 @@ class ClientErrors:
         return AuthenticationFailed(self.cluster, self.bootstrap, explained(refusal.str(), self._tls, self.cluster) or _reason(refusal))
 
     def detail(self) -> str:
-        """The newest complaint in words, or nothing. That all brokers are down is no reason, so it is told only for want of another."""
+        """The newest complaint in words, or nothing. 'All brokers are down' explains nothing, so it counts only if there is no other."""
         reasons = [error for error in self._errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
         if reasons:
             return _reason(reasons[-1])
@@ -131,7 +131,7 @@ def to_mirror_error(
     error = kafka_error(failure)
     if error is None:
         if isinstance(failure, TimeoutError):
-            return _timed_out(complaints, step, seconds)
+            return _as_timeout(complaints, step, seconds)
         return KafkaFailure(f"Cluster '{cluster}': {step} failed: {failure}.", topic=topic)
     code = error.code()
     if code in DENIED:
@@ -141,12 +141,12 @@ def to_mirror_error(
     if code in _UNREACHABLE | _AUTHENTICATION:
         return ClusterUnreachable(cluster, complaints.bootstrap, seconds, complaints.detail() or SILENCE)
     if code == KafkaError._TIMED_OUT:
-        return _timed_out(complaints, step, seconds)
+        return _as_timeout(complaints, step, seconds)
     said = f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str().rstrip('.')}."
     return KafkaFailure(said, reason=error.name(), topic=topic)
 
 
-def _timed_out(complaints: ClientErrors, step: str, seconds: float) -> MirrorError:
+def _as_timeout(complaints: ClientErrors, step: str, seconds: float) -> MirrorError:
     if detail := complaints.detail():
         return ClusterUnreachable(complaints.cluster, complaints.bootstrap, seconds, detail)
     return DeadlineExceeded(
@@ -180,7 +180,7 @@ class Admin:
         except MirrorError:
             raise
         except Exception as failure:
-            raise self._translated(failure, step) from failure
+            raise self._translate(failure, step) from failure
 
     def failure(self, answer: "Future[Any]", step: str, operation: str, topic: str | None = None) -> MirrorError | None:
         """What went wrong with a request, if anything did."""
@@ -188,11 +188,11 @@ class Admin:
         try:
             answer.result(0)
         except (KafkaException, TimeoutError) as failure:
-            return self._translated(failure, step, topic, operation)
+            return self._translate(failure, step, topic, operation)
         return None
 
     def outcomes(self, answers: Mapping[str, "Future[Any]"], step: str, operation: str) -> dict[str, MirrorError | None]:
-        """As `failure`, for the answers of several topics; `step` goes on with the topic's name."""
+        """What went wrong with each of several requests, by topic; `step` goes on with the topic's name."""
         return {topic: self.failure(answer, f"{step} {topic}", operation, topic) for topic, answer in answers.items()}
 
     def _wait(self, answer: "Future[Any]") -> None:
@@ -205,7 +205,7 @@ class Admin:
             self._client.poll(0)
             self._complaints.raise_refusal()
 
-    def _translated(self, failure: BaseException, step: str, topic: str | None = None, operation: str | None = None) -> MirrorError:
+    def _translate(self, failure: BaseException, step: str, topic: str | None = None, operation: str | None = None) -> MirrorError:
         self._client.poll(0)
         return to_mirror_error(
             failure,

@@ -90,7 +90,7 @@ class AskedCluster:
                 raise
 
         with self._lock:
-            return self._opened().ask(step, once)
+            return self._open().ask(step, once)
 
     def cluster_id(self) -> str:
         """The cluster's own id, which comes with every answer about topics; else the cheapest question there is, so it also probes
@@ -100,7 +100,7 @@ class AskedCluster:
     def ids(self) -> frozenset[str]:
         """The cluster's id as the bootstrap server tells it, and as a broker does that it advertises. Two: they are of different clusters,
         and clients end at the advertised one."""
-        return frozenset((self.cluster_id(), self.ask("asking for the cluster's id", self._advertised_cluster_id)))
+        return frozenset((self.cluster_id(), self.ask("asking for the cluster's id", self._ask_advertised_id)))
 
     @property
     def takes_batches(self) -> bool:
@@ -166,7 +166,7 @@ class AskedCluster:
 
     def listed(self, partitions: Iterable[TopicPartition], questions: Sequence[OffsetQuestion], patient: bool = True) -> Offsets:
         """What each question asks for, asked in this order, all at once. A partition that is gone, or still without leader after some
-        patience, is absent; one that lacks a single answer is asked everything anew."""
+        patience, is absent; of one that lacks a single answer everything is asked again."""
         waiting, lost = list(dict.fromkeys(partitions)), None
         listed = Offsets([{} for _ in questions], {})
         for pause in (0.0, *(_PAUSES if patient else ())):
@@ -175,7 +175,7 @@ class AskedCluster:
                 ask = partial(self._offsets, wanted=waiting, questions=questions, into=listed)
                 waiting, lost = self.ask("listing offsets", ask)
         if waiting and lost is not None and not any(listed.answers):
-            raise self.errors.translated(lost, "listing offsets", self._opened().last)
+            raise self.errors.translated(lost, "listing offsets", self._open().last)
         return listed
 
     def epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
@@ -187,7 +187,7 @@ class AskedCluster:
 
     # ------------------------------------------------------------ inside
 
-    def _opened(self) -> BrokerPool:
+    def _open(self) -> BrokerPool:
         if self._pool is None:
             self._pool = BrokerPool(self.alias, self.settings, self.timeout, self._needs)
         return self._pool
@@ -205,7 +205,7 @@ class AskedCluster:
         self._described.update({described.name: described for described in answer.topics})
         return answer
 
-    def _advertised_cluster_id(self, pool: BrokerPool) -> str:
+    def _ask_advertised_id(self, pool: BrokerPool) -> str:
         if not pool.brokers:
             self._metadata(pool, [])
         if not pool.brokers or pool.some().address in pool.brokers.values():
@@ -215,13 +215,13 @@ class AskedCluster:
     # ------------------------------------------------------------ offsets
 
     def leaders(self, pool: BrokerPool, wanted: Collection[TopicPartition]) -> tuple[dict[TopicPartition, Leader], dict[str, int]]:
-        """Who leads each of the partitions, without those that nobody leads, and the error codes of their topics: a part of a question."""
-        by_node = self._by_node(pool, wanted)
+        """Who leads each partition that has a leader, and the error codes of their topics: a part of a question."""
+        by_node = self._group_by_node(pool, wanted)
         leaders = {tp: Leader(node, epoch, self._described[tp.topic].id) for node, there in by_node.items() for tp, epoch in there.items()}
         return leaders, {tp.topic: self._described[tp.topic].error_code for tp in wanted if self._described[tp.topic].error_code}
 
     def forget(self, topic: str) -> None:
-        """Asks anew who leads a topic's partitions, before they are asked again."""
+        """Forgets who leads a topic's partitions: the next question about them looks for the leaders first."""
         self._described.pop(topic, None)
 
     def bounds(self, pool: BrokerPool, wanted: Sequence[TopicPartition]) -> tuple[dict[TopicPartition, End], dict[TopicPartition, End]]:
@@ -231,15 +231,15 @@ class AskedCluster:
         begins, ends = listed.answers
         return begins, ends
 
-    def _by_node(self, pool: BrokerPool, wanted: Collection[TopicPartition]) -> dict[int, dict[TopicPartition, int]]:
-        """The partitions with their leader epochs, by the node that leads them; without those that nobody leads."""
-        by_node, unled = self._known_leaders(pool, wanted)
+    def _group_by_node(self, pool: BrokerPool, wanted: Collection[TopicPartition]) -> dict[int, dict[TopicPartition, int]]:
+        """The partitions with their leader epochs, by the node that leads them; without those that have no leader."""
+        by_node, unled = self._look_up_leaders(pool, wanted)
         if unled:
             self._metadata(pool, sorted(unled))
-            by_node, _ = self._known_leaders(pool, wanted)
+            by_node, _ = self._look_up_leaders(pool, wanted)
         return by_node
 
-    def _known_leaders(self, pool: BrokerPool, wanted: Iterable[TopicPartition]) -> tuple[dict[int, dict[TopicPartition, int]], set[str]]:
+    def _look_up_leaders(self, pool: BrokerPool, wanted: Iterable[TopicPartition]) -> tuple[dict[int, dict[TopicPartition, int]], set[str]]:
         """As far as it is known, and the topics of the other partitions."""
         by_node: dict[int, dict[TopicPartition, int]] = {}
         unled: set[str] = set()
@@ -256,7 +256,7 @@ class AskedCluster:
         self, pool: BrokerPool, wanted: Sequence[TopicPartition], questions: Sequence[OffsetQuestion], into: Offsets
     ) -> tuple[list[TopicPartition], OSError | None]:
         """Puts what the leaders say into `into`; gives the partitions to ask for again, and why a leader could not be reached."""
-        listed, lost = ask_leaders(pool, self._by_node(pool, wanted), questions)
+        listed, lost = ask_leaders(pool, self._group_by_node(pool, wanted), questions)
         for answer, rows in zip(into.answers, listed, strict=True):
             for tp in wanted if answer else ():
                 answer.pop(tp, None)
@@ -265,7 +265,7 @@ class AskedCluster:
         answered = set(into.answers[0]).intersection(*into.answers[1:])
         for tp in [tp for tp in wanted if tp not in answered]:
             codes = [rows[tp].error_code for rows in listed if tp in rows]
-            if refused := [code for code in codes if code and code not in LEADER_MOVES] or self._refused(tp.topic):
+            if refused := [code for code in codes if code and code not in LEADER_MOVES] or self._find_refusal(tp.topic):
                 into.refused[tp.topic] = refused[0]
             elif self._is_there(tp):
                 waiting.append(tp)
@@ -273,7 +273,7 @@ class AskedCluster:
             self._described.pop(tp.topic, None)  # another broker leads by now
         return waiting, lost
 
-    def _refused(self, topic: str) -> list[int]:
+    def _find_refusal(self, topic: str) -> list[int]:
         """The error code of a topic that is refused."""
         code = self._described[topic].error_code if topic in self._described else 0
         return [code] if code and code not in LEADER_MOVES else []
@@ -284,7 +284,7 @@ class AskedCluster:
         return described is not None and described.error_code not in UNKNOWN_TOPIC and tp.partition in described.leaders
 
     def _epoch_ends(self, pool: BrokerPool, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
-        ends = ask_epoch_ends(pool, self._by_node(pool, epochs), epochs)
+        ends = ask_epoch_ends(pool, self._group_by_node(pool, epochs), epochs)
         for tp, end in ends.items():
             if end.error_code:
                 self._described.pop(tp.topic, None)  # another broker leads by now

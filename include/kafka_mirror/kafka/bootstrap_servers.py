@@ -31,14 +31,14 @@ def beginning_at(settings: Mapping[str, Any], turn: int) -> dict[str, Any]:
 
 def connect_anew() -> None:
     """Closes the connections that this process keeps: before another broker is asked. One address may lead to several brokers, and a
-    connection that leads to the one that told what is not so would be asked again and again."""
+    connection to the one that was wrong would be asked again and again."""
     from kafka_mirror.kafka.idle_connections import IDLE  # who only plans a copy asks for no broker, and loads no client
 
     IDLE.close()
 
 
 def asking_on(settings: Mapping[str, Any], ask: Callable[[Mapping[str, Any]], Result]) -> Result:
-    """What `ask` gives with these client settings. What one broker told another one may never reach, so after DeadlineExceeded or
+    """What `ask` gives with these client settings. An offset that one broker gave another one may never reach, so after DeadlineExceeded or
     StaleAnswer it looks again with each bootstrap server alone, until one gives it all. Raises the first error if none does."""
     try:
         return ask(settings)

@@ -2,7 +2,7 @@
 
 Connecting and logging in are kafka-python's and Python's own (its SASL mechanisms, `ssl`). Reading and writing are not: kafka-python takes
 4 KB from a socket at a time, and what it does between two requests costs more than a batch of records does. Nothing here tries again:
-whoever uses a connection closes it at the first error and begins anew.
+the user of a connection closes it at the first error and opens another one.
 """
 
 import select
@@ -37,7 +37,7 @@ _CONNECT_SECONDS = 10.0
 """So long a host may take at most to accept a connection, as with Java's clients; of one that is gone the system hears nothing."""
 _LARGEST_ANSWER = 1 << 30
 _LARGEST_BEFORE_LOGIN = 1 << 20
-"""Whoever answers on a port says how long an answer is; before the login nobody knows who that is."""
+"""An answer says itself how long it is, and before the login the other side may be a stranger."""
 _STEP_BYTES = 1 << 20
 """Memory for an answer is taken in such steps, as its bytes come."""
 _READ_BYTES = 16 * 1024
@@ -47,7 +47,7 @@ _TLS = (b"\x15\x03", b"\x16\x03")
 """How an alert and a handshake of TLS begin."""
 _SCRAM = "SCRAM-"
 _FEWEST_ITERATIONS = 4096
-"""Of SCRAM, as Java's clients want it: with fewer, a stranger who was told the client's answer finds the password the sooner."""
+"""Of SCRAM, as Java's clients want it: with fewer, a stranger who has the client's answer finds the password sooner."""
 _SESSION_SHARE = 0.8
 """A login is used for this part of the time for which the broker lets it stand (KIP-368)."""
 OF_SOURCE = ("2.1", ((FetchRequest, 10), (MetadataRequest, 7), (OffsetForLeaderEpochRequest, 2)))
@@ -94,7 +94,7 @@ class BrokerConnection:
         """When (time.monotonic) to open another connection in place of this one: its login ends soon."""
         self.silent_since = 0.0
         """Since when (time.monotonic) the broker owes an answer and gives none; while a quota holds us back, when that ends (KIP-219)."""
-        self._socket = _connected(address, settings, min(seconds, _CONNECT_SECONDS))
+        self._socket = _connect(address, settings, min(seconds, _CONNECT_SECONDS))
         try:
             answer = self._api_versions()
             self._versions: dict[int, int] = {api.api_key: api.max_version for api in answer.api_keys or ()}
@@ -163,7 +163,7 @@ class BrokerConnection:
         read = (
             partial(read_by_schema, answer_to(request), request.API_VERSION)
             if decode is None
-            else partial(_flexible if _is_flexible(request) else _fixed, decode)
+            else partial(_flexible if _is_flexible(request) else _read_fixed, decode)
         )
         self._queue([frame], len(frame), read, answered)
         self.flush()
@@ -232,7 +232,7 @@ class BrokerConnection:
         answered(decoded)
 
     def _heard(self, throttle: float) -> None:
-        """The broker has answered. For so many seconds it takes nothing more from this connection, which is no silence."""
+        """Notes that the broker has answered. For `throttle` seconds it takes nothing more from this connection, which is no silence."""
         self.silent_since = max(self.silent_since, time.monotonic() + throttle)
 
     def _queue(self, parts: list[Any], size: int, decode: Decode, answered: Answered) -> None:
@@ -243,7 +243,7 @@ class BrokerConnection:
         self._waiting.append((self._number, size, decode, answered))
 
     def _frame(self) -> memoryview:
-        """The next answer behind its size. What comes with it in the same read is kept."""
+        """The next answer without its size. What comes after it in the same read stays for the next call."""
         started = time.monotonic()
         while len(self._ahead) < _SIZE.size:
             self._ahead += self._open(self._patiently(self._socket.recv, _READ_BYTES, started))
@@ -252,7 +252,7 @@ class BrokerConnection:
             self.close()
             if self._ahead.startswith(_TLS):
                 raise errors.KafkaProtocolError("this looks like TLS: the port wants security.protocol=SSL or SASL_SSL")
-            raise errors.KafkaProtocolError(f"an answer of {size} bytes that nobody waits for")
+            raise errors.KafkaProtocolError(f"an answer of {size} bytes that was not asked for")
         end = _SIZE.size + size
         if len(self._ahead) >= end:
             frame, self._ahead = self._ahead[_SIZE.size : end], self._ahead[end:]
@@ -306,7 +306,7 @@ class BrokerConnection:
             self.renew_at = time.monotonic() + _SESSION_SHARE * lifetime / 1000
 
 
-def _connected(address: tuple[str, int], settings: Mapping[str, Any], seconds: float) -> socket.socket:
+def _connect(address: tuple[str, int], settings: Mapping[str, Any], seconds: float) -> socket.socket:
     plain = socket.create_connection(address, timeout=seconds)
     try:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -347,7 +347,7 @@ def _is_flexible(request: Any) -> bool:
     return bool(request.flexible_version_q(request.API_VERSION))
 
 
-def _fixed(decode: Decode, frame: memoryview) -> Any:
+def _read_fixed(decode: Decode, frame: memoryview) -> Any:
     return read_by(decode, frame[_SIZE.size :])
 
 

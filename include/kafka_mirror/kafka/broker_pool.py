@@ -113,14 +113,14 @@ class BrokerPool:
         return next(iter(self._connections.values()), None) or self._ask("connecting", self._first)
 
     def to(self, node: int) -> BrokerConnection:
-        """The connection to a broker whose node id was told by `leaders`, `coordinators` or metadata. A login that ends soon gets a new
+        """The connection to a broker whose node id came from `leaders`, `coordinators` or metadata. A login that ends soon gets a new
         connection, if nothing is under way on the old one."""
         if node not in self._brokers:
             raise errors.LeaderNotAvailableError
         return self._open(self._brokers[node])
 
     def learn(self, brokers: Mapping[int, tuple[str, int]]) -> None:
-        """Takes host and port of brokers by their node ids, as metadata told them."""
+        """Takes host and port of brokers by their node ids, as metadata have them."""
         self._brokers.update(brokers)
 
     def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Leader]:
@@ -167,7 +167,7 @@ class BrokerPool:
             raise self.translated(failure, step) from failure
 
     def check_silence(self, seconds: float, step: str) -> None:
-        """Raises ClusterUnreachable if a broker has owed an answer for so many seconds, and no quota of its own explains that."""
+        """Raises ClusterUnreachable if a broker has owed an answer for that many seconds, and no quota of its own explains it."""
         now = time.monotonic()
         for connection in self._connections.values():
             if connection.in_flight and now - connection.silent_since >= seconds:
@@ -309,8 +309,8 @@ def ask_metadata(connection: BrokerConnection, names: Iterable[str] | None, oper
 
 
 def receive(pools: Sequence[BrokerPool], seconds: float) -> None:
-    """Waits for at most so many seconds until a broker answers, and hands over what those that do have sent. What a network did not take
-    before goes out meanwhile."""
+    """Waits for a broker's answer, for `seconds` at most, and hands over what has come. What the network did not take before goes out
+    meanwhile."""
     waiting = {connection: pool for pool in pools for connection in pool.connections if connection.in_flight}
     if not waiting:
         time.sleep(min(seconds, _IDLE_SECONDS))

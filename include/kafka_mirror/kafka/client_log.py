@@ -74,4 +74,4 @@ def _times(count: int) -> str:
 client_log = logging.getLogger("kafka_mirror.librdkafka")
 client_log.setLevel(logging.WARNING)
 client_log.addFilter(RepeatFilter())
-client_log.addHandler(logging.NullHandler())  # nothing goes to a terminal by itself where nobody configured any logging
+client_log.addHandler(logging.NullHandler())  # without any logging configured nothing goes to the terminal

@@ -59,7 +59,7 @@ _log.setLevel(logging.CRITICAL)
 
 @dataclass(frozen=True)
 class KerberosLogin:
-    """Whose ticket it is: the principal of a keytab, or whoever has the ticket in a cache ('': the process's own)."""
+    """Whose ticket it is: the principal of a keytab, or the owner of the ticket in a cache ('': the process's own)."""
 
     principal: str = ""
     keytab: str = ""
@@ -141,7 +141,7 @@ def with_tokens(settings: dict[str, Any], complain: Callable[[KafkaError], None]
         raise TokenUnavailable(cluster, masked(str(failure))) from failure
 
     def give(_config: str) -> tuple[str, float, str, dict[str, str]]:
-        """A token as librdkafka takes it: text, end, principal, extensions. Raises NoToken, after it has told `complain`."""
+        """A token as librdkafka takes it: text, end, principal, extensions. Calls `complain` and raises NoToken if there is none."""
         try:
             token = _valid(source)
         except NoToken as failure:
@@ -169,7 +169,7 @@ class PythonTokens(AbstractTokenProvider):  # type: ignore[misc]
         return self._token().value
 
     def extensions(self) -> dict[str, str]:
-        """What is sent along with the token. Raises likewise."""
+        """What is sent along with the token. Raises TokenMissing if there is none."""
         return dict(self._token().extensions)
 
     def _token(self) -> LoginToken:
@@ -198,7 +198,7 @@ def _valid(source: TokenSource) -> LoginToken:
 
 
 def python_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """How to connect, from librdkafka's settings of the same client. What is tuning stays behind."""
+    """How to connect, from librdkafka's settings of the same client. Settings that only tune librdkafka are left out."""
     protocol = str(settings.get("security.protocol", "plaintext")).upper()
     connection: dict[str, Any] = {
         "bootstrap_servers": str(settings["bootstrap.servers"]).split(","),

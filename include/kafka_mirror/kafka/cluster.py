@@ -81,7 +81,7 @@ class Cluster(AskedCluster):
             return self._admin
 
     def ask_each_server(self, ask: Callable[["Cluster"], Result]) -> tuple[dict[str, Result], dict[str, MirrorError]]:
-        """What each bootstrap server alone leads to, and why the others told nothing: both by server. One that is cut off from its cluster,
+        """What each bootstrap server alone answers, and why the others gave no answer, by server. One that is cut off from its cluster,
         and not from us, answers as the leader that it was, and only another one shows that."""
         names = servers(self.settings)
         if len(names) < _SEVERAL:
@@ -115,7 +115,7 @@ class Cluster(AskedCluster):
         return self._listing
 
     def listed_topics(self, names: Iterable[str], errors: Errors = None) -> dict[str, Topic]:
-        """As `topics`, asking only for those that are not in the listing: a cluster does not list what it hides from us."""
+        """These topics by name. It asks only for those that are not in the listing: a cluster does not list what it hides from us."""
         wanted, listed = set(names), self.listing().described
         topics = {name: listed[name].topic for name in wanted & listed.keys()}
         return topics | self.topics(wanted - listed.keys(), errors)
@@ -176,7 +176,7 @@ class Cluster(AskedCluster):
             )
             return self.admin.outcomes(answers, "creating the topic", "CREATE")
 
-        return _in_portions(list(topics), lambda topic: topic.partitions, create)
+        return _change_in_portions(list(topics), lambda topic: topic.partitions, create)
 
     def create_partitions(self, counts: Mapping[str, int], dry_run: bool = False) -> dict[str, MirrorError | None]:
         """Raises topics to the given partition counts; answer and `dry_run` as in `create_topics`."""
@@ -190,7 +190,7 @@ class Cluster(AskedCluster):
             )
             return self.admin.outcomes(answers, "adding partitions to the topic", "ALTER")
 
-        return _in_portions(sorted(counts.items()), lambda topic: topic[1], extend)
+        return _change_in_portions(sorted(counts.items()), lambda topic: topic[1], extend)
 
     def alter_configs(self, changes: Mapping[str, Mapping[str, str | None]], dry_run: bool = False) -> dict[str, MirrorError | None]:
         """Sets config entries of topics; one that is None goes back to the cluster's default. A topic's entries are changed all or none.
@@ -217,11 +217,11 @@ class Cluster(AskedCluster):
 
         A partition that is gone or without leader is absent; `errors` as in `topics`.
         """
-        (listed,) = self._listed(partitions, [OffsetQuestion(EARLIEST if at == "earliest" else LATEST, committed)], errors)
+        (listed,) = self._list(partitions, [OffsetQuestion(EARLIEST if at == "earliest" else LATEST, committed)], errors)
         return {tp: end.offset for tp, end in listed.items() if end.offset >= 0}
 
     def led(self, partitions: Partitions) -> set[TopicPartition]:
-        """Those of the partitions whose leaders answer for them just now; whoever waits for the others asks again."""
+        """Those of the partitions whose leaders answer for them just now; to wait for the others, ask again."""
         return set(self.listed(_usable(partitions), [OffsetQuestion(LATEST)], patient=False).answers[0])
 
     def ends(
@@ -229,7 +229,7 @@ class Cluster(AskedCluster):
     ) -> dict[TopicPartition, End]:
         """The end of each partition with the leader epoch, uncommitted records included unless only `committed` ones are meant; absent and
         `errors` as in `offsets`. Unless `patient`, one that has no leader just now is not asked for again."""
-        (listed,) = self._listed(partitions, [OffsetQuestion(LATEST, committed)], errors, patient)
+        (listed,) = self._list(partitions, [OffsetQuestion(LATEST, committed)], errors, patient)
         return {tp: end for tp, end in listed.items() if end.offset >= 0}
 
     def log_offsets(self, partitions: Partitions, errors: Errors = None, committed: bool = True) -> dict[TopicPartition, LogOffsets]:
@@ -238,7 +238,7 @@ class Cluster(AskedCluster):
         `errors` as in `offsets`."""
         wanted = _usable(partitions)
         questions = [OffsetQuestion(EARLIEST), *([OffsetQuestion(LATEST, True)] if committed else []), OffsetQuestion(LATEST)]
-        answers = self._listed(wanted, questions, errors)
+        answers = self._list(wanted, questions, errors)
         nowhere = End(-1, None)
         offsets = {}
         for tp in wanted:
@@ -257,7 +257,7 @@ class Cluster(AskedCluster):
 
         A leader tells where the newest epoch ends that is not newer. If that is another one and ends after the position, as after two such
         elections, the logs part inside that epoch: what both share for certain ends where it begins. 0 where the leader knows nothing of
-        the epoch. Absent is a position whose leader gave no answer to a question for so many seconds: nobody can tell.
+        the epoch. Absent is a position whose leader did not answer within `seconds`.
         """
         next_epochs = {position: position.leader_epoch for position in positions}
         ends: dict[LogPosition, int] = {}
@@ -278,7 +278,7 @@ class Cluster(AskedCluster):
         return ends
 
     def _ends_of_epochs(self, epochs: Mapping[TopicPartition, int], seconds: float) -> dict[TopicPartition, EpochEnd]:
-        """What the leaders say that answer within so many seconds."""
+        """What the leaders say that answer within `seconds`."""
         ends: dict[TopicPartition, EpochEnd] = {}
 
         def unanswered() -> set[TopicPartition]:
@@ -290,10 +290,10 @@ class Cluster(AskedCluster):
 
     def offsets_for_time(self, partitions: Partitions, timestamp_ms: int, errors: Errors = None) -> dict[TopicPartition, int | None]:
         """The first offset whose record is stamped at or after `timestamp_ms` (Unix milliseconds); None where there is none."""
-        (listed,) = self._listed(partitions, [OffsetQuestion(timestamp_ms)], errors)
+        (listed,) = self._list(partitions, [OffsetQuestion(timestamp_ms)], errors)
         return {tp: end.offset if end.offset >= 0 else None for tp, end in listed.items()}
 
-    def _listed(
+    def _list(
         self, partitions: Partitions, questions: Sequence[OffsetQuestion], errors: Errors, patient: bool = True
     ) -> list[dict[TopicPartition, End]]:
         answers, refused = self.listed(_usable(partitions), questions, patient)
@@ -301,7 +301,7 @@ class Cluster(AskedCluster):
         return answers
 
 
-def _in_portions(
+def _change_in_portions(
     topics: Sequence[Item], partitions: Callable[[Item], int], change: Callable[[Sequence[Item]], dict[str, MirrorError | None]]
 ) -> dict[str, MirrorError | None]:
     """The outcomes of a change, asked for in requests that a controller takes. A topic of very many partitions has one to itself."""

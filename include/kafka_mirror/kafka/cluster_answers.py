@@ -35,7 +35,7 @@ _TOPIC_ID_BYTES = 16
 _UNTOLD = -(2**31)
 """What a broker says we may do when it does not tell."""
 _REPLICAS_AT = 14
-"""In a partition's metadata, behind its error code, number, leader and leader epoch."""
+"""In a partition's metadata, after its error code, number, leader and leader epoch."""
 _LAST_WITH_RIGHTS = 10
 """Up to this version metadata ends with what we may do with the cluster, whether that is asked or not."""
 _LONGEST_SHORT = 127
@@ -71,7 +71,7 @@ class DescribedTopic:
 
     @cached_property
     def leaders(self) -> dict[int, tuple[int, int]]:
-        """By partition who leads it, -1 for nobody, and in which leader epoch."""
+        """By partition who leads it (-1: none does), and in which leader epoch."""
         return {number: (leader, epoch) for _, number, leader, epoch, *_ in self._rows()}
 
 
@@ -117,17 +117,17 @@ def _metadata(body: memoryview, version: int) -> Metadata:
         (port,) = _INT32.unpack_from(body, at)
         _, at = _text(body, at + _INT32.size)
         brokers[node] = (host, port)
-        at = _behind_tags(body, at)
+        at = _skip_tags(body, at)
     cluster_id, at = _text(body, at)
     count, at = _count(body, at + _INT32.size)
     topics: list[DescribedTopic] = []
     for _ in range(count):
-        topic, at = _described(body, at)
+        topic, at = _read_topic(body, at)
         topics.append(topic)
     if version <= _LAST_WITH_RIGHTS:
         at += _INT32.size
-    if _behind_tags(body, at) != len(body):
-        raise ValueError("metadata is followed by bytes that nobody knows")
+    if _skip_tags(body, at) != len(body):
+        raise ValueError("metadata is followed by unknown bytes")
     return Metadata(throttle, brokers, cluster_id, topics)
 
 
@@ -170,13 +170,13 @@ def offsets_request(leaders: Mapping[TopicPartition, int], timestamp: int, commi
 def listed_offsets(body: memoryview) -> ListedOffsets:
     """Reads an answer to such a request."""
     try:
-        return _listed_offsets(body)
+        return _read_offsets(body)
     except (IndexError, struct.error) as failure:
         raise ValueError(f"offsets are cut off: {failure}") from failure
 
 
 def older_offsets_request(version: int, leaders: Mapping[TopicPartition, int], timestamp: int, committed: bool) -> Any:
-    """As `offsets_request`, by kafka-python's schema, for a broker before Kafka 2.8."""
+    """Asks a broker before Kafka 2.8 for an offset of each partition, by kafka-python's schema."""
     of_topic = ListOffsetsRequest.ListOffsetsTopic
     of_partition = of_topic.ListOffsetsPartition
     by_topic: dict[str, list[Any]] = {}
@@ -196,7 +196,7 @@ def older_offsets(answer: Any) -> dict[TopicPartition, ListedOffset]:
     }
 
 
-def _listed_offsets(body: memoryview) -> ListedOffsets:
+def _read_offsets(body: memoryview) -> ListedOffsets:
     (throttle,), at = _INT32.unpack_from(body, 0), _INT32.size
     count, at = _count(body, at)
     partitions: dict[TopicPartition, ListedOffset] = {}
@@ -208,16 +208,16 @@ def _listed_offsets(body: memoryview) -> ListedOffsets:
             if tags:
                 raise ValueError("an offset has tags, and none are defined")
             partitions[TopicPartition(topic, partition)] = ListedOffset(code, offset, epoch)
-        at = _behind_tags(body, end)
-    if _behind_tags(body, at) != len(body):
-        raise ValueError("offsets are followed by bytes that nobody knows")
+        at = _skip_tags(body, end)
+    if _skip_tags(body, at) != len(body):
+        raise ValueError("offsets are followed by unknown bytes")
     return ListedOffsets(throttle, partitions)
 
 
 # ---------------------------------------------------------------- inside
 
 
-def _described(body: memoryview, at: int) -> tuple[DescribedTopic, int]:
+def _read_topic(body: memoryview, at: int) -> tuple[DescribedTopic, int]:
     code = int.from_bytes(body[at : at + 2], "big", signed=True)
     name, at = _text(body, at + 2)
     topic_id = urlsafe_b64encode(body[at : at + _TOPIC_ID_BYTES]).decode().rstrip("=")
@@ -226,11 +226,11 @@ def _described(body: memoryview, at: int) -> tuple[DescribedTopic, int]:
     count, at = _count(body, at + 1, _LEAST_PARTITION)
     rows, at = _partitions(body, at, count)
     (operations,) = _INT32.unpack_from(body, at)
-    return DescribedTopic(name, topic_id, code, is_internal, rows, operations), _behind_tags(body, at + _INT32.size)
+    return DescribedTopic(name, topic_id, code, is_internal, rows, operations), _skip_tags(body, at + _INT32.size)
 
 
 def _partitions(body: memoryview, at: int, count: int) -> tuple[Callable[[], Iterable[Row]], int]:
-    """How to read a topic's partitions, and the offset behind them. Mostly all have equally many replicas, in sync and offline: then their
+    """How to read a topic's partitions, and the offset after them. Mostly all have equally many replicas, in sync and offline: then their
     lengths, a stride apart, are compared at once, and nothing else of them is read now."""
     if not count:
         return tuple, at
@@ -262,7 +262,7 @@ def _shape(body: memoryview, at: int) -> tuple[struct.Struct, tuple[tuple[int, i
 
 @lru_cache(_SHAPES)
 def _struct_of(replicas: int, in_sync: int, offline: int) -> struct.Struct:
-    """A partition's metadata with lists of so many node ids, each behind its length; at its end the number of tags."""
+    """A partition's metadata with three lists of node ids of these lengths, each after its length; at its end the number of tags."""
     return struct.Struct(f">hiiiB{replicas}iB{in_sync}iB{offline}iB")
 
 
@@ -279,7 +279,7 @@ def _short(length: int) -> int:
     return length - 1
 
 
-def _behind_tags(body: memoryview, at: int) -> int:
+def _skip_tags(body: memoryview, at: int) -> int:
     if body[at] != _NO_TAGS:
         raise ValueError("an answer has tags, and none are defined")
     return at + 1

@@ -162,7 +162,7 @@ def _detail(failure: OSError, address: tuple[str, int]) -> str:
 
 
 def collect_refusal(failure: MirrorError, errors: Errors) -> bool:
-    """Whether to go on without a topic: a broker refuses it, it alone, and `errors` takes that. Every other failure has to be raised."""
+    """Whether to go on without a topic: a broker refuses it alone, and `errors` takes that. The caller must raise every other failure."""
     if errors is None or failure.topic is None or not (isinstance(failure, AuthorizationRefused) or _is_of_one_topic(failure)):
         return False
     errors[failure.topic] = failure

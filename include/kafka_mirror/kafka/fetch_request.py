@@ -3,7 +3,7 @@
     a broker from   version   what it brings
     Kafka 2.1       10        says that another one leads by now, by the epoch of the leader that is asked
     Kafka 2.7       12        says by itself that its log went another way than the one that was read
-    Kafka 3.1       13        knows a topic that was deleted and made anew from the one that was asked for, by its id
+    Kafka 3.1       13        tells a topic that was deleted and created again from the one that was asked for, by its id
 
 Up to version 11 the leader is asked about its log in front of the first fetch: as long as it leads, its log goes no other way.
 """

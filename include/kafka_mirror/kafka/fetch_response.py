@@ -73,7 +73,7 @@ def _fetch_response(body: memoryview, version: int, names: Mapping[bytes, str]) 
     partitions: list[PartitionData] = []
     topics, at = encoding.number(body, _HEAD.size, 1)
     for _ in range(topics):
-        topic, at = _named(body, at, names) if version >= WITH_IDS else _text(body, at, encoding)
+        topic, at = _read_name(body, at, names) if version >= WITH_IDS else _text(body, at, encoding)
         number, at = encoding.number(body, at, _PARTITION.size)
         for _ in range(number):
             data, at = _partition_data(body, at, topic, encoding, _INT32.size if version >= _WITH_REPLICA else 0)
@@ -82,7 +82,7 @@ def _fetch_response(body: memoryview, version: int, names: Mapping[bytes, str]) 
     return FetchResponse(throttle, error_code, tuple(partitions))
 
 
-def _named(body: memoryview, at: int, names: Mapping[bytes, str]) -> tuple[str, int]:
+def _read_name(body: memoryview, at: int, names: Mapping[bytes, str]) -> tuple[str, int]:
     end = at + TOPIC_ID_BYTES
     topic_id = bytes(body[at:end])
     if topic_id not in names:
@@ -111,7 +111,7 @@ def _partition_data(body: memoryview, at: int, topic: str, encoding: _Encoding, 
     return PartitionData(topic, partition, error_code, high_watermark, tuple(aborted), records, at_offset if at_offset >= 0 else None), at
 
 
-def _tagged(body: memoryview, at: int) -> tuple[dict[int, memoryview], int]:
+def _read_tagged(body: memoryview, at: int) -> tuple[dict[int, memoryview], int]:
     """Tagged fields by their tag, and where they end."""
     number, at = read_varint(body, at)
     fields: dict[int, memoryview] = {}
@@ -129,19 +129,19 @@ def _no_tags(_: memoryview, at: int) -> tuple[dict[int, memoryview], int]:
     return {}, at
 
 
-def _fixed_count(body: memoryview, at: int, least: int = 1) -> tuple[int, int]:
-    return _within(_INT32.unpack_from(body, at)[0], body, at + _INT32.size, least)
+def _read_count(body: memoryview, at: int, least: int = 1) -> tuple[int, int]:
+    return _check_room(_INT32.unpack_from(body, at)[0], body, at + _INT32.size, least)
 
 
-def _fixed_text(body: memoryview, at: int) -> tuple[int, int]:
-    return _within(_INT16.unpack_from(body, at)[0], body, at + _INT16.size, 1)
+def _read_text_size(body: memoryview, at: int) -> tuple[int, int]:
+    return _check_room(_INT16.unpack_from(body, at)[0], body, at + _INT16.size, 1)
 
 
-def _within(number: int, body: memoryview, at: int, least: int) -> tuple[int, int]:
+def _check_room(number: int, body: memoryview, at: int, least: int) -> tuple[int, int]:
     if number * least > len(body) - at:
         raise ValueError(f"{number} elements are to follow, and {len(body) - at} bytes do")
     return number, at
 
 
-_COMPACT = _Encoding(read_length, read_length, read_length, _tagged)
-_FIXED = _Encoding(_fixed_text, _fixed_count, _fixed_count, _no_tags)
+_COMPACT = _Encoding(read_length, read_length, read_length, _read_tagged)
+_FIXED = _Encoding(_read_text_size, _read_count, _read_count, _no_tags)

@@ -16,11 +16,11 @@ _OFFSET_BYTES = 8
 NOBODY_KNOWS = sys.maxsize
 """Where a batch begins that has not come."""
 _BELIEVED = 2
-"""A second answer in which a batch ends behind its log is believed: what was written meanwhile, the leader has told by then."""
+"""How many answers in which a batch ends past its log are believed: by the second one the leader knows what was written meanwhile."""
 
 
 class _ClosedAnswer:
-    """Batches of one answer one behind the other, of which those from `at` on are not read yet; `rest` is what follows them there."""
+    """Batches of one answer, one after the other, of which those from `at` on are not read yet; `rest` is what follows them there."""
 
     __slots__ = ("_rest", "aborted", "at", "data")
 
@@ -63,7 +63,7 @@ class FetchedPartition:
         self.leader = leader
         self._start = (start, epoch)
         self.next_offset = start
-        """Behind what was handed over."""
+        """The offset after what was handed over."""
         self.position = start
         """Where to fetch next."""
         self.epoch = -1 if epoch is None else epoch
@@ -84,7 +84,7 @@ class FetchedPartition:
         self._rest = memoryview(b"")
         self._confirmed_by: Leader | None = None
         self._beyond = 0
-        """How often nothing came but a batch that ends behind its log."""
+        """How often nothing came but a batch that ends past its log."""
 
     def goes_on(self, start: int, epoch: int | None) -> bool:
         """Whether what is here follows the record in front of `start`, which is of this leader epoch: the broker was asked with it whether
@@ -116,7 +116,7 @@ class FetchedPartition:
         return [answer.data.obj for answer in self._answers] + [batch.data.obj for batch, _ in self._there]
 
     def add(self, data: PartitionData) -> None:
-        """Takes what its leader answered. Raises ValueError for bytes that are no batches, and for a batch that ends behind its log."""
+        """Takes what its leader answered. Raises ValueError for bytes that are no batches, and for a batch that ends past its log."""
         self._confirmed_by = self.leader
         before = self.position
         end = self._add(memoryview(data.records), AbortedTransactions(data.aborted) if data.aborted else None, data.high_watermark)
@@ -174,7 +174,7 @@ class FetchedPartition:
     # ------------------------------------------------------------ inside
 
     def _add(self, data: memoryview, aborted: AbortedTransactions | None, log_end: int = NOBODY_KNOWS) -> int:
-        """Goes along the batches. What they hold is read when they are handed over. An intact one that ends behind its log is left out, and
+        """Goes along the batches. What they hold is read when they are handed over. An intact one that ends past its log is left out, and
         where it says that it ends is given; 0: there is none. No checksum covers where a batch begins, and nothing follows the last one
         that would show the damage. It is asked for again: a leader reads its log a moment after it has looked where that ends."""
         span, beyond = span_of(data, self.position), 0

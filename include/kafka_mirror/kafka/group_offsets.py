@@ -55,7 +55,7 @@ def ask_coordinators(
             cluster.ask(f"{verb} groups", question.ask)
         except DeadlineExceeded as late:
             refused.update(dict.fromkeys(question.waiting, late))
-            if not question.answers:  # nobody answers at all: the next ones need not wait as long
+            if not question.answers:  # no broker answers at all: the next ones need not wait as long
                 refused.update(dict.fromkeys(wanted[first + AT_ONCE :], late))
                 break
         finally:
@@ -144,7 +144,7 @@ def send_fetch(
         for name in names:
             topics = None if partitions is None else _numbers(partitions[name], of_topic)
             request = OffsetFetchRequest(version=version, group_id=name, topics=topics, require_stable=is_stable)
-            send_of_one(connection, request, take, name, _fetched)
+            send_of_one(connection, request, take, name, _read_fetched)
     else:
         of_group = OffsetFetchRequest.OffsetFetchRequestGroup
         groups = [
@@ -198,7 +198,7 @@ def send_delete(
 
 def fetched(answer: Any) -> dict[str, tuple[int, Offsets]]:
     """What an answer says of several groups."""
-    return {str(group.group_id): _fetched(group) for group in answer.groups}
+    return {str(group.group_id): _read_fetched(group) for group in answer.groups}
 
 
 def send_of_one(connection: BrokerConnection, request: Any, take: Take, name: str, read: Callable[[Any], tuple[int, Any]]) -> None:
@@ -218,7 +218,7 @@ def changed(answer: Any, whole: Collection[int] = ()) -> tuple[int, dict[TopicPa
 
 
 def deleted(answer: Any) -> tuple[int, dict[TopicPartition, str]]:
-    """The same of a deletion; a group that is gone has nothing there."""
+    """The error code of a deletion, and those of its partitions; a group that is gone has nothing there."""
     return (0, {}) if answer.error_code == _NO_GROUP else (int(answer.error_code), {}) if answer.error_code else changed(answer)
 
 
@@ -236,7 +236,7 @@ def _numbers(partitions: Collection[TopicPartition], of_topic: Callable[..., Any
     return [of_topic(name=name, partition_indexes=there) for name, there in numbers.items()]
 
 
-def _fetched(group: Any) -> tuple[int, Offsets]:
+def _read_fetched(group: Any) -> tuple[int, Offsets]:
     code = int(group.error_code)
     offsets: Offsets = {}
     for topic in group.topics:

@@ -36,7 +36,7 @@ _POLL_SECONDS = 0.02
 _FENCED_NAMES = frozenset(map(name_of, FENCED))
 
 Wanted = Mapping[str, Mapping[TopicPartition, Committed | None]]
-"""Where each group shall stand; None: it shall have no position there."""
+"""Where each group is to stand; None: it is to have no position there."""
 
 
 class GroupTransaction:

@@ -23,7 +23,7 @@ _WITH_OPERATIONS, _NEWEST = 3, 5
 """The first version of DescribeGroups that says what we may do, and the last that says it also of groups that do not exist."""
 _DEAD, _GONE = "dead", ("empty", "dead", "")
 _NO_GROUP = (0, errors.GroupIdNotFoundError.errno, errors.InvalidGroupIdError.errno, errors.UnsupportedVersionError.errno)
-"""There is no such group of consumers, or nobody can be a member of it: old clients committed under an empty id (KIP-289)."""
+"""There is no such group of consumers, or it takes no members: old clients committed under an empty id (KIP-289)."""
 _LIST_NEWEST = 5
 _TYPES = ("classic", "consumer")
 _PROTOCOLS = ("consumer", "")
@@ -42,7 +42,7 @@ class GroupDescription:
 
     @property
     def is_gone(self) -> bool:
-        """Whether nobody is in it, and nobody is about to come in."""
+        """Whether it has no members, and none is about to join."""
         return not self.members and self.state.lower() in _GONE
 
 
@@ -75,10 +75,10 @@ def _send_consumer(connection: BrokerConnection, names: Sequence[str], take: Tak
 
 def _read(answer: Any, tells: bool = True) -> dict[str, tuple[int, GroupDescription | None]]:
     """What a coordinator says of groups: an error code, or the group; `tells`: whether it says what we may do."""
-    return {str(group.group_id): _described(int(group.error_code), group, tells) for group in answer.groups}
+    return {str(group.group_id): _read_description(int(group.error_code), group, tells) for group in answer.groups}
 
 
-def _described(code: int, group: Any, tells: bool) -> tuple[int, GroupDescription | None]:
+def _read_description(code: int, group: Any, tells: bool) -> tuple[int, GroupDescription | None]:
     if code:
         return (0, None) if code in _NO_GROUP else (code, None)
     members = tuple(GroupMember(str(member.client_id), str(member.client_host), str(member.member_id)) for member in group.members)
@@ -205,7 +205,7 @@ def _list(pool: BrokerPool) -> dict[str, Group]:
     for node in sorted(brokers):
         connection = pool.to(node)
         version = connection.version(ListGroupsRequest.API_KEY, _LIST_NEWEST)
-        code, there = connection.ask(ListGroupsRequest(version=version, states_filter=[], types_filter=[]), _listed)
+        code, there = connection.ask(ListGroupsRequest(version=version, states_filter=[], types_filter=[]), _read_listing)
         if code in DENIED:
             raise pool.refused(code, "listing groups", operation="DESCRIBE", what="the cluster")
         raise_for(code)
@@ -213,7 +213,7 @@ def _list(pool: BrokerPool) -> dict[str, Group]:
     return groups
 
 
-def _listed(answer: Any) -> tuple[int, dict[str, Group]]:
+def _read_listing(answer: Any) -> tuple[int, dict[str, Group]]:
     return int(answer.error_code), {
         str(row.group_id): Group(str(row.group_id), row.group_type or "", row.protocol_type or "", row.group_state or "")
         for row in answer.groups

@@ -1,4 +1,4 @@
-"""Connections to brokers that nobody uses at the moment, for whoever needs one to the same broker next in this process.
+"""Connections to brokers that are not in use, for the next caller in this process that needs one to the same broker.
 
 Opening one costs a lane more than most of what it asks: a handshake, the broker's list of versions, and with TLS and SASL several more
 trips there and back. In rounds the same lanes are copied every second, and lanes of one run follow each other on the same workers.
@@ -18,7 +18,7 @@ from kafka_mirror.kafka.broker_connection import BrokerConnection
 IDLE_SECONDS = 30.0
 """After so long a connection is closed: brokers do it after ten minutes, and what lies in between may forget it sooner."""
 MOST = 64
-"""So many wait at most: of more the one that has waited longest is closed."""
+"""How many wait at most: of more, the one that has waited longest is closed."""
 
 Login = tuple[tuple[str, str], ...]
 """By whom, and how, a connection was opened."""
@@ -42,7 +42,7 @@ class IdleConnections:
         self._timer: threading.Timer | None = None
 
     def take(self, address: tuple[str, int], login: Login, seconds: float) -> BrokerConnection | None:
-        """The one that was used last, if there is any that still lives; any answer may take so many seconds on it from now on."""
+        """The one that was used last, if there is any that still lives; from now on an answer on it may take `seconds`."""
         while True:
             with self._lock:
                 matching = [entry for entry in self._idle if entry[1:3] == (address, login)]

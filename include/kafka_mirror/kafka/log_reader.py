@@ -93,14 +93,14 @@ MEMORY = LogMemory()
 def stored_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:
     """The committed records in `[start, end)` of each partition, in order within each. `settings` are those of a consumer of the cluster.
     Raises StaleAnswer if a leader's log ends in front of a range."""
-    with _logged_in(cluster, settings) as reader:
+    with _log_in(cluster, settings) as reader:
         return read_records(reader, ranges)
 
 
 def newest_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:
     """The newest committed record of each key in the ranges, in the order in which they were written in each partition. Logs that are read
     from their beginning are remembered: this process reads only what follows the next time."""
-    with _logged_in(cluster, settings) as reader:
+    with _log_in(cluster, settings) as reader:
         return read_newest(reader, ranges)
 
 
@@ -110,21 +110,21 @@ def login(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_records(cluster: AskedCluster, ranges: Ranges) -> list[StoredRecord]:
-    """As `stored_records`, of a cluster by its own login."""
-    reading = RangeReader(cluster, _without_empty(ranges), _LIMITS)
-    return [_stored(tp, record) for tp, batches in reading.batches() for record in _records(tp, batches, ranges[tp])]
+    """The committed records in `[start, end)` of each partition, in order within each, by the login of the cluster itself."""
+    reading = RangeReader(cluster, _drop_empty(ranges), _LIMITS)
+    return [_as_stored(tp, record) for tp, batches in reading.batches() for record in _records(tp, batches, ranges[tp])]
 
 
 def read_newest(cluster: AskedCluster, ranges: Ranges) -> list[StoredRecord]:
-    """As `newest_records`, of a cluster by its own login."""
-    return _NewestReading(cluster, _without_empty(ranges)).newest()
+    """The newest committed record of each key in the ranges, by the login of the cluster itself; remembers logs."""
+    return _NewestReading(cluster, _drop_empty(ranges)).newest()
 
 
 # ------------------------------------------------------------ inside
 
 
 @contextmanager
-def _logged_in(cluster: Cluster, settings: Mapping[str, Any]) -> Iterator[AskedCluster]:
+def _log_in(cluster: Cluster, settings: Mapping[str, Any]) -> Iterator[AskedCluster]:
     """The cluster, or as another client if the consumer logs in otherwise, or elsewhere."""
     if login(settings) == login(cluster.settings):
         yield cluster
@@ -133,7 +133,7 @@ def _logged_in(cluster: Cluster, settings: Mapping[str, Any]) -> Iterator[AskedC
         yield others
 
 
-def _without_empty(ranges: Ranges) -> Ranges:
+def _drop_empty(ranges: Ranges) -> Ranges:
     return {tp: (start, end) for tp, (start, end) in ranges.items() if start < end}
 
 
@@ -142,19 +142,19 @@ def _records(tp: TopicPartition, batches: Batches, within: tuple[int, int]) -> I
         yield from records
 
 
-def _stored(tp: TopicPartition, record: ReadRecord) -> StoredRecord:
+def _as_stored(tp: TopicPartition, record: ReadRecord) -> StoredRecord:
     return StoredRecord(tp, record.offset(), record.key(), record.value())
 
 
 class _NewestReading(RangeReader):
-    """Begins behind what is remembered of each log. The leader says whether that is of its log: it is asked in any case."""
+    """Begins after what is remembered of each log. The leader says whether that is of its log: it is asked in any case."""
 
     def __init__(self, cluster: AskedCluster, ranges: Ranges) -> None:
         super().__init__(cluster, ranges, _LIMITS)
         self._keys: dict[TopicPartition, LogKey] = {}
         self._newest: dict[TopicPartition, dict[bytes | None, StoredRecord]] = {tp: {} for tp in ranges}
         self._places: dict[TopicPartition, tuple[int, int]] = {}
-        """Behind which batch each log was read, and the batch's leader epoch."""
+        """The offset after the last batch of each log that was read, and the batch's leader epoch."""
 
     def newest(self) -> list[StoredRecord]:
         """Reads all of them."""
@@ -163,7 +163,7 @@ class _NewestReading(RangeReader):
             newest = self._newest[tp]
             for record in _records(tp, batches, (start, end)):
                 newest.pop(record.key(), None)  # it stands where it was written last
-                newest[record.key()] = _stored(tp, record)
+                newest[record.key()] = _as_stored(tp, record)
             whole = [batch for batch, _ in batches if batch.next_offset <= end]
             if whole:
                 self._places[tp] = whole[-1].next_offset, whole[-1].leader_epoch
@@ -173,7 +173,7 @@ class _NewestReading(RangeReader):
         return [record for newest in self._newest.values() for record in newest.values()]
 
     def begin_of(self, tp: TopicPartition, leader: Leader) -> tuple[int, int | None]:
-        """Behind what is remembered."""
+        """The offset after what is remembered."""
         start, end = self._ranges[tp]
         self._keys[tp] = leader.topic_id, tp.partition
         state = MEMORY.state(self._keys[tp], end) if not start else None

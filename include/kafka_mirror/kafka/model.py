@@ -19,7 +19,7 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True)
 class Topic:
-    """One topic in the cluster's metadata. `id` is the topic id (KIP-516), which a topic of the same name created anew does not share."""
+    """One topic in the cluster's metadata. `id` is the topic id (KIP-516), which another topic of the same name does not share."""
 
     name: str
     id: str
@@ -44,7 +44,7 @@ class LogPosition(NamedTuple):
 
 class LogOffsets(NamedTuple):
     """Where a partition's log begins, how far readers of committed records see it, and where it ends, with the leader epoch as in `End`.
-    -1: what nobody told."""
+    -1: not known."""
 
     start: int
     stable: int
@@ -64,7 +64,7 @@ class ConfigEntry:
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody set this value, on no level."""
+        """Whether the value is set on no level."""
         return self.source == "DEFAULT_CONFIG"
 
 

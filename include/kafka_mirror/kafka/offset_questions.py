@@ -58,19 +58,19 @@ def ask_leaders(pool: BrokerPool, by_node: ByNode, questions: Sequence[OffsetQue
             connection.flush()
             connections.append(connection)
         except OSError as failure:
-            lost = _lost(failure)
+            lost = _require_other_leaders(failure)
     for connection in connections:
         try:
             while connection.in_flight:
                 connection.receive()
         except OSError as failure:
             pool.discard(connection)
-            lost = _lost(failure)
+            lost = _require_other_leaders(failure)
     return listed, lost
 
 
-def _lost(failure: OSError) -> OSError:
-    """A leader that cannot be reached is one thing; silence, and a login that is refused, are no matter of one leader."""
+def _require_other_leaders(failure: OSError) -> OSError:
+    """Gives the failure back if it is of this one leader. Raises it if it is silence or a refused login: these concern all leaders."""
     if isinstance(failure, TimeoutError) or refuses_us(failure):
         raise failure
     return failure

@@ -15,9 +15,9 @@ log = logging.getLogger(__name__)
 
 
 def until(check: Callable[[], Result], seconds: float, every: float, enough: Callable[[Result], object] = bool) -> Result:
-    """Checks every so many seconds (`every`) until `enough` is true of the result, or time is up; gives the last result.
+    """Checks once in `every` seconds until `enough` is true of the result, or time is up; gives the last result.
 
-    It checks at least once, and once more after the last pause. Whoever cannot go on without it asks `enough` again and raises.
+    It checks at least once, and once more after the last pause. A caller that cannot go on without it asks `enough` again and raises.
     """
     deadline = time.monotonic() + seconds
     while True:

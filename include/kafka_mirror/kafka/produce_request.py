@@ -33,7 +33,7 @@ _ACKNOWLEDGED = struct.Struct(">ihqqqBBB")
 
 
 class Outgoing(NamedTuple):
-    """A record to write, with a `timestamp` in Unix milliseconds for whoever reads it.
+    """A record to write, with a `timestamp` in Unix milliseconds for its readers.
 
     What only the mirror reads has none: a broker refuses a time that is far from its own clock's, and takes a record without one.
     """
@@ -105,7 +105,7 @@ class ProduceRequests:
 def produced(body: memoryview, version: int) -> Produced:
     """What the body of an answer says. Raises ValueError for one that cannot be read."""
     try:
-        return _all_well(body)
+        return _read_all_well(body)
     except (IndexError, struct.error) as failure:
         raise ValueError(f"an acknowledgement is cut off: {failure}") from failure
     except _SomethingElse:
@@ -120,7 +120,7 @@ class _SomethingElse(Exception):
     """Raised for an answer that says more than that all was well."""
 
 
-def _all_well(body: memoryview) -> Produced:
+def _read_all_well(body: memoryview) -> Produced:
     batches: list[Acknowledgement] = []
     topics, at = read_length(body, 0)
     for _ in range(topics):

@@ -46,14 +46,14 @@ def active_producers(
     producers: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
     for topic, of_topic in groupby(sorted(partitions), key=lambda tp: tp.topic):
         step = f"asking for the producers of {topic}"
-        of_partitions, code = cluster.ask(step, partial(_of_topic, partitions=list(of_topic)))
+        of_partitions, code = cluster.ask(step, partial(_ask_topic, partitions=list(of_topic)))
         if code:
             refused[topic] = cluster.errors.refused(code, step, topic=topic, operation="READ", what=f"topic {topic}")
         producers |= of_partitions
     return producers
 
 
-def _of_topic(pool: BrokerPool, partitions: Collection[TopicPartition]) -> tuple[dict[TopicPartition, tuple[ActiveProducer, ...]], int]:
+def _ask_topic(pool: BrokerPool, partitions: Collection[TopicPartition]) -> tuple[dict[TopicPartition, tuple[ActiveProducer, ...]], int]:
     """The producers of one topic's partitions, and the error code that it has instead."""
     try:
         return ask_producers(pool, partitions), 0
@@ -96,8 +96,8 @@ def _read_producers(answer: Any) -> dict[TopicPartition, _Answered]:
                 ActiveProducer(
                     int(producer.producer_id),
                     int(producer.producer_epoch),
-                    _or_none(producer.last_timestamp),
-                    _or_none(producer.current_txn_start_offset),
+                    _drop_negative(producer.last_timestamp),
+                    _drop_negative(producer.current_txn_start_offset),
                 )
                 for producer in partition.active_producers
             ),
@@ -107,7 +107,7 @@ def _read_producers(answer: Any) -> dict[TopicPartition, _Answered]:
     }
 
 
-def _or_none(number: int) -> int | None:
+def _drop_negative(number: int) -> int | None:
     return number if number >= 0 else None
 
 
@@ -176,23 +176,23 @@ def _holder(pool: BrokerPool, tp: TopicPartition, offset: int, longest: int) -> 
         return None
     transaction = OpenTransaction(producer.producer_id, producer.epoch)
     try:
-        names = _listed(pool, producer.producer_id)
+        names = _list_transactions(pool, producer.producer_id)
         if not names:
             return replace(transaction, why="no coordinator shows us its transaction (DESCRIBE on its transactional id)")
         coordinator = pool.coordinators(names[:1], OF_TRANSACTIONS)[names[0]]
         raise_for(coordinator.error_code)
-        description = _described(pool, coordinator.node, names[0])
+        description = _describe(pool, coordinator.node, names[0])
         is_long = _is_long(pool, producer.producer_id, longest)
     except errors.BrokerResponseError as failure:
         if failure.retriable:
             raise
         return replace(transaction, why=_reason(failure))
     named = replace(transaction, transactional_id=names[0], coordinator=coordinator.node)
-    open_for = _held_for(pool, tp, offset, named, description)
-    return open_for if open_for is None or open_for.seconds is None else _bounded(open_for, open_for.seconds, longest, is_long)
+    open_for = _measure_age(pool, tp, offset, named, description)
+    return open_for if open_for is None or open_for.seconds is None else _limit_age(open_for, open_for.seconds, longest, is_long)
 
 
-def _listed(pool: BrokerPool, producer_id: int, seconds: int | None = None) -> list[str]:
+def _list_transactions(pool: BrokerPool, producer_id: int, seconds: int | None = None) -> list[str]:
     """The transactional ids under which the producer has a transaction, on any broker; with `seconds`, one that has been open for longer.
     Raises UnsupportedVersionError."""
     pool.learn(ask_metadata(pool.some(), []).brokers)
@@ -212,7 +212,7 @@ def _names(answer: Any) -> tuple[int, list[str]]:
     return int(answer.error_code), [str(row.transactional_id) for row in answer.transaction_states or ()]
 
 
-def _described(pool: BrokerPool, node: int, name: str) -> _Description:
+def _describe(pool: BrokerPool, node: int, name: str) -> _Description:
     connection = pool.to(node)
     version = connection.version(DescribeTransactionsRequest.API_KEY, 0)
     answered: dict[str, _Description] = connection.ask(
@@ -239,19 +239,19 @@ def _read_transactions(answer: Any) -> dict[str, _Description]:
 def _is_long(pool: BrokerPool, producer_id: int, longest: int) -> bool | None:
     """Whether the producer's transaction has been open for longer than that, by its coordinator's clock; None if no broker can say so."""
     try:
-        return bool(_listed(pool, producer_id, longest))
+        return bool(_list_transactions(pool, producer_id, longest))
     except errors.UnsupportedVersionError:
         return None
 
 
-def _bounded(transaction: OpenTransaction, seconds: float, longest: int, is_long: bool | None) -> OpenTransaction:
+def _limit_age(transaction: OpenTransaction, seconds: float, longest: int, is_long: bool | None) -> OpenTransaction:
     """The transaction with an age on the right side of the longest one."""
     if is_long is None:
         return transaction
     return replace(transaction, seconds=max(seconds, longest + 1.0) if is_long else min(seconds, float(longest)))
 
 
-def _held_for(
+def _measure_age(
     pool: BrokerPool, tp: TopicPartition, offset: int, transaction: OpenTransaction, description: _Description
 ) -> OpenTransaction | None:
     """What the coordinator says, once it is certain that it speaks of the transaction that the partition has."""

@@ -29,9 +29,9 @@ from kafka_mirror.kafka.fetched_partition import FetchedPartition
 FETCH_BYTES = 8 * 1024 * 1024
 _PAUSE_SECONDS = 0.05
 _LOOK_SECONDS = 1.0
-"""After so long without anything the cluster is asked anew who leads."""
+"""How long nothing may come before the cluster is asked again who leads."""
 _RECORDS, _RECORD_BYTES = 10_000, 4 * 1024 * 1024
-"""About so many records, or so many bytes of them, are handed over at once."""
+"""About how many records, or bytes of them, are handed over at once."""
 
 Ranges = Mapping[TopicPartition, tuple[int, int]]
 Batches = list[tuple[RecordBatch, bool]]
@@ -236,7 +236,7 @@ PARTITIONS_AT_ONCE = 100
 _PART_BYTES = 4 * 1024 * 1024
 """How much one answer has at most: what is fetched may be opened to many times as much."""
 _FIRST_BYTES, _GROWTH = 64 * 1024, 4
-"""Whoever looks for one record of a partition mostly finds it in so many bytes; otherwise so many times more are fetched."""
+"""How many bytes are fetched first to find one record of a partition, which mostly is enough, and how many times more next."""
 _WAIT_MS = 10
 
 Records = Generator[tuple[TopicPartition, list[ReadRecord]], None, None]

@@ -60,10 +60,10 @@ def _check_numbers(body: memoryview) -> None:
         raise ValueError("a length has no end")
 
 
-def _after_fork() -> None:
-    """In a child: another thread of the parent may have held the lock."""
+def _renew_lock() -> None:
+    """Takes a new lock in a forked child: another thread of the parent may have held the old one."""
     global _preparing
     _preparing = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_renew_lock)

@@ -40,23 +40,23 @@ def refuses_us(text: str) -> bool:
 def explained(text: str, settings: Mapping[str, Any], alias: str) -> str | None:
     """The sentence for an error that librdkafka reported; None if it is not about a certificate or nothing more can be said of it."""
     if refuses_us(text):
-        return _about_us(settings, alias)
+        return _explain_our_certificate(settings, alias)
     address = _ADDRESS.match(text)
     if "certificate verify failed" not in text or address is None:
         return None
     host, port = address["host"].strip("[]"), int(address["port"])
     code = _verification(host, port, settings)
-    return None if code is None else _about_the_broker(host, port, code, settings, alias)
+    return None if code is None else _explain_their_certificate(host, port, code, settings, alias)
 
 
 def explained_failure(failure: ssl.SSLError, address: tuple[str, int], settings: Mapping[str, Any], alias: str) -> str | None:
     """The sentence for what a connection of our own to `address` raised; None if nothing more can be said of it."""
     if isinstance(failure, ssl.SSLCertVerificationError):
-        return _about_the_broker(*address, failure.verify_code, settings, alias)
-    return _about_us(settings, alias) if _ALERT_IN_PYTHON.search(str(failure.reason)) else None
+        return _explain_their_certificate(*address, failure.verify_code, settings, alias)
+    return _explain_our_certificate(settings, alias) if _ALERT_IN_PYTHON.search(str(failure.reason)) else None
 
 
-def _about_us(settings: Mapping[str, Any], alias: str) -> str:
+def _explain_our_certificate(settings: Mapping[str, Any], alias: str) -> str:
     pem = settings.get("ssl.certificate.pem")
     if not pem:
         return f"the broker asks for a client certificate, and {alias}.ssl.keystore.* names none"
@@ -65,14 +65,14 @@ def _about_us(settings: Mapping[str, Any], alias: str) -> str:
     ours = x509.load_pem_x509_certificate(str(pem).encode())
     named = f"the client certificate {_name(ours.subject)} in {alias}.ssl.keystore.*"
     if _is_over(ours):
-        return f"{named} expired on {_day(ours.not_valid_after_utc)}; it has to be renewed"
+        return f"{named} expired on {_day(ours.not_valid_after_utc)}; renew it"
     if ours.not_valid_before_utc > datetime.now(UTC):
         return f"{named} is not valid before {_day(ours.not_valid_before_utc)}"
     return f"the broker does not accept {named}; its truststore has to hold the issuer, {_name(ours.issuer)}"
 
 
 def _verification(host: str, port: int, settings: Mapping[str, Any]) -> int | None:
-    """OpenSSL's code for what is wrong with the broker's certificate; None if nothing is, or nobody can tell."""
+    """OpenSSL's code for what is wrong with the broker's certificate; None if nothing is, or it is unclear."""
     try:
         _handshake(host, port, tls_context({name: settings[name] for name in _OF_VERIFYING if name in settings}), host)
     except ssl.SSLCertVerificationError as error:
@@ -82,14 +82,14 @@ def _verification(host: str, port: int, settings: Mapping[str, Any]) -> int | No
     return None
 
 
-def _about_the_broker(host: str, port: int, code: int, settings: Mapping[str, Any], alias: str) -> str | None:
+def _explain_their_certificate(host: str, port: int, code: int, settings: Mapping[str, Any], alias: str) -> str | None:
     theirs = _certificate(host, port)
     if theirs is None:
         return None
     if code in (_EXPIRED, _NOT_YET):
         if _is_over(theirs):
-            return f"the certificate of {host}:{port} expired on {_day(theirs.not_valid_after_utc)}; it has to be renewed on the broker"
-        return f"a certificate of {host}:{port} is expired or not valid yet; it has to be renewed on the broker"
+            return f"the certificate of {host}:{port} expired on {_day(theirs.not_valid_after_utc)}; renew it on the broker"
+        return f"a certificate of {host}:{port} is expired or not valid yet; renew it on the broker"
     if code in _OTHER_HOST:
         return (
             f"the certificate of {host}:{port} is for {_hosts(theirs)}, not for {host}; correct {alias}.bootstrap.servers (or the broker's "

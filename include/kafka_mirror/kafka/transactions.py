@@ -10,7 +10,7 @@ transaction that is committed, for each of its batches was acknowledged before. 
 leave the epoch as it is, but by InitProducerId: the coordinator raises the epoch and tells it to every partition of the transaction by the
 abort's marker; from there on the partition takes nothing of the old epoch. One that is left alone ends in the same way by its timeout.
 
-Whoever begins under a transactional id fences every earlier producer of it, and ends what that one has open (KIP-98).
+A producer that begins under a transactional id fences every earlier one of it, and ends what that one has open (KIP-98).
 """
 
 import time
@@ -213,7 +213,7 @@ class Transactions:
 def fence(alias: str, settings: Mapping[str, Any], transactional_ids: Iterable[str], seconds: float) -> None:
     """Fences every producer of these ids: a transaction that is open is aborted, and none of them can write any more.
 
-    `settings` are those of a producer of the cluster `alias`; `seconds` bounds each id. An id that nobody used before does no harm. Raises
+    `settings` are those of a producer of the cluster `alias`; `seconds` bounds each id. An id that was never used does no harm. Raises
     AuthorizationRefused and what the brokers say.
     """
     pool = BrokerPool(alias, settings, seconds, OF_TARGET)

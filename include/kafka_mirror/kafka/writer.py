@@ -89,7 +89,7 @@ class RecordWriter:
         self._seconds = seconds
         self._pool: BrokerPool | None = None
         self._producer: _Producer | None = None
-        """Of the last write; None after one that failed: nobody knows which sequence numbers that used."""
+        """Of the last write; None after one that failed: which sequence numbers that used is unknown."""
 
     def write(self, records: Iterable[Outgoing], what: str) -> None:
         """Writes all of them and waits until all replicas have them; `what` names them in errors, such as "the decision".

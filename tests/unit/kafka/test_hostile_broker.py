@@ -54,7 +54,7 @@ def told(monkeypatch):
         there.sendall(sent)
         if not stays:
             there.shutdown(socket.SHUT_WR)
-        monkeypatch.setattr(broker_connection, "_connected", lambda *_: here)
+        monkeypatch.setattr(broker_connection, "_connect", lambda *_: here)
         return BrokerConnection(("127.0.0.1", 1), python_settings(configured), seconds)
 
     yield connect
@@ -86,7 +86,7 @@ def test_memory_is_taken_as_bytes_come_and_not_as_they_are_announced(told):
 def test_an_answer_that_trickles_in_is_not_waited_for_byte_by_byte(monkeypatch):
     here, there = socket.socketpair()
     here.setblocking(False)
-    monkeypatch.setattr(broker_connection, "_connected", lambda *_: here)
+    monkeypatch.setattr(broker_connection, "_connect", lambda *_: here)
     monkeypatch.setattr(broker_connection, "_LEAST_BYTES_PER_SECOND", 1_000_000)
     most, sent = 2_000, []
 
@@ -134,7 +134,7 @@ def test_whatever_stands_in_a_brokers_first_answer_is_read_or_refused(body):
     there.sendall(frame(API_VERSIONS, body))
     there.shutdown(socket.SHUT_WR)
     with patch.context() as context, here, there:
-        context.setattr(broker_connection, "_connected", lambda *_: here)
+        context.setattr(broker_connection, "_connect", lambda *_: here)
         try:
             BrokerConnection(("127.0.0.1", 1), python_settings(PLAIN), 2.0)
         except (OSError, KafkaError) as failure:
