@@ -39,8 +39,8 @@ def markdown_client_table() -> str:
     """What becomes of each setting of a Java client: three lists, each setting in one of them."""
     known = (*CLIENT_PROPERTIES.values(), *SECURITY_PROPERTIES.values())
     mapped, refused, ignored = ([prop for prop in known if prop.becomes == list_] for list_ in ("mapped", "refused", "without effect"))
-    lines = ["## Mapped to librdkafka (and `bootstrap.servers`)", "", "| Java client setting | clients | librdkafka |", "|---|---|---|"]
-    lines += [f"| `{prop.name}` | {_list_roles(prop)} | {_mark_code(prop.librdkafka)} |" for prop in mapped]
+    lines = ["## Mapped to librdkafka (and `bootstrap.servers`)", "", "| Java client settings | clients | librdkafka |", "|---|---|---|"]
+    lines += _group_by_mapping(mapped)
     lines += ["", "## Refused, because bytes or guarantees would change", ""]
     lines += ["| Java client setting | clients | possible values |", "|---|---|---|"]
     lines += [f"| `{prop.name}` | {_list_roles(prop)} | {_escape(prop.refuse.text) or 'none'} |" for prop in refused if prop.refuse]
@@ -60,6 +60,15 @@ def _group_by_reason(reasons: Mapping[str, str]) -> list[str]:
         f"| {', '.join(f'`{name}`' for name, why in reasons.items() if why == reason)} | {_escape(reason)} |"
         for reason in dict.fromkeys(reasons.values())
     ]
+
+
+def _group_by_mapping(mapped: Iterable[ClientProperty]) -> list[str]:
+    """A row for each name of librdkafka's and the clients that take it, with the settings of Java that lead there."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for prop in mapped:
+        there = "the same name" if prop.librdkafka == prop.name else _mark_code(prop.librdkafka)
+        rows.setdefault((_list_roles(prop), there), []).append(f"`{prop.name}`")
+    return [f"| {', '.join(names)} | {roles} | {there} |" for (roles, there), names in rows.items()]
 
 
 def _list_roles(known: ClientProperty) -> str:
