@@ -44,7 +44,8 @@ def test_entry_answers_and_has_a_section(code: str) -> None:
     assert told.do.endswith(".")
     lines = markdown().splitlines()
     section = lines.index(f"### {code}")
-    assert lines[section + 4] == f"**Lost?** {told.lost} **Retried?** {'Yes' if retriable else 'No'}."
+    lost_and_retried = f"**Lost?** {told.lost} **Retried?** {'Yes' if retriable else 'No'}."
+    assert (lines[section + 4] == lost_and_retried) != (lost_and_retried == "**Lost?** No. **Retried?** No.")
     assert anchor(code) == code.lower()
 
 
