@@ -13,7 +13,6 @@ sys.path[:0] = [str(ROOT / "include"), str(Path(__file__).parent)]
 import dag_tables
 from command_line import markdown_commands
 from properties import markdown_client_table, markdown_table
-from rooms import markdown_rooms
 
 from kafka_mirror.config.support import markdown_versions
 from kafka_mirror.web.metric_names import markdown_metrics
@@ -27,7 +26,6 @@ TABLES: dict[str, tuple[Path, Callable[[], str]]] = {
     "dags": (REFERENCE / "dags-and-xcom.md", dag_tables.markdown_dags),
     "xcom keys": (REFERENCE / "dags-and-xcom.md", dag_tables.markdown_xcom_keys),
     "versions": (REFERENCE / "versions.md", markdown_versions),
-    "rooms": (DOCS / "develop" / "architecture.md", markdown_rooms),
     "metrics": (REFERENCE / "metrics.md", markdown_metrics),
 }
 
