@@ -6,19 +6,18 @@ from pathlib import Path
 
 _SURFACE = Path(__file__).resolve().parents[2] / "tests" / "unit" / "surface"
 _FLOW = "east-to-west."
-_TASK = re.compile(r"^task (\S+): behind \[(.*?)\] .*?pool (\S+),", flags=re.MULTILINE)
+_TASK = re.compile(r"^task (\S+): behind \[(.*?)\] ", flags=re.MULTILINE)
 _FOLLOWING = "copy.following"
 _NOT_IN_XCOM = ("alert", "alerts", "command", "copy.verdict", "packed")
 
 
 def markdown_dags() -> str:
-    """A row for each DAG of a flow: its tasks in the order in which they run, the pool, and what its trigger form asks."""
-    lines = ["| DAG | tasks | pool | trigger form |", "|---|---|---|---|"]
+    """A row for each DAG of a flow: its tasks in the order in which they run, and what its trigger form asks."""
+    lines = ["| DAG | tasks | trigger form |", "|---|---|---|"]
     for name, text in _dags().items():
-        tasks = {found[1]: (found[2], found[3]) for found in _TASK.finditer(text)}
-        pools = sorted({pool for _, pool in tasks.values()} - {"default_pool"})
+        tasks = dict(_TASK.findall(text))
         params = re.findall(r"^param (\S+):", text, flags=re.MULTILINE)
-        lines.append(f"| `{name}` | {' → '.join(_in_order(tasks))} | {_code(pools) or 'default'} | {_code(params)} |")
+        lines.append(f"| `{name}` | {' → '.join(_in_order(tasks))} | {_code(params)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -64,9 +63,9 @@ def _dags() -> dict[str, str]:
     return {name: text for name, text in named.items() if name.startswith(_FLOW)}
 
 
-def _in_order(tasks: dict[str, tuple[str, str]]) -> list[str]:
+def _in_order(tasks: dict[str, str]) -> list[str]:
     """The tasks' names, each behind those that it waits for."""
-    behind = {name: set(re.findall(r"[\w-]+", before)) for name, (before, _) in tasks.items()}
+    behind = {name: set(re.findall(r"[\w-]+", before)) for name, before in tasks.items()}
     done: list[str] = []
     while len(done) < len(behind):
         done += sorted(name for name, before in behind.items() if name not in done and before <= set(done))
