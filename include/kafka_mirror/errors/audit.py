@@ -21,18 +21,18 @@ class AuditDifferent(DeclaredError):
     )
     lost = "It depends on the kind: a `missing record` or a `truncated tail` is."
     do = (
-        "Look at both records (`audit --show-payload`), and find out who writes to the target. To have the source's records there "
-        "again, delete the remote topic, run `refresh-topics`, and copy the topic again (`decide restart`)."
+        "Look at both records (`audit --show-payload`), and find out who writes to the target. To have the source's records there again, "
+        "delete the remote topic, run `refresh-topics`, and decide `restart`."
     )
     more = "The message names the kind and the offsets."
 
 
 class AuditIncomplete(DeclaredError):
-    """An audit was to prove that everything is copied (`--complete`), and something is not copied yet or could not be compared."""
+    """`--complete` was asked for, and something is not copied yet or could not be compared."""
 
     why: str
     text = "The audit was to prove that everything is copied, and cannot. {why}"
-    do = "Wait until the copy has it; `status` says how far each partition is, and what blocks it. Then audit again."
+    do = "Wait until the copy has it (`status`), and audit again."
     more = "What was compared is equal, if no other error says otherwise."
 
     def _advise(self) -> Sequence[Part]:

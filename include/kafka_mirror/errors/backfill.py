@@ -20,10 +20,10 @@ class WildTimestamp(OffsetError):
     )
     lost = "No. The backfill filled nothing of that partition; the copy is not affected."
     do = (
-        "Take an interval that ends after the record's time. Or take the interval as it is: `--accept-wild-timestamps` (in Airflow "
+        "Take an interval that ends after the record's time, or take this one as it is: `--accept-wild-timestamps` (in Airflow "
         "`accept_wild_timestamps`), for good `mirror.backfill.on.wild.timestamp`."
     )
-    more = "So a backfill's interval ends before that record, or is empty. The records after it count as later."
+    more = "So a backfill's interval ends before that record, or is empty."
 
     def _advise(self) -> Sequence[Part]:
         return (
@@ -82,8 +82,8 @@ class HistoryOutOfOrder(OffsetError):
     )
     lost = "No, nothing was written."
     do = (
-        "Let the older days go into another topic (`--into 'history.{remote}-older'`, in Airflow the parameter `into`). Or, if the "
-        "order there does not matter, take `--order any` (`order`). Or delete the topic and begin again."
+        "Let the older days go into another topic (`--into 'history.{remote}-older'`, in Airflow `into`), take `--order any` (`order`), "
+        "or delete the topic and begin again."
     )
 
     def _advise(self) -> Sequence[Part]:

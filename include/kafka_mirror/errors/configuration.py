@@ -17,7 +17,7 @@ class ConfigurationError(DeclaredError):
     next_text = "Correct what is named, and run again; nothing was written."
     lost = "No, nothing was written."
     do = "Correct the named properties."
-    more = "The message names all of them at once, a line each, with file and line; in `--json` they are `problems`."
+    more = "The message names all of them, with file and line; in `--json` they are `problems`."
 
     def _describe(self) -> str:
         in_file = f" in {self.file}" if self.file and not any(problem.file for problem in self.problems) else ""
@@ -67,8 +67,7 @@ class UsageError(MirrorError):
 
 
 class NothingSelected(DeclaredError):
-    """`audit`, `backfill`, `status` or `translate` was asked, for all flows, about a topic or group that none of them knows; or `take-over`
-    about a topic of which MirrorMaker 2 left nothing.
+    """A topic or group was named that no flow knows; to `take-over`, a topic of which MirrorMaker 2 left nothing.
 
     What the command did says nothing of these names.
     """

@@ -6,7 +6,7 @@ from kafka_mirror.errors.declaration import DeclaredError, GroupError, Partition
 
 
 class FlowClosed(DeclaredError):
-    """The flow's source was declared lost, applications moved to the target, and the flow was closed against a source that comes back."""
+    """A failover closed the flow against a source that comes back."""
 
     who: str
     when: str

@@ -127,8 +127,7 @@ class KafkaFailure(MirrorError):
 
 
 class TooFewBrokers(DeclaredError):
-    """Topics of the mirror's own cannot be created, for they are to have more replicas than the cluster has brokers. `settings` are the
-    properties that say so, with their values."""
+    """Topics of the mirror's own are to have more replicas than the cluster has brokers. `settings` are the properties that say so."""
 
     cluster: str
     settings: Sequence[str]
@@ -136,8 +135,7 @@ class TooFewBrokers(DeclaredError):
     next_text = "Set what is named to no more than the number of the cluster's brokers (1 for a trial on one), or to -1 for their default."
     do = "Set the properties that the message names to no more than the number of brokers: to 1 for a trial on one broker, or to -1."
     more = (
-        "`mirror.ledger.replication.factor` follows `offset-syncs.topic.replication.factor`. Topics that exist stay as they are. If "
-        "brokers are down, wait until they are back."
+        "`mirror.ledger.replication.factor` follows `offset-syncs.topic.replication.factor`. If brokers are down, wait until they are back."
     )
 
 

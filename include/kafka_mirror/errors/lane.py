@@ -11,8 +11,8 @@ _LARGEST = "mirror.unpacked.batch.max.bytes"
 
 
 class BatchNotUnpacked(OffsetError):
-    """A batch of the source unpacks to more bytes than `mirror.unpacked.batch.max.bytes` (a few kilobytes may unpack to gigabytes, and
-    everybody who may produce may write them), is damaged (its checksum is not that of its bytes), or cannot be opened.
+    """A batch of the source unpacks to more bytes than `mirror.unpacked.batch.max.bytes`, is damaged (its checksum is wrong), or cannot
+    be opened.
 
     `end` is the offset after the batch.
     """
@@ -24,9 +24,8 @@ class BatchNotUnpacked(OffsetError):
     text = "{topic}-{partition}@{offset}: a batch cannot be opened: {detail}. The partition stays at {offset}; the others go on."
     lost = "No. Its partition stops before the batch; the others go on."
     do = (
-        "If a large batch is to be trusted, raise `mirror.unpacked.batch.max.bytes`, for which each lane needs the memory. Of a damaged "
-        "batch another replica on the source may have whole bytes: make that one the leader, and start the copy by hand. Or skip the "
-        "batch: the copy goes on after it, and the ledger keeps that."
+        "If you trust a large batch, raise `mirror.unpacked.batch.max.bytes`, for which each lane needs the memory. Of a damaged batch "
+        "another replica on the source may have whole bytes: make that one the leader, and start the copy by hand. Or skip the batch."
     )
 
     def _advise(self) -> Sequence[Part]:
@@ -53,8 +52,8 @@ class RecordRefused(OffsetError):
     )
     lost = "No. Its partition stops before the record."
     do = (
-        "Raise the named limit of the remote topic. The record is retried automatically: at once when a limit of the remote topic has "
-        "changed or somebody starts the copy by hand, else at the latest every hour. Or skip the record."
+        "Raise the named limit of the remote topic. The copy tries the record again at once when a limit has changed or somebody starts "
+        "it by hand, else at the latest every hour. Or skip the record."
     )
 
     @property
@@ -64,8 +63,8 @@ class RecordRefused(OffsetError):
 
 
 class Overtaken(DeclaredError):
-    """Another attempt took the lane over, or the lane's transactional id expired on the target (`transactional.id.expiration.ms`) while the
-    attempt stood still; the message says which it may be.
+    """Another attempt took the lane over, or its transactional id expired on the target (`transactional.id.expiration.ms`) while it
+    stood still.
 
     What the other attempt commits counts. `is_id_unknown`: the target does not know the attempt's producer id
     (INVALID_PRODUCER_ID_MAPPING), and does not say why.
@@ -138,11 +137,8 @@ class UnexpectedOffset(DeclaredError):
         "controller and still answers, and for somebody else who writes to {remote}."
     )
     lost = "No, and nothing is doubled: the transaction was aborted."
-    do = (
-        "Nothing: the copy begins again and asks other brokers. If it stays, look for a broker that does not reach its controller, and for "
-        "somebody else who writes to the named partition."
-    )
-    more = "A broker that is cut off from its cluster still answers as leader, or somebody else writes there."
+    do = "Nothing: the copy asks other brokers. If it stays, look for a broker that does not reach its controller, and for another writer."
+    more = "That broker is cut off from its cluster, or somebody else writes there."
 
     def _place(self) -> tuple[str, int, None]:
         return *(self.source or self.log), None
@@ -177,8 +173,8 @@ class StaleAnswer(DeclaredError):
     retriable = True
     next_text = "Nothing, the next run asks again. If it stays, look for a broker that does not reach its controller."
     lost = "No, the mirror did not act on the answer."
-    do = "Nothing: the next run asks again. If it stays, find that broker, and name the others in `<alias>.bootstrap.servers` as well."
-    more = "It is cut off from its cluster and still answers."
+    do = "Nothing: the next run asks again. If it stays, find that broker, and name others in `<alias>.bootstrap.servers` as well."
+    more = "It is cut off from its cluster."
 
     def _place(self) -> tuple[str, int, None]:
         return *self.log, None

@@ -104,8 +104,8 @@ class LedgerHidden(OffsetError):
 
 
 class LedgerMissing(DeclaredError):
-    """Somebody deleted the ledger topic or recreated it; or `replication.policy.separator` was changed, and with it the name of every
-    topic of the flow.
+    """Somebody deleted or recreated the ledger topic; or changed `replication.policy.separator`, and with it the name of every topic of
+    the flow.
 
     `elsewhere`: there is none yet under its name, but one under a name with another separator.
     """
@@ -118,8 +118,8 @@ class LedgerMissing(DeclaredError):
     answered_by = Remedy("begin-ledger")
     lost = "The ledger is lost: it says how far each partition was copied. Nothing was written."
     do = (
-        "Restore the topic, or set the separator back, if there is a way. Else begin a new ledger. Each remote partition that holds "
-        "records is then `UnexplainedTarget`, and you decide about it."
+        "Restore the topic, or set the separator back. Else begin a new ledger: each remote partition that holds records is then "
+        "`UnexplainedTarget`, and you decide about it."
     )
 
     def _describe(self) -> str:
@@ -191,6 +191,6 @@ class DecidedMeanwhile(DeclaredError):
     lost = "No, nothing was written."
     do = "`decide list` shows what was decided. Decide again if it is still needed."
     more = (
-        "Or others did so five times in a row; or a broker that is cut off from its cluster said what had been decided; or somebody's "
-        "transaction stays open in the control topic."
+        "Or others did so five times in a row; or a broker that is cut off from its cluster answered; or somebody's transaction stays "
+        "open in the control topic."
     )

@@ -142,7 +142,7 @@ class HandedBack(DeclaredError):
 
 
 class TopicMoved(PartitionError):
-    """A cutover moved the topic to the target, and a run that was planned before that wanted to copy more of it."""
+    """A run that was planned before a cutover moved the topic to the target wanted to copy more of it."""
 
     who: str
     when: str
@@ -150,11 +150,11 @@ class TopicMoved(PartitionError):
     text = "{topic}-{partition} was moved to the target by {who} at {when}. Nothing was copied of what this run planned before."
     next_text = "The next plan leaves the topic out. What producers write to it on the source after the move is copied by nobody."
     lost = "No, nothing was copied."
-    do = "Nothing: the next plan leaves the topic out. If it goes on, look at `status`, and at who writes to the topic on the source."
+    do = "Nothing: the next plan leaves the topic out. If it goes on, look at who writes to the topic on the source."
 
 
 class WrittenOnSource(OffsetError):
-    """A cutover moved the topic to the target, and records were written to it on the source afterwards, or while the wave opened."""
+    """Records were written to a topic on the source after a cutover moved it to the target, or while the wave opened."""
 
     end: int
     means_loss = True
@@ -168,14 +168,14 @@ class WrittenOnSource(OffsetError):
     )
     lost = "The named records stand on the source alone; nothing on the target is wrong."
     do = (
-        "Stop who writes there. Read the records by partition and offset, and produce on the target what is wanted of them. Then delete "
-        "them on the source with `kafka-delete-records.sh` up to the end of the range: the error ends with that."
+        "Stop who writes there. Produce on the target what is wanted of the records. Then delete them on the source with "
+        "`kafka-delete-records.sh` up to the end of the range."
     )
-    more = "`status` and `audit` compare the source with what was copied for as long as the topic is moved."
+    more = "`status` and `audit` name them for as long as the topic is moved."
 
 
 class MovedTopicsNotExcluded(DeclaredError):
-    """A flow is to be handed back to MirrorMaker 2, and cutovers moved topics of it that MirrorMaker 2 would copy again."""
+    """Cutovers moved topics of a flow that is to be handed back, and MirrorMaker 2 would copy them again."""
 
     flow: str
     excluded: str
@@ -208,8 +208,9 @@ class WayBackHandedBack(DeclaredError):
 
 
 class RenamedTopicsHandedBack(DeclaredError):
-    """A flow is to be handed back to MirrorMaker 2 that wrote topics under other names than MirrorMaker 2 would: `mirror.rename` gives them
-    these names, or gave them, or the replication policy is another one since."""
+    """MirrorMaker 2 would go on with topics of a flow under other names than the mirror wrote: `mirror.rename` gives or gave them
+    these, or the replication policy is another one since.
+    """
 
     flow: str
     topics: tuple[str, ...]

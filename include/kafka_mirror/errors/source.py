@@ -35,7 +35,7 @@ class SourceGap(OffsetError):
     lost = "Yes: the named offsets are gone from the source."
     do = (
         "Find out why the copy lagged: short retention, a pause, a budget that is too small. If you can bear the loss, accept the gap: "
-        "the next run goes on after it, and the ledger keeps the gap. To do so for every gap of a topic, set `mirror.on.gap`."
+        "the next run goes on after it. For every gap of a topic, set `mirror.on.gap`."
     )
 
     def _describe(self) -> str:
@@ -96,10 +96,7 @@ class SourceTruncated(OffsetError):
         "Find out why the source lost records (unclean leader election). Then restart the partition: the copy goes on where the source's "
         "old records end."
     )
-    more = (
-        "A source older than Kafka 2.8 has no topic ids, so a topic that was deleted and created again looks the same. Restart that "
-        "one with `--to-earliest`: its first records are not the ones that were copied."
-    )
+    more = "A source older than Kafka 2.8 has no topic ids, so a recreated topic looks the same. Restart that one with `--to-earliest`."
 
     def _describe(self) -> str:
         lost = self.end if self.diverged is None else self.diverged
@@ -133,8 +130,8 @@ class BlockedByOpenTransaction(OffsetError):
     lost = "No, records are only late."
     do = "Run the `kafka-transactions.sh` command of the message. Then end the producer, or abort the transaction."
     more = (
-        "Its coordinator's clock says so; with brokers before 3.8 the worker's clock must agree. Without DESCRIBE on the "
-        "transactional id the timestamp of its first record says so, and the message tells."
+        "Its coordinator's clock says so; with brokers before 3.8 also the worker's, and without DESCRIBE on the transactional id the "
+        "timestamp of its first record."
     )
 
     def _describe(self) -> str:
@@ -227,8 +224,9 @@ class NoLeader(PartitionError):
 
 
 class SourceUnreadable(MirrorError):
-    """A source partition is hidden, gone, or has no leader that answers, or none that says whether its log was cut off; or a broker told of
-    it that is cut off from its cluster; or it lost the wanted offset while it was read."""
+    """A source partition is hidden, gone, or has no leader that answers and says whether its log was cut off; or a broker that is cut
+    off from its cluster told of it; or the wanted offset was lost while it was read.
+    """
 
     retriable = True
     partition_state = "unreadable"

@@ -19,20 +19,22 @@ class SparkServerUnavailable(DeclaredError):
 
 
 class PysparkMixed(DeclaredError):
-    """`pyspark` and `pyspark-client` are installed in two versions. Airflow's Spark provider requires the second one. Both own the folder
-    `pyspark/`, so some files there are of the one version and some of the other, and `pip check` finds nothing wrong."""
+    """`pyspark` and `pyspark-client`, which Airflow's Spark provider requires, are installed in two versions. Both own the folder
+    `pyspark/`, so its files are mixed, and `pip check` finds nothing wrong.
+    """
 
     pyspark: str
     client: str
     text = "pyspark {pyspark} and pyspark-client {client} are installed in one environment, and each overwrites files of the other."
     next_text = "Install both in one version: pip install --force-reinstall --no-deps pyspark=={client} pyspark-client=={client}"
     lost = "No, nothing ran."
-    do = "Run the command that the message names. It takes the version of `pyspark-client`, which constraints files of Airflow pin."
+    do = "Run the command that the message names. It takes the version of `pyspark-client`."
 
 
 class SparkServerRefused(DeclaredError):
-    """A Spark Connect server refuses the token, its certificate is not trusted, another user of the host listens on its port, its Spark or
-    its workers' Python is of another version than the mirror's, or a task is too large for it."""
+    """A Spark Connect server refuses the token, its certificate is not trusted, another user of the host listens on its port, its Spark
+    or Python is of another version than the mirror's, or a task is too large for it.
+    """
 
     address: str
     detail: str
@@ -41,8 +43,8 @@ class SparkServerRefused(DeclaredError):
     next_text = "{advice}"
     lost = "No, nothing ran there."
     do = (
-        "Give the connection the server's token as its password; run the server with the same minor versions of Spark and of Python. The "
-        "message says what it is."
+        "The message says which. Give the connection the server's token as its password; run the server with the same minor versions of "
+        "Spark and of Python."
     )
 
     @classmethod

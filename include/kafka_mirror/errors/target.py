@@ -23,9 +23,9 @@ class UnexplainedTarget(DeclaredError):
     answered_by = Remedy("accept-records", TOPIC)
     lost = "No, nothing was written."
     do = (
-        "Find the writer. If the records may stay before the copy, accept them. If this flow wrote them and the ledger lost track of "
-        "them (unclean leader election), first restart with `--to-offset`, after the last of them. If MirrorMaker 2 mirrored the topic "
-        "before, run `take-over` instead."
+        "Find the writer. If the records may stay before the copy, accept them. If this flow wrote them and the ledger lost track of them "
+        "(unclean leader election), first restart with `--to-offset`, after the last of them. After MirrorMaker 2 run `take-over` "
+        "instead."
     )
     more = "Somebody else writes there, or MirrorMaker 2 did."
 
@@ -87,8 +87,7 @@ class TargetLostRecords(DeclaredError):
     lost = "Yes, on the target."
     do = (
         "Find out why the target lost records (unclean leader election, a restored disk). Then restart: the copy writes what was lost "
-        "again, after what is left. Reset the groups that had read the lost records on the target, or had been moved after them: nothing "
-        "moves a group back."
+        "again. Reset the groups that stand after the lost records on the target: nothing moves a group back."
     )
 
 
@@ -129,7 +128,7 @@ class TargetUnavailable(PartitionError):
 
 
 class TargetHidden(DeclaredError):
-    """An open transaction on the target hides records that were copied.
+    """An open transaction on the target hides copied records.
 
     The mirror has no transaction open then. So it is somebody else's, or our own one whose end the target lost: writing on would decide it
     by chance. `offset` is the last stable one.
@@ -154,15 +153,16 @@ class TargetHidden(DeclaredError):
     )
     lost = "Not while the transaction is open."
     do = (
-        "If it is somebody else's, end it or wait for its end. If it is the mirror's own, do not abort it: that would lose the records. "
-        "Delete the remote topic, run `refresh-topics`, and restart."
+        "End somebody else's, or wait for its end. Do not abort the mirror's own: that would lose the records. Delete the remote topic, "
+        "run `refresh-topics`, and restart."
     )
-    more = "It is somebody else's, or the mirror's own whose end the target lost in an unclean leader election."
+    more = "It is somebody else's, or the mirror's own whose end an unclean leader election lost."
 
 
 class RemoteNameUnusable(DeclaredError):
-    """A remote name is too long, has characters that Kafka does not take, or belongs to two topics; each is named with the other, and one
-    that was mirrored before goes on, with new partitions and configs."""
+    """A remote name is too long, has characters that Kafka does not take, or belongs to two topics, of which one that was mirrored
+    before goes on.
+    """
 
     topic: str
     remote: str
@@ -181,7 +181,7 @@ class RemoteNameUnusable(DeclaredError):
 
 class TopicGoesRound(DeclaredError):
     """Enabled flows lead a topic back to its source under a name that does not tell where it came from: its records would go round for
-    ever. Each topic is judged by its own name; a new one is judged when it appears.
+    ever.
 
     `way` has the clusters on the way, from the source on.
     """
@@ -210,8 +210,7 @@ class TopicGoesRound(DeclaredError):
 
 
 class RemoteTopicRefused(DeclaredError):
-    """The target refuses to create or extend a remote topic. Every plan asks it again, without writing anything, and names the refusal for
-    as long as it stands."""
+    """The target refuses to create or extend a remote topic. Every plan names the refusal for as long as it stands."""
 
     topic: str
     remote: str
@@ -222,8 +221,8 @@ class RemoteTopicRefused(DeclaredError):
     next_text = "{advice}"
     lost = "No, as long as the source keeps the records: they wait, and count as lag like all others."
     do = (
-        "Do what the message says: it names the replication factor, the config or the target's policy that is in the way. Then run "
-        "`refresh-topics`, or wait for its next run."
+        "Do what the message says about the replication factor, the config or the target's policy. Then run `refresh-topics`, or wait for "
+        "its next run."
     )
 
 
@@ -237,4 +236,4 @@ class RemoteConfigRefused(DeclaredError):
     text = "{topic}: the configs of {remote} cannot be the source's. {detail}"
     next_text = "{advice}"
     do = "Do what the message says: correct the config on the source, exclude it, or give the remote topic more replicas."
-    more = "In the second case that entry stays as it is, and the topic's other entries are carried."
+    more = "In the second case that entry alone stays as it is."

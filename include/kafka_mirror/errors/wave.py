@@ -32,10 +32,7 @@ class WaveDiffers(DeclaredError):
     text = "The wave '{wave}' was begun with {what} {noted}, not {given}. Nothing was changed."
     next_text = "Go on with it as it is: {mirror:cutover run --flow '<flow>' --wave {wave!q}}. Or roll it back, and begin the other one."
     lost = "No, nothing was changed."
-    do = (
-        "Run it by its name alone (`--wave`). Or roll it back and begin the other one. A wave of other topics may go on beside it, under "
-        "a name of its own."
-    )
+    do = "Run it by its name alone (`--wave`), or roll it back. A wave of other topics may go on beside it, under a name of its own."
 
 
 class WaveRunElsewhere(DeclaredError):
@@ -50,11 +47,8 @@ class WaveRunElsewhere(DeclaredError):
     unmended: Sequence[str] = ()
     next_text = "See how far it is: {mirror:cutover status --flow '<flow>'}. Let it end; then run the wave again if it is not done."
     lost = "No. What it changed once the newer run had the wave it put back, and the message says so; it names what it could not put back."
-    do = "Look who began the newer run (`cutover status`), and let it end. Look at what the message says could not be put back."
-    more = (
-        "Each run notes that it begins, and looks whose the wave is before and after each change. A run also ends with this error if its "
-        "machine stood still while another run went on."
-    )
+    do = "Let the newer run end (`cutover status` says who began it). Look at what the message says could not be put back."
+    more = "A run also ends so if its machine stood still while another run went on."
 
     def _describe(self) -> str:
         changed = [
@@ -66,8 +60,9 @@ class WaveRunElsewhere(DeclaredError):
 
 
 class WaveHeld(DeclaredError):
-    """Two waves of a cutover have a topic in common, and the other one is under way. Its fence and its positions of groups would be taken
-    for this one's, or taken back with it."""
+    """Two waves of a cutover have a topic in common, and the other one is under way: its fence and positions would be mixed with this
+    one's.
+    """
 
     wave: str
     what: str
@@ -75,8 +70,8 @@ class WaveHeld(DeclaredError):
     state: str
     topics: Sequence[str]
     lost = "No, nothing was changed."
-    do = "End the other wave (`cutover run`), or take it back (`cutover rollback`). Then go on with this one."
-    more = "A failover may begin beside a planned wave, and takes it from its run."
+    do = "End the other wave (`cutover run`), or take it back (`cutover rollback`)."
+    more = "A failover takes a planned wave from its run."
 
     def _describe(self) -> str:
         other = f"the wave '{self.other}' is {self.state} and holds {first_few(self.topics)}"

@@ -50,7 +50,7 @@ class TransactionOpen(OffsetError):
         "Let its producer commit or abort it, which a DENY of WRITE does not hinder. If the producer is gone, end it by the "
         "`kafka-transactions.sh` command of the message."
     )
-    more = "The preflight warns of it, and the fence stops. Of a source that came back `cutover compare` says it."
+    more = "The preflight warns of it, and the fence stops. `cutover compare` says it of a source that came back."
 
     def _advise(self) -> Sequence[Part]:
         end_it = transaction_commands(self.topic, self.partition, self.offset) if self.is_told else (TRANSACTION_ENDS_LATE,)
@@ -124,7 +124,7 @@ class ClusterContradictsItself(DeclaredError):
         "of bootstrap.servers. Then run the wave again: {mirror:cutover run --flow '<flow>'}"
     )
     do = "Connect that broker again, stop it, or take it out of `bootstrap.servers`. Then run the wave again."
-    more = "It is asked for ends with their leader epochs, and for where a group stands that was moved."
+    more = "It is asked for ends with their leader epochs, and for a group that was moved."
 
 
 class ServerSilent(DeclaredError):
@@ -255,10 +255,7 @@ class FenceOfEarlierWave(DeclaredError):
         "{shell:kafka-acls.sh --bootstrap-server <target> --list}"
     )
     do = "Give the mirror's principal ALTER on the target, or remove the ACLs that the message names before producers start."
-    more = (
-        "It is a warning where the mirror may not see them. A failover removes none, for the notes about them stand on the source: the "
-        "message has the commands."
-    )
+    more = "It is a warning where the mirror may not see them. A failover removes none: the message has the commands."
 
 
 class FenceOfAnotherFlow(DeclaredError):
