@@ -178,8 +178,7 @@ ALERTS = (
         "mirror.alert.growth.factor",
         "INT",
         4,
-        "How many times as big as when sent an alert must have become (in partitions or topics, in time or records over the limit) to "
-        "be sent again. Below 2: never.",
+        "How many times as big as when sent an alert must have become to be sent again. Below 2: never.",
         GROUP,
         between(-1),
     ),

@@ -64,8 +64,8 @@ MIRROR = (
         "mirror.engine",
         "STRING",
         "auto",
-        "What becomes of the source's record batches. auto and batches mean the same: they are forwarded closed, small ones are joined, "
-        "and what cannot be forwarded is rewritten. records rewrites every batch.",
+        "What becomes of the source's record batches. auto and batches mean the same: they are forwarded closed where they can. records "
+        "rewrites every batch.",
         GROUP,
         one_of("records", "batches", "auto"),
     ),
@@ -108,9 +108,7 @@ MIRROR = (
         "mirror.copy.pool",
         "STRING",
         "default_pool",
-        "The Airflow pool of the flow's copies. Nothing is lost or doubled in any pool. A copy that follows holds a slot all the time, so "
-        "with many flows a pool of their own leaves the default one to other DAGs. `pools` prints it for `airflow pools import`; until "
-        "Airflow has it, no copy starts.",
+        "The Airflow pool of the flow's copies. `pools` prints it for `airflow pools import`; until Airflow has it, no copy starts.",
         GROUP,
     ),
     Property("mirror.run.max.bytes", "LONG", -1, "How many bytes one run copies; -1: no limit.", GROUP, between(-1)),
@@ -164,8 +162,8 @@ MIRROR = (
         "mirror.way.back",
         "BOOLEAN",
         False,
-        "Whether the flow is the way back of the opposite one: it copies the topics alone that a cutover moved to its source. With it two "
-        "flows of opposite directions may keep topic names, and their records do not go round.",
+        "Whether the flow is the way back of the opposite one: it copies the topics alone that a cutover moved to its source. So both may "
+        "keep topic names, and no record goes round.",
         GROUP,
     ),
     Property(
@@ -229,8 +227,7 @@ MIRROR = (
         "mirror.task.max.seconds",
         "LONG",
         1800,
-        "How long a task may take before Airflow ends it and tries again. A copy and a backfill's slice have mirror.run.max.seconds and "
-        "ten minutes instead, an audit mirror.audit.max.seconds. So have a cutover's copies and its audit gate.",
+        "How long a task may take before Airflow ends it and tries again, unless it copies or audits: these have limits of their own.",
         GROUP,
         between(60),
     ),

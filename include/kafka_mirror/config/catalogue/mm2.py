@@ -28,7 +28,6 @@ def _interval(name: str, default: int, doc: str, group: str) -> Property:
 
 
 def _class(name: str, default: str, doc: str, group: str) -> Property:
-    doc += " A class of one's own is a Python class, `package.module.Class`."
     return Property(name, "CLASS", default, doc, group, policy_class(name))
 
 
