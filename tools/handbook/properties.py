@@ -23,11 +23,14 @@ def markdown_table() -> str:
     lines = [
         "### Refused, unless it says what is done anyway",
         "",
-        "| property | possible | because |",
+        "| properties | possible | because |",
         "|---|---|---|",
     ]
-    refused = [prop for prop in known if prop.refused]
-    lines += [f"| {_add_anchor(prop.name)} | {_write_default(prop) or 'empty'} | {_escape(prop.refused)} |" for prop in refused]
+    refused: dict[str, list[str]] = {}
+    for prop in known:
+        if prop.refused:
+            refused.setdefault(f"{_write_default(prop) or 'empty'} | {_escape(prop.refused)}", []).append(_add_anchor(prop.name))
+    lines += [f"| {', '.join(names)} | {row} |" for row, names in refused.items()]
     lines += ["", "### Accepted, without effect in batch (with a notice)", "", "| properties | because |", "|---|---|"]
     worker = dict.fromkeys(sorted(WORKER_NAMES - set(OF_THE_FILE) - set(CATALOGUE)), "there is no Connect worker")
     reasons = {prop.name: prop.effect for prop in known if prop.effect} | worker
@@ -82,11 +85,14 @@ def _mark_code(names: str) -> str:
 def _write_group(title: str, members: Iterable[Property]) -> Iterator[str]:
     yield f"### {title}"
     yield ""
-    yield "| property | default | allowed | meaning |"
+    yield "| properties | default | allowed | meaning |"
     yield "|---|---|---|---|"
+    rows: dict[str, list[str]] = {}
     for prop in members:
         allowed = _escape(prop.valid.text if prop.valid else "").replace(_BY_TOPIC, "by topic:")
-        yield f"| {_add_anchor(prop.name)} | {_write_default(prop)} | {allowed} | {_escape(prop.doc)} |"
+        rows.setdefault(f"{_write_default(prop)} | {allowed} | {_escape(prop.doc)}", []).append(_add_anchor(prop.name))
+    for row, names in rows.items():
+        yield f"| {', '.join(names)} | {row} |"
 
 
 def _write_default(definition: Property) -> str:

@@ -369,11 +369,13 @@ def _allow_urls() -> Valid:
 def _define_side(side: str) -> tuple[Property, ...]:
     own = f"mirror.schemas.{side}"
     return (
-        Property(f"{own}.url", "LIST", (), f"Where the {side}'s schema registry answers (Confluent's API).", GROUP, _allow_urls()),
-        Property(f"{own}.basic.auth.user.info", "PASSWORD", "", f"name:password for the {side}'s registry; best a reference.", GROUP),
-        Property(f"{own}.bearer.auth.token", "PASSWORD", "", f"The token for the {side}'s registry; best a reference.", GROUP),
-        Property(f"{own}.ssl.ca.location", "STRING", "", f"A PEM file of those who may sign the {side}'s registry's certificate.", GROUP),
-        Property(f"{own}.ssl.certificate.location", "STRING", "", f"A PEM file with our certificate for the {side}'s registry.", GROUP),
+        Property(f"{own}.url", "LIST", (), "Where the schema registry of this side answers (Confluent's API).", GROUP, _allow_urls()),
+        Property(f"{own}.basic.auth.user.info", "PASSWORD", "", "name:password for this side's registry; best a reference.", GROUP),
+        Property(f"{own}.bearer.auth.token", "PASSWORD", "", "The token for this side's registry; best a reference.", GROUP),
+        Property(
+            f"{own}.ssl.ca.location", "STRING", "", "A PEM file of those who may sign the certificate of this side's registry.", GROUP
+        ),
+        Property(f"{own}.ssl.certificate.location", "STRING", "", "A PEM file with our certificate for this side's registry.", GROUP),
         Property(f"{own}.ssl.key.location", "STRING", "", "A PEM file with the key of that certificate, if it stands elsewhere.", GROUP),
     )
 
