@@ -218,7 +218,6 @@ class RenamedTopicsHandedBack(DeclaredError):
     next_text = "Keep them in a flow of the mirror, and hand back a flow without them (topics, topics.exclude)."
     lost = "No. MirrorMaker 2 was told nothing."
     do = "Keep the mirror for these topics, in another flow; hand back the others."
-    more = "MirrorMaker 2 would go on in the middle, in other topics than those that consumers read."
 
     def _describe(self) -> str:
         names = first_few((f"{topic} (in {remote})" for topic, remote in zip(self.topics, self.remotes, strict=False)), most=3)

@@ -67,8 +67,8 @@ class SourceRecreated(OffsetError):
     )
     lost = "No. The new topic is not copied."
     do = (
-        "Restart the partition: the new records follow the old ones in the remote topic. Or mirror the new topic under another alias of "
-        "the same cluster (`east2->west`), and exclude it from this flow."
+        "Restart the partition: the new records follow the old ones in the remote topic. Or mirror the new topic under another alias "
+        "(`east2->west`), and exclude it from this flow."
     )
 
     @property

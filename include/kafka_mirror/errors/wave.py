@@ -8,7 +8,7 @@ from kafka_mirror.errors.words import first_few
 
 
 class WaveUnknown(DeclaredError):
-    """A command names a wave of a cutover that the flow's control topic does not have."""
+    """A command names a wave that the flow's control topic does not have."""
 
     wave: str
     names: Collection[str]
@@ -23,7 +23,7 @@ class WaveUnknown(DeclaredError):
 
 
 class WaveDiffers(DeclaredError):
-    """A wave of a cutover was begun with other topics, groups or another mode than it is run with now."""
+    """A wave was begun with other topics, groups or another mode than it is run with now."""
 
     wave: str
     what: str
@@ -36,7 +36,7 @@ class WaveDiffers(DeclaredError):
 
 
 class WaveRunElsewhere(DeclaredError):
-    """Two runs of one wave of a cutover were under way, or a failover took the wave. The older one stopped.
+    """Two runs of one wave were under way, or a failover took the wave. The older one stopped.
 
     `mended`: what it changed once the newer one had the wave, and put back; `unmended`: what it could not put back.
     """
@@ -60,9 +60,7 @@ class WaveRunElsewhere(DeclaredError):
 
 
 class WaveHeld(DeclaredError):
-    """Two waves of a cutover have a topic in common, and the other one is under way: its fence and positions would be mixed with this
-    one's.
-    """
+    """Two waves have a topic in common, and the other one is under way: its fence and positions would be mixed with this one's."""
 
     wave: str
     what: str
@@ -85,7 +83,7 @@ class WaveHeld(DeclaredError):
 
 
 class WaveIsOpen(DeclaredError):
-    """A wave of a cutover that is open cannot be rolled back, for what was written on the target since would be lost."""
+    """A wave that is open cannot be rolled back, for what was written on the target since would be lost."""
 
     wave: str
     opposite: str
@@ -100,7 +98,7 @@ class WaveIsOpen(DeclaredError):
 
 
 class WaveRollsBack(DeclaredError):
-    """A roll back of a wave of a cutover was begun and has not ended."""
+    """A roll back of a wave was begun and has not ended."""
 
     wave: str
     text = "The wave '{wave}' is half rolled back."
@@ -109,7 +107,7 @@ class WaveRollsBack(DeclaredError):
 
 
 class WaveTooLarge(DeclaredError):
-    """A wave of a cutover has so many partitions or positions that its record does not fit into the control topic."""
+    """A wave has so many partitions or positions that its record does not fit into the control topic."""
 
     wave: str
     size: int
