@@ -1,5 +1,6 @@
 """The `copy` DAG with a core and a Spark that answer as told: retries, other attempts, large plans, the Spark connection."""
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -256,7 +257,7 @@ def test_the_job_starts_locally_without_any_connection(core: Core, run_dag: Call
     command = hook._build_spark_submit_command("job.py")
     assert command[command.index("--deploy-mode") + 1] == "client"
     assert "--py-files" not in command
-    assert hook._environment["PYSPARK_PYTHON"] == hook._environment["PYSPARK_DRIVER_PYTHON"]
+    assert f"spark.pyspark.driver.python={hook._environment['PYSPARK_PYTHON']}" in command
     assert hook._environment["SPARK_LOCAL_IP"] == "127.0.0.1"
 
 
@@ -276,6 +277,7 @@ def test_a_cluster_gets_our_code_and_keeps_its_own_settings(
     assert command[command.index("--py-files") + 1].endswith("mirror.zip")
     assert "--properties-file" not in command
     assert "PYSPARK_PYTHON" not in hook._environment
+    assert f"spark.pyspark.driver.python={sys.executable}" in command
     assert "SPARK_LOCAL_IP" not in hook._environment
 
 

@@ -19,7 +19,7 @@ from kafka_mirror.spark.files import JobFiles
 from kafka_mirror.spark.log import level_for_job, log_lines, relayed
 from kafka_mirror.spark.package import package
 from kafka_mirror.spark.run import SparkRunner
-from kafka_mirror.spark.start import JOB, LOCAL_MASTER, environment, is_local, program, properties_file, spark_master, tuned_spark
+from kafka_mirror.spark.start import JOB, LOCAL_MASTER, environment, is_local, program, properties_file, settings, spark_master, tuned_spark
 
 
 class JobHook(SparkSubmitHook):
@@ -122,6 +122,7 @@ def job_hook(name: str, files: JobFiles, flow: Flow) -> JobHook:
         },
         inherited=(files.lock,),
         name=name,
+        conf=settings(),
         application_args=[str(files.work), str(files.result)],
         properties_file=properties_file(connected.master, properties, tuned),
         py_files=None if local else str(package(files.directory)),

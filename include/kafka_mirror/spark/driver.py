@@ -34,7 +34,7 @@ class Spark:
     """A Spark as a job's function uses it: a session of a Spark that stays, or what spark-submit started."""
 
     cores: Callable[[], int]
-    """How many tasks it runs at once."""
+    """How many tasks a job is to run at once."""
     run: Run
     """`run(function, tasks, slices)`: the answers of a function ('module:name') to the tasks, in their order, from as many Spark tasks."""
     wait: Wait
@@ -69,6 +69,13 @@ class Job:
 OpenSpark = Callable[[str, Sequence[str], Wait], AbstractContextManager[tuple[Callable[[], int], Run]]]
 """Starts Spark for a flow, with workers that import these modules, and gives how many cores it has and what runs tasks there. It is
 cancelled as soon as the wait says that the job's submitter is gone."""
+
+
+def tasks_at_once(flow: Flow, cores: Callable[[], int]) -> Callable[[], int]:
+    """How many tasks the flow's jobs run at once: as many as it says, else as Spark has `cores` by then. Spark that allocates executors
+    for tasks that wait has none, or two, when a job begins."""
+    wanted: int = flow.value("mirror.spark.tasks")
+    return (lambda: wanted) if wanted else cores
 
 
 def name_of(function: Function[Any, Any]) -> str:
@@ -119,7 +126,8 @@ def _run(work_file: Path, result: Path, open_spark: OpenSpark) -> Any:
     work = from_document(work_type(function), job.work)
     wait = wait_while_alive(job.submitter)
     with open_spark(flow.name, (function.__module__,), wait) as (cores, run):
-        answer = function(Spark(cores, run, wait, lambda interim: write_answer(result, to_document(interim))), flow, work)
+        spark = Spark(tasks_at_once(flow, cores), run, wait, lambda interim: write_answer(result, to_document(interim)))
+        answer = function(spark, flow, work)
     return to_document(answer)
 
 

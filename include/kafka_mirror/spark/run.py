@@ -19,7 +19,7 @@ from kafka_mirror.config.support import require_one_pyspark
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.documents import from_document, to_document
 from kafka_mirror.spark.connect_url import is_connect
-from kafka_mirror.spark.driver import Function, Job, Spark, answer_type, name_of
+from kafka_mirror.spark.driver import Function, Job, Spark, answer_type, name_of, tasks_at_once
 from kafka_mirror.spark.files import JobFiles, job_directory, read_answer
 from kafka_mirror.spark.log import SayLines, write_lines
 from kafka_mirror.spark.start import master_by_hand, submit
@@ -72,7 +72,8 @@ class SparkRunner:
 
         with flow_session(flow, step, by, self._master, self._say) as session:
             self.ends_by(session.interrupt)
-            return function(Spark(lambda: session.cores, session.run, self.wait, self._keep, is_shared=True), flow, work)
+            cores = tasks_at_once(flow, lambda: session.cores)
+            return function(Spark(cores, session.run, self.wait, self._keep, is_shared=True), flow, work)
 
     def _run_by_submit(self, function: Function[W, A], flow: Flow, work: W, step: str) -> A:
         job = Job(name_of(function), flow.name, flow.config_hash, os.getpid(), to_document(work))

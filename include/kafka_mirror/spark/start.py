@@ -179,10 +179,9 @@ def environment(master: str, files: Sequence[str], tuned: TunedSpark | None, scr
     """What the job's process needs beyond our own environment; no secret. `files`: of the configuration of its flow, if it has one.
 
     `scratch` is where Spark puts its temporary files on a local master: for a moment the lanes' tasks with their secrets are among them.
-    On a cluster the workers' Python is the cluster's business (spark.pyspark.python, PYSPARK_PYTHON), the driver's is ours.
+    On a cluster the workers' Python is the cluster's business (spark.pyspark.python, PYSPARK_PYTHON).
     """
     variables = {
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(filter(None, (str(INCLUDE), os.environ.get("PYTHONPATH", "")))),
     }
     if files:
@@ -196,6 +195,12 @@ def environment(master: str, files: Sequence[str], tuned: TunedSpark | None, scr
         # For the JVM that only prints the command line of the one that works.
         variables["SPARK_LAUNCHER_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     return variables
+
+
+def settings() -> dict[str, str]:
+    """What spark-submit gets by --conf for every job, where it wins over the properties file: the driver's Python is ours. The file may
+    name one that the workers alone have, by spark.pyspark.python."""
+    return {"spark.pyspark.driver.python": sys.executable}
 
 
 def _log4j(environ: Mapping[str, str]) -> dict[str, str]:
@@ -223,6 +228,7 @@ def submit(name: str, files: JobFiles, flow: Flow, master: str = LOCAL_MASTER) -
         *("--deploy-mode", "client"),
         *("--name", name),
         *(("--properties-file", file) if file else ()),
+        *(part for name, value in settings().items() for part in ("--conf", f"{name}={value}")),
         *(() if is_local(master) else ("--py-files", str(package(files.directory)))),
         *map(str, (JOB, files.work, files.result)),
     ]

@@ -77,6 +77,16 @@ def test_a_function_is_the_same_in_a_session_and_in_the_driver_of_a_job(spark: S
     assert (spark.sessions, spark.jobs) == ([("sum", "a test", SERVER)], [("mirror sum east->west", CLUSTER)])
 
 
+@pytest.mark.parametrize("master", [SERVER, CLUSTER])
+def test_a_flow_may_say_how_many_tasks_its_jobs_have_whatever_cores_spark_has_by_then(
+    master: str, spark: SparkOfThisProcess, tmp_path: Path
+) -> None:
+    file = tmp_path / "mm2.properties"
+    file.write_text(CONFIGURATION + "mirror.spark.tasks = 12\n")
+    SparkRunner(master).run(add_squares, load([file]).flow("east->west"), Numbers((1, 2, 3)), "sum")
+    assert [slices for _, _, slices in spark.tasks] == [12]
+
+
 def test_an_error_of_the_function_is_the_runners(spark: SparkOfThisProcess, flow: Flow) -> None:
     for master, kind in ((SERVER, ClusterUnreachable), (CLUSTER, ReportedError)):
         with pytest.raises(MirrorError) as raised:

@@ -69,7 +69,7 @@ def test_the_program_is_ours_locally_and_the_clusters_own_elsewhere(tmp_path: Pa
 
 def test_a_cluster_keeps_its_own_python_address_and_home() -> None:
     there = environment(CLUSTER, (), TUNED, SCRATCH)
-    assert set(there) == {"PYSPARK_DRIVER_PYTHON", "PYTHONPATH"}
+    assert set(there) == {"PYTHONPATH"}
     here = environment("local[*,4]", (), TUNED, SCRATCH)
     assert (here["PYSPARK_PYTHON"], here["SPARK_LOCAL_IP"], here["SPARK_HOME"]) == (sys.executable, "127.0.0.1", "/tuned/home")
     assert here["SPARK_LOCAL_DIRS"] == "/scratch"

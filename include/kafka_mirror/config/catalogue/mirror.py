@@ -231,7 +231,16 @@ MIRROR = (
         GROUP,
         between(60),
     ),
-    Property("mirror.spark.properties.file", "STRING", "", "A spark-defaults file for the copy's job.", GROUP),
+    Property("mirror.spark.properties.file", "STRING", "", "A spark-defaults file for the jobs of spark-submit.", GROUP),
+    Property(
+        "mirror.spark.tasks",
+        "INT",
+        0,
+        "How many tasks a Spark job runs at once. 0: as many as Spark has cores when the job begins. Name a number where executors come "
+        "only when there are tasks for them, as with dynamic allocation.",
+        GROUP,
+        between(0),
+    ),
 )
 
 
