@@ -30,7 +30,7 @@ MAX_STALE_SECONDS = 60.0
 """Nobody is given an answer older than this, however long the next one takes."""
 
 FRESHNESS_RUNS = 240
-"""So many runs of `freshness` are shown: four hours at one a minute."""
+"""How many runs of `freshness` are shown: twelve hours of them at the default."""
 
 VERDICTS = 20
 """Among so many of the newest verdicts the page looks for one of a run that had something to copy."""

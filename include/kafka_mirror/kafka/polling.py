@@ -31,7 +31,7 @@ def until(check: Callable[[], Result], seconds: float, every: float, enough: Cal
 def repeated(
     what: str, seconds: float, do: Callable[[], bool], otherwise: str, patience: float, *, at_once: bool = False
 ) -> Iterator[None]:
-    """Does something every so many seconds, or `at_once` too, in a thread of its own while the block lasts, until it gives False. If it
+    """Does something every `seconds`, or `at_once` too, in a thread of its own while the block lasts, until it gives False. If it
     raises, the log says so with `otherwise`, and it is done again the next time. At the end of the block it has `patience` seconds to
     end."""
     ended = threading.Event()

@@ -24,7 +24,7 @@ then by one Prometheus that scrapes once a minute, and none of them may have onl
 RELOAD_SECONDS = 15.0
 """How soon a change of the configuration is noticed."""
 CHECK_OLD_SECONDS = 900.0
-"""`freshness` looks each minute; what it saw longer ago says nothing about now."""
+"""`freshness` looks every ten minutes at least; what it saw longer ago says nothing about now."""
 AT_ONCE = 4
 """How many flows are looked at at the same time; one whose cluster does not answer keeps only its own place busy."""
 _FAILED_SECONDS = 15.0

@@ -93,7 +93,7 @@ MIRROR = (
         180,
         "How often the DAG `freshness` looks at the flow and sends alerts.",
         GROUP,
-        between(10),
+        between(10, 600),
     ),
     Property(
         "mirror.copy.spark.threshold",
