@@ -72,7 +72,7 @@ class NothingAudited(DeclaredError):
 
     topics: Collection[str]
     text = "Nothing was ever copied of {topics}, so the audit left it out. It audited what else was asked for."
-    do = "Check the names, which are those of the source. The plan of a flow that has not begun to copy a topic says so."
+    do = "Check the names, which are those of the source."
 
     def _advise(self) -> Sequence[Part]:
         return "Check the names, which are those of the source, and what the flow takes: ", *the_plan(), "."

@@ -44,7 +44,6 @@ class ConfigurationMissing(ConfigurationError):
     )
     lost = "No."
     do = "Set `MIRROR_CONFIG` to your `mm2.properties`, for each process of Airflow and in the shell in which you run commands."
-    more = "Several files are separated by commas."
 
     def _describe(self) -> str:
         missing = f"is not set, and {self.option} was not given"

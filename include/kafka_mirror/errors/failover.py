@@ -64,14 +64,13 @@ class ExportFailed(DeclaredError):
 
 
 class RecordsMayBeMissing(TopicError):
-    """Source offsets are known, and nobody copied them before the source was lost."""
+    """Nobody copied source offsets before the source was lost that the last plan saw, or that a group had read."""
 
     what: str
     text = "{what}."
     next_text = "If the source comes back, `cutover compare` names these records and exports them."
     lost = "Yes, unless the source comes back."
     do = "If the source comes back, `cutover compare` names these records and exports them."
-    more = "The last plan saw them, or a group had read them."
 
 
 class RemoteLogUnknown(DeclaredError):

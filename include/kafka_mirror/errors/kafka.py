@@ -41,7 +41,7 @@ class ClusterTooOld(DeclaredError):
     next_text = "Upgrade the cluster's brokers; the next run goes on where the ledger ends."
     lost = "No, nothing was copied."
     do = "Upgrade the cluster's brokers, or name another cluster."
-    more = "The message names the request by which that is known: the version that the broker takes, and the one that is needed."
+    more = "The message names the request, the version that the broker takes, and the one that is needed."
 
     def _describe(self) -> str:
         direction = "to" if self.oldest == "2.8" else "from"
@@ -109,8 +109,7 @@ class KafkaFailure(MirrorError):
 
     retriable = True
     lost = "No, records are only late."
-    do = "If it stays it is not temporary: look up Kafka's name for it."
-    more = "The reason is Kafka's own name for it."
+    do = "If it stays it is not temporary: look up Kafka's name for it, which is the reason."
 
     def __init__(
         self,

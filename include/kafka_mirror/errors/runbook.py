@@ -68,8 +68,7 @@ ALERTS: Mapping[str, tuple[Runbook, bool]] = {
     ),
     "PartitionsWaiting": (
         Runbook(
-            "The watermark of a partition has stood still for `mirror.deadline.progress.seconds` though its source has records to copy: "
-            "`NoProgress` of `freshness`.",
+            "What `freshness` calls `NoProgress`, as Prometheus sees it.",
             "No, records are only late.",
             "Look at the log of the newest copy run, and whether `<flow>.refresh-topics` is paused.",
         ),
@@ -127,8 +126,7 @@ ALERTS: Mapping[str, tuple[Runbook, bool]] = {
         Runbook(
             "A flow had metrics within the last day, and has none now, though all files can be read.",
             "No, records are only late.",
-            "If somebody switched the flow off or took it out of the configuration on purpose, silence the alert for a day. Otherwise put "
-            "it back.",
+            "If somebody took the flow out of the configuration on purpose, silence the alert for a day. Otherwise put it back.",
         ),
         False,
     ),

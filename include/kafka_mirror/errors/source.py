@@ -187,8 +187,7 @@ class SameCluster(DeclaredError):
     lost = "No, nothing was created or copied."
     do = (
         "Correct `<alias>.bootstrap.servers`, or what the brokers there advertise. Set "
-        "[`mirror.one.cluster`](../reference/configuration.md#mirror.one.cluster) where one cluster is meant, and where two clusters were "
-        "formatted with the same id."
+        "[`mirror.one.cluster`](../reference/configuration.md#mirror.one.cluster) where one cluster is meant, or two have the same id."
     )
 
 

@@ -14,8 +14,8 @@ UNEXPECTED = "Unexpected"
 RUNBOOK = Runbook(
     "The mirror itself has a mistake.",
     "No. The ledger is consistent, whatever happened.",
-    "Report it with its message, which has file, line and function of every call. The whole traceback is in the log of whoever ran "
-    "it: for a Spark job with a local master in the task's log, for one on a cluster in the executor's standard error.",
+    "Report it with its message, which has file, line and function of every call. The whole traceback is in the task's log, or in the "
+    "standard error of a Spark cluster's executor.",
 )
 
 _FRAMES = 12

@@ -86,7 +86,7 @@ class NotCopied(DeclaredError):
 
 
 class NotCopiedToTheEnd(DeclaredError):
-    """Partitions of a wave are not copied to the source's end, where the copy has to be before the wave goes on."""
+    """Partitions of a wave are not copied to the source's end."""
 
     late: int
     total: int
