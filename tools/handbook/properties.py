@@ -1,6 +1,6 @@
 """The handbook's tables of properties and client settings, made from the catalogue so that they cannot differ from it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kafka_mirror.config.catalogue import CATALOGUE, OF_THE_FILE
@@ -26,15 +26,12 @@ def markdown_table() -> str:
         "| properties | possible | because |",
         "|---|---|---|",
     ]
-    refused: dict[str, list[str]] = {}
-    for prop in known:
-        if prop.refused:
-            refused.setdefault(f"{_write_default(prop) or 'empty'} | {_escape(prop.refused)}", []).append(_add_anchor(prop.name))
-    lines += [f"| {', '.join(names)} | {row} |" for row, names in refused.items()]
+    refused = [prop for prop in known if prop.refused]
+    lines += _group_rows(((prop.name, f"{_write_default(prop) or 'empty'} | {_escape(prop.refused)}") for prop in refused), _add_anchor)
     lines += ["", "### Accepted, without effect in batch (with a notice)", "", "| properties | because |", "|---|---|"]
     worker = dict.fromkeys(sorted(WORKER_NAMES - set(OF_THE_FILE) - set(CATALOGUE)), "there is no Connect worker")
     reasons = {prop.name: prop.effect for prop in known if prop.effect} | worker
-    lines += _group_by_reason(reasons)
+    lines += _group_rows((name, _escape(reason)) for name, reason in reasons.items())
     return "\n\n".join([*parts, "\n".join(lines)]) + "\n"
 
 
@@ -43,12 +40,12 @@ def markdown_client_table() -> str:
     known = (*CLIENT_PROPERTIES.values(), *SECURITY_PROPERTIES.values())
     mapped, refused, ignored = ([prop for prop in known if prop.becomes == list_] for list_ in ("mapped", "refused", "without effect"))
     lines = ["## Mapped to librdkafka (and `bootstrap.servers`)", "", "| Java client settings | clients | librdkafka |", "|---|---|---|"]
-    lines += _group_by_mapping(mapped)
+    lines += _group_rows((prop.name, f"{_list_roles(prop)} | {_write_mapping(prop)}") for prop in mapped)
     lines += ["", "## Refused, because bytes or guarantees would change", ""]
     lines += ["| Java client setting | clients | possible values |", "|---|---|---|"]
-    lines += [f"| `{prop.name}` | {_list_roles(prop)} | {_escape(prop.refuse.text) or 'none'} |" for prop in refused if prop.refuse]
+    lines += _group_rows((prop.name, f"{_list_roles(prop)} | {_escape(prop.refuse.text) or 'none'}") for prop in refused if prop.refuse)
     lines += ["", "## Accepted, without effect in batch", "", "| Java client settings | because |", "|---|---|"]
-    lines += _group_by_reason({prop.name: prop.effect for prop in ignored})
+    lines += _group_rows((prop.name, _escape(prop.effect)) for prop in ignored)
     return "\n".join(lines) + "\n"
 
 
@@ -57,21 +54,16 @@ def _add_anchor(name: str) -> str:
     return f'<a id="{name}"></a>`{name}`'
 
 
-def _group_by_reason(reasons: Mapping[str, str]) -> list[str]:
-    """A row for each reason, with the names that have it."""
-    return [
-        f"| {', '.join(f'`{name}`' for name, why in reasons.items() if why == reason)} | {_escape(reason)} |"
-        for reason in dict.fromkeys(reasons.values())
-    ]
+def _group_rows(cells: Iterable[tuple[str, str]], mark: Callable[[str], str] = "`{}`".format) -> list[str]:
+    """A row for each text that follows a name, with all names that it follows."""
+    rows: dict[str, list[str]] = {}
+    for name, rest in cells:
+        rows.setdefault(rest, []).append(mark(name))
+    return [f"| {', '.join(names)} | {rest} |" for rest, names in rows.items()]
 
 
-def _group_by_mapping(mapped: Iterable[ClientProperty]) -> list[str]:
-    """A row for each name of librdkafka's and the clients that take it, with the settings of Java that lead there."""
-    rows: dict[tuple[str, str], list[str]] = {}
-    for prop in mapped:
-        there = "the same name" if prop.librdkafka == prop.name else _mark_code(prop.librdkafka)
-        rows.setdefault((_list_roles(prop), there), []).append(f"`{prop.name}`")
-    return [f"| {', '.join(names)} | {roles} | {there} |" for (roles, there), names in rows.items()]
+def _write_mapping(prop: ClientProperty) -> str:
+    return "the same name" if prop.librdkafka == prop.name else _mark_code(prop.librdkafka)
 
 
 def _list_roles(known: ClientProperty) -> str:
@@ -87,12 +79,11 @@ def _write_group(title: str, members: Iterable[Property]) -> Iterator[str]:
     yield ""
     yield "| properties | default | allowed | meaning |"
     yield "|---|---|---|---|"
-    rows: dict[str, list[str]] = {}
-    for prop in members:
-        allowed = _escape(prop.valid.text if prop.valid else "").replace(_BY_TOPIC, "by topic:")
-        rows.setdefault(f"{_write_default(prop)} | {allowed} | {_escape(prop.doc)}", []).append(_add_anchor(prop.name))
-    for row, names in rows.items():
-        yield f"| {', '.join(names)} | {row} |"
+    yield from _group_rows(((prop.name, f"{_write_default(prop)} | {_allow(prop)} | {_escape(prop.doc)}") for prop in members), _add_anchor)
+
+
+def _allow(prop: Property) -> str:
+    return _escape(prop.valid.text if prop.valid else "").replace(_BY_TOPIC, "by topic:")
 
 
 def _write_default(definition: Property) -> str:
