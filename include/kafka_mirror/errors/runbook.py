@@ -186,8 +186,8 @@ _INTRODUCTION = f"""# Runbook
 <!-- Made from the classes in include/kafka_mirror/errors by tools/write_runbook.py. -->
 
 One section for each alert and each error. Its heading is the `kind` of the alert, and the code in messages, in `--json`, on the status page
-and in the metric `mirror_problems`. **Lost?** says whether records are lost, **Retried?** whether Airflow and the next run retry it. Where
-a section says neither, both are *no*.
+and in the metric `mirror_problems`. **Lost?** says whether records are lost, **Retried?** whether Airflow and the next run retry it. What
+a section does not say is *no*.
 
 Read the log of the task `verdict` first. Every error names topic-partition@offset where there is one. What was committed before an error
 stays committed, and is never copied twice.
@@ -251,8 +251,9 @@ def _section(code: str, runbook: Runbook, retriable: bool) -> str:
         f"{runbook.means} {runbook.more}".rstrip(),
         "",
     ]
-    if retriable or runbook.lost != "No.":
-        lines += [f"**Lost?** {runbook.lost} **Retried?** {'Yes' if retriable else 'No'}.", ""]
+    answers = [f"**Lost?** {runbook.lost}"] if runbook.lost != "No." else []
+    answers += ["**Retried?** Yes."] if retriable else []
+    lines += [" ".join(answers), ""] if answers else []
     lines += [f"**Do:** {runbook.do}", ""]
     for decision in runbook.decisions:
         lines += ["```sh", decision.line(SCRIPT), "```", ""]

@@ -44,8 +44,9 @@ def test_entry_answers_and_has_a_section(code: str) -> None:
     assert told.do.endswith(".")
     lines = markdown().splitlines()
     section = lines.index(f"### {code}")
-    lost_and_retried = f"**Lost?** {told.lost} **Retried?** {'Yes' if retriable else 'No'}."
-    assert (lines[section + 4] == lost_and_retried) != (lost_and_retried == "**Lost?** No. **Retried?** No.")
+    answers = lines[section + 4]
+    assert (f"**Lost?** {told.lost}" in answers) == (told.lost != "No.")
+    assert ("**Retried?** Yes." in answers) == retriable
     assert anchor(code) == code.lower()
 
 
