@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,7 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
         "kafka_mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options)
     )
     monkeypatch.setattr("kafka_mirror.airflow.follow.due_time", due_time)
+    monkeypatch.setattr("kafka_mirror.airflow.follow.checkpoints_meanwhile", lambda _flow, _due: nullcontext())
     monkeypatch.setattr("kafka_mirror.airflow.spark_hook.TaskRunner", Runner)
     yield core
     assert not [path for path in core.files if path.exists()]
