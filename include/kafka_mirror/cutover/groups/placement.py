@@ -75,8 +75,8 @@ class GroupPlacer:
         """Notes, commits and reads back; nothing of it if somebody else moved a group since it was noted. Raises what concerns the target
         as a whole.
 
-        `stood`: where the groups stood when it was decided where they go, by whom they may have been moved: then that is what a roll back
-        puts back, and a group that stands elsewhere by now stays there.
+        `stood`: where the groups stood when their aims were found. A roll back puts them back there, by whomever they were moved; and a
+        group that stands elsewhere by now stays where it is.
         """
         there = read_positions(self._groups, aims) if stood is None else {name: stood.get(name, {}) for name in aims}
         moves, foreign = {}, list[Finding]()
@@ -104,7 +104,7 @@ class GroupPlacer:
 
     def take_back(self, dry_run: bool, held: Mapping[str, str] = MappingProxyType({})) -> StepOutcome:
         """Puts back what each group had, where a position of ours still stands and the group has no members; but for `held` remote topics,
-        on which another open wave stands (its name). Raises as `place`."""
+        on which another open wave stands (its name). Raises what concerns the target as a whole."""
         names = self._notes.of_step(MOVE_GROUPS).get(GROUPS, ())
         moves = {name: noted for name in names if (noted := self._read_note(name)) is not None and not noted.is_taken_back}
         there = read_positions(self._groups, moves)
