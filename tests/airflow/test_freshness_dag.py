@@ -16,6 +16,7 @@ from kafka_mirror.config import Flow, load
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.status.lag_history import read_history
 from kafka_mirror.status.snapshot_cache import SnapshotCache
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
@@ -101,6 +102,9 @@ def test_lag_over_the_limit_is_told_once_over_several_runs_and_once_when_it_is_o
     after = [freshness.run() for _ in range(2)]
     assert freshness.told() == [("cleared", "Behind")]
     assert [(run["open"], run["lag_records"], run["lag_seconds"]) for run in after] == [([], 0, 0.0)] * 2
+    history = read_history(after[-1]["history"])
+    assert [point.records for point in history.points] == [50, 50, 50, 50, 170, 170], "one result has the points of all runs"
+    assert list(history.topics) == [topic]
     assert "verysecret" not in task_log.take()
 
 

@@ -105,7 +105,11 @@ def test_lag_falls_while_the_copy_runs_without_a_touch(shown: Shown, page: Page,
     assert len(seen) > 2, f"it fell in one step: {seen}"
     assert seen == sorted(seen, reverse=True)
     expect(row(page, shown.pair.topic("orders"))).to_contain_text("up to date")
-    expect(page.locator("#figures .spark").first).to_be_visible()
+    page.locator("#chart svg").hover()
+    expect(page.locator("#under")).to_have_text(re.compile(r"^\d\d:\d\d:\d\d UTC: lag .*, .* records/s copied$"))
+    page.get_by_role("button", name="6 h").click()
+    expect(page.get_by_role("button", name="6 h")).to_have_attribute("aria-pressed", "true")
+    assert "span=6h" in page.url
     expect(page.locator("#state")).to_contain_text("Stuck in part")
     api.close()
 

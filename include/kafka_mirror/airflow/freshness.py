@@ -20,11 +20,12 @@ from kafka_mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_error
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.status.alerts.tracker import AlertState, state_of
+from kafka_mirror.status.lag_history import read_history
 
 if TYPE_CHECKING:
     from kafka_mirror.status.alerts.check import FreshnessCheck
 
-_KEY = "freshness"
+_KEY, _HISTORY = "freshness", "history"
 
 _MAX_DURATION = timedelta(minutes=10)
 """Airflow ends a check that takes longer, so that the next one can run. Looking and sending have shorter timeouts of their own: a run that
@@ -54,7 +55,9 @@ def freshness_task(flow: Flow) -> Any:
             state, failures = deliver_outbox(checked)
             if state != checked.state:
                 store.set(_KEY, state.as_document())
-            document = replace(checked, state=state).document()
+            history = read_history(store.get(_HISTORY, default=None)).add(checked.observation).packed()
+            store.set(_HISTORY, history)
+            document = {**replace(checked, state=state).document(), "history": history}
             emit_gauges(flow, document)
             errors = [error.report() for error in failures.values()]
             if checked.observation.failure:

@@ -29,9 +29,6 @@ Value = TypeVar("Value")
 MAX_STALE_SECONDS = 60.0
 """Nobody is given an answer older than this, however long the next one takes."""
 
-FRESHNESS_RUNS = 240
-"""How many runs of `freshness` are shown: twelve hours of them at the default."""
-
 VERDICTS = 20
 """Among so many of the newest verdicts the page looks for one of a run that had something to copy."""
 
@@ -108,7 +105,7 @@ class AirflowAccess:
         from kafka_mirror.status.check_document import read_check
 
         freshness = self._views.get(FlowName(*flow.split("->"))).freshness
-        return read_check(freshness[-1].get("seen")) if freshness else None
+        return read_check(freshness.get("seen")) if freshness else None
 
     def copy_run(self, person: Person, flow: FlowName, run_id: str) -> CopyRun | None:
         """A run of the flow's copy DAG, by what its tasks left in XCom; the run alone for a person who may not read that."""
@@ -121,7 +118,7 @@ class AirflowAccess:
         if view.audit_run is not None and not _may_read_returned(person, view.audit_run[0]):
             view = replace(view, audit=None, audit_run=None)
         if view.freshness and not _may_read_returned(person, flow.dag_id("freshness")):
-            view = replace(view, freshness=())
+            view = replace(view, freshness=None)
         if view.copied and not _may_read_returned(person, flow.dag_id(COPY)):
             view = replace(view, copied="", copied_by="")
         return view
@@ -153,7 +150,7 @@ def _read_view(flow: FlowName) -> AirflowView:
             dags=tuple(_dags(session, flow)),
             pools=api_server.pool_slots(session),
             silent=tuple(_unhealthy_components()),
-            freshness=tuple(reversed(_freshness_documents(session, flow))),
+            freshness=_newest_check(session, flow),
             audit=audit,
             audit_run=audit_run,
             copied=copied,
@@ -198,7 +195,8 @@ def _audit_document(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return dict(value["totals"]) if document is None else document
 
 
-def _freshness_documents(session: "Session", flow: FlowName) -> list[Mapping[str, Any]]:
-    """What the newest runs of `freshness` returned, the newest first."""
-    values = api_server.returned_values(session, [flow.dag_id("freshness")], "freshness", FRESHNESS_RUNS)
-    return [value for _, _, value in values if isinstance(value, Mapping)]
+def _newest_check(session: "Session", flow: FlowName) -> Mapping[str, Any] | None:
+    """What the newest run of `freshness` returned."""
+    for _, _, value in api_server.returned_values(session, [flow.dag_id("freshness")], "freshness", 1):
+        return value if isinstance(value, Mapping) else None
+    return None

@@ -57,7 +57,7 @@ class Dag:
 class AirflowView:
     """What Airflow's database says of a flow.
 
-    `freshness` are the documents that the flow's freshness task returned, oldest first; `audit` is the newest document of an audit, and
+    `freshness` is the newest document that the flow's freshness task returned; `audit` is the newest document of an audit, and
     `audit_run` the DAG and the run that returned it. `copied` is what came of the newest good copy that had something to do, in the words
     of its verdict, and `copied_by` its run. `pools` are Airflow's pools with their slots, -1 without a limit. `silent` are Airflow's own
     components without a heartbeat.
@@ -66,7 +66,7 @@ class AirflowView:
     dags: tuple[Dag, ...] = ()
     pools: Mapping[str, int] = field(default_factory=lambda: {DEFAULT_POOL: 128})
     silent: tuple[str, ...] = ()
-    freshness: tuple[Mapping[str, Any], ...] = ()
+    freshness: Mapping[str, Any] | None = None
     audit: Mapping[str, Any] | None = None
     audit_run: tuple[str, str] | None = None
     copied: str = ""

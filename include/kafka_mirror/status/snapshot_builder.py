@@ -280,6 +280,7 @@ class FlowSnapshotBuilder:
             throughput=throughput(samples),
             catch_up=catch_up_of(check.status, samples, self._interval, self._rhythm),
             rhythm=self._rhythm,
+            lag_limit=self._limits.lag,
             pool=self.flow.value("mirror.copy.pool"),
             slots=slots_of(self.flow),
             problems=tuple(problem for problem in problems(check, self._limits).problems if problem.opens),

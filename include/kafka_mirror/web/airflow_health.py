@@ -66,7 +66,7 @@ def _find_scheduling_issues(snapshot: FlowSnapshot, view: AirflowView) -> Iterat
 
 def _find_alerting_issues(view: AirflowView, now: datetime) -> Iterator[AirflowIssue]:
     """Why alerts are not sent although `freshness` is not paused."""
-    dag, newest = view.dag("freshness"), _newest_freshness(view)
+    dag, newest = view.dag("freshness"), view.freshness
     if dag is None or dag.paused:
         return
     if newest is None or (age := _age(newest, now)) is None:
@@ -94,7 +94,7 @@ def alerts_of(view: AirflowView, now: datetime) -> list[Alert]:
     Alerts about errors are left out, for the snapshot has those errors, and says sooner that they are over; but for errors that only a step
     could see.
     """
-    document_of_run = _newest_freshness(view)
+    document_of_run = view.freshness
     age = None if document_of_run is None else _age(document_of_run, now)
     if document_of_run is None or age is None or age > CHECK_OLD_SECONDS:
         return []
@@ -106,10 +106,6 @@ def alerts_of(view: AirflowView, now: datetime) -> list[Alert]:
         except ValueError:
             continue  # it is damaged; the next run of `freshness` leaves a new one
     return sorted((alert for alert in alerts if alert.kind not in entries() or alert.kind in of_steps), key=lambda alert: alert.since)
-
-
-def _newest_freshness(view: AirflowView) -> Mapping[str, Any] | None:
-    return view.freshness[-1] if view.freshness else None
 
 
 def _age(document: Mapping[str, Any], now: datetime) -> float | None:

@@ -10,7 +10,7 @@ from kafka_mirror.config.flow import FlowName
 from kafka_mirror.status.snapshot import FlowSnapshot, Snapshots
 from kafka_mirror.web.auth import Airflow
 from kafka_mirror.web.decisions import Decider
-from kafka_mirror.web.history import LagHistory
+from kafka_mirror.web.history import OwnPoints
 
 
 class SnapshotsInBackground(Protocol):
@@ -30,13 +30,13 @@ class Site:
     airflow: Airflow
     cache: SnapshotsInBackground
     decider: Decider
-    history: LagHistory = field(default_factory=LagHistory)
+    points: OwnPoints = field(default_factory=OwnPoints)
 
     def snapshots(self) -> Snapshots:
-        """The newest snapshot of each flow. Their lags go into the history for the curves."""
+        """The newest snapshot of each flow. Their lags are points of the charts."""
         snapshots = self.cache.get()
         for snapshot in snapshots.flows:
-            self.history.add(snapshot)
+            self.points.add(snapshot)
         return snapshots
 
 

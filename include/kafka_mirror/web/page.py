@@ -1,6 +1,6 @@
 """The content of the pages: all flows with a row each, one flow with its newest audit, and the tab on a copy's run."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,14 +15,15 @@ from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import NextStep
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.status.airflow_view import AirflowView, CopyRun, Person
+from kafka_mirror.status.lag_history import LagHistory, LagPoint, read_history
 from kafka_mirror.status.problems import Alert
 from kafka_mirror.status.snapshot import FlowSnapshot, StandingDecision
 from kafka_mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
 from kafka_mirror.web.auth import Airflow
+from kafka_mirror.web.chart import SPANS, Curve, LagChart, Strip, lag_chart, lag_curve, strip, topic_curves
 from kafka_mirror.web.context import Site, name_of
 from kafka_mirror.web.decisions import ErrorGroup, problems
 from kafka_mirror.web.formatting import number, size
-from kafka_mirror.web.history import LagSample, Sparkline, sparkline
 from kafka_mirror.web.state import FlowState, state_of
 from kafka_mirror.web.tables import GroupTable, TopicTable, group_table, topic_table
 from kafka_mirror.web.waves import WaveTrack, wave_tracks
@@ -92,15 +93,16 @@ def _from_totals(totals: Mapping[str, Any], view: AirflowView) -> LastAudit:
 
 @dataclass(frozen=True)
 class FlowSummary:
-    """One flow as every page has it: its name, its snapshot, its state, and the curves of its lag."""
+    """One flow as every page has it: its name, its snapshot, its state, and the points of its charts."""
 
     name: FlowName
     snapshot: FlowSnapshot
     state: FlowState
     view: AirflowView
-    records: Sparkline | None
-    seconds: Sparkline | None
-    bytes: Sparkline | None
+    history: LagHistory
+    points: Sequence[LagPoint]
+    lag: Curve | None
+    """Of the last hour."""
 
     @property
     def id(self) -> str:
@@ -122,12 +124,20 @@ class FlowPage:
     problems: Sequence[ErrorGroup]
     causes: Sequence[AirflowIssue]
     alerts: Sequence[Alert]
+    chart: LagChart
+    topic_curves: Mapping[str, Curve]
+    strip: Strip | None
     topics: TopicTable
     groups: GroupTable
     audit: LastAudit | None
     decisions: Sequence[StandingDecision]
     waves: Sequence[WaveTrack]
     schema_topics: int
+
+    @property
+    def span(self) -> Mapping[str, str]:
+        """The chart's part of the address, for links that keep it; none if it is the usual one."""
+        return {} if self.chart.span == next(iter(SPANS)) else {"span": self.chart.span}
 
     @property
     def cards(self) -> Sequence[ErrorGroup]:
@@ -151,17 +161,9 @@ def summary(site: Site, person: Person, snapshot: FlowSnapshot, now: datetime) -
     """One flow in short."""
     name = name_of(snapshot)
     view = site.airflow.view(person, name)
-    samples = site.history.samples(snapshot.flow, view.freshness)
-    return FlowSummary(
-        name,
-        snapshot,
-        state_of(snapshot, view, now),
-        view,
-        *(
-            _curve(samples, figure)
-            for figure in (lambda sample: sample.records, lambda sample: sample.seconds, lambda sample: sample.bytes)
-        ),
-    )
+    history = read_history((view.freshness or {}).get("history"))
+    points = site.points.continue_history(snapshot.flow, history)
+    return FlowSummary(name, snapshot, state_of(snapshot, view, now), view, history, points, lag_curve(points, now.timestamp()))
 
 
 def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Mapping[str, str]) -> FlowPage:
@@ -169,13 +171,17 @@ def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Ma
     now = datetime.now(UTC)
     flow = summary(site, person, snapshot, now)
     observed = snapshot.with_figures
+    topics = topic_table(observed, parameters)
     return FlowPage(
         flow=flow,
         may_edit=not snapshot.not_reached and may_edit(site.airflow, person, flow.name),
         problems=problems(_unique(snapshot)),
         causes=[issue for issue in airflow_issues(snapshot, flow.view, now) if issue != flow.state.cause],
         alerts=alerts_of(flow.view, now),
-        topics=topic_table(observed, parameters),
+        chart=lag_chart(flow.points, parameters.get("span", ""), observed.lag_limit, now.timestamp()),
+        topic_curves=topic_curves(flow.history, (topic.topic for topic in topics.page.rows), now.timestamp()),
+        strip=strip(observed),
+        topics=topics,
         groups=group_table(observed.groups, parameters),
         audit=last_audit(flow.view),
         decisions=[decision for decision in observed.decisions if decision.in_force],
@@ -187,10 +193,6 @@ def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Ma
 def may_edit(airflow: Airflow, person: Person, flow: FlowName) -> bool:
     """Whether the person may decide about the flow."""
     return airflow.may(person, "PUT", flow)
-
-
-def _curve(samples: Iterable[LagSample], figure: Callable[[LagSample], float | None]) -> Sparkline | None:
-    return sparkline((sample.time, figure(sample)) for sample in samples)
 
 
 def _unique(snapshot: FlowSnapshot) -> list[ErrorReport]:

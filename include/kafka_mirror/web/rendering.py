@@ -13,7 +13,7 @@ from kafka_mirror.errors.next_step import program
 from kafka_mirror.errors.runbook import anchor
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.status.airflow_view import COPY
-from kafka_mirror.web import decisions, formatting, history, tables
+from kafka_mirror.web import chart, decisions, formatting, tables
 
 PREFIX = "/mirror"
 """The application's path in Airflow's api-server."""
@@ -47,9 +47,15 @@ def _environment() -> Environment:
         anchor=anchor,
         code_spans=decisions.code_spans,
     )
-    environment.globals.update(COPY=COPY, program=program, SPARK_WIDTH=history.WIDTH, SPARK_HEIGHT=history.HEIGHT, infinity=math.inf)
     environment.globals.update(
-        decisions=DECISIONS, short_number=formatting.short_number, size_text=formatting.size, seconds_text=formatting.seconds
+        COPY=COPY,
+        program=program,
+        CHART_WIDTH=chart.WIDTH,
+        CHART_HEIGHT=chart.HEIGHT,
+        SPANS=chart.SPANS,
+        LEVELS=chart.LEVELS,
+        infinity=math.inf,
+        decisions=DECISIONS,
     )
     return environment
 

@@ -98,7 +98,7 @@ def test_the_newest_copy_is_that_of_the_newest_run_with_work(
 def test_what_a_dags_tasks_returned_is_for_those_who_may_read_its_xcom(forbidden: str, monkeypatch: pytest.MonkeyPatch) -> None:
     flow, person = FlowName("east", "west"), Person("ann", "her user")
     whole = AirflowView(
-        freshness=({"lag_records": 1},), audit={"differences": 2}, audit_run=(flow.dag_id("audit"), "r"), copied="done: 3", copied_by="r"
+        freshness={"lag_records": 1}, audit={"differences": 2}, audit_run=(flow.dag_id("audit"), "r"), copied="done: 3", copied_by="r"
     )
     asked: list[tuple[object, str, str, bool]] = []
 
@@ -115,7 +115,7 @@ def test_what_a_dags_tasks_returned_is_for_those_who_may_read_its_xcom(forbidden
         view
         == {
             "audit": replace(whole, audit=None, audit_run=None),
-            "freshness": replace(whole, freshness=()),
+            "freshness": replace(whole, freshness=None),
             "copy": replace(whole, copied="", copied_by=""),
             "none": whole,
         }[forbidden]

@@ -210,7 +210,7 @@ def test_names_reasons_and_errors_of_other_people_are_text_and_never_markup() ->
         "since": NOW.isoformat(),
         "flow": FLOW,
     }
-    view = replace(HEALTHY, freshness=({"time": NOW.isoformat(), "open": [alert]},))
+    view = replace(HEALTHY, freshness={"time": NOW.isoformat(), "open": [alert]})
     site = made_up(flow, view=view)
     for path in ("/flows/east-to-west", "/flows/east-to-west?t.q=%3Cscript%3Ealert(1)%3C/script%3E&g.q=%22%3E%3Cscript%3E"):
         text = site.page(path)

@@ -15,7 +15,6 @@ from kafka_mirror.status.snapshot import FlowSnapshot, GroupsSnapshot
 from kafka_mirror.status.snapshot_cache import CHECK_OLD_SECONDS
 from kafka_mirror.status.throughput import UNKNOWN_LAG, CatchUp
 from kafka_mirror.web.airflow_health import airflow_issues, alerts_of
-from kafka_mirror.web.history import LagHistory
 from kafka_mirror.web.page import last_audit
 from kafka_mirror.web.state import TOO_OLD_SECONDS, state_of
 from tests.unit.web.made_up import BUSY, FLOW, HEALTHY, NOW, judged, partition, snapshot, stuck, topic, topic_of, with_gap
@@ -41,7 +40,7 @@ def paused(what: str = "copy") -> AirflowView:
 
 
 def with_alert(**fields: Any) -> AirflowView:
-    return replace(HEALTHY, freshness=({"time": NOW.isoformat(), "open": [{**ALERT, **fields}]},))
+    return replace(HEALTHY, freshness={"time": NOW.isoformat(), "open": [{**ALERT, **fields}]})
 
 
 @pytest.mark.parametrize(
@@ -190,17 +189,17 @@ def test_causes_name_pauses_that_matter_and_a_missing_pool_those_that_stop_the_c
 
 
 def test_alerts_are_the_newest_runs_and_damaged_ones_hide_no_other() -> None:
-    view = replace(HEALTHY, freshness=(looked(2, open=[ALERT]), looked(1, open=[{"key": 1}, None, "x", {**ALERT, "kind": "Behind"}])))
+    view = replace(HEALTHY, freshness=looked(1, open=[{"key": 1}, None, "x", {**ALERT, "kind": "Behind"}]))
     assert [alert.kind for alert in alerts_of(view, NOW)] == ["Behind"]
-    assert alerts_of(replace(HEALTHY, freshness=(looked(0, open=5),)), NOW) == []
+    assert alerts_of(replace(HEALTHY, freshness=looked(0, open=5)), NOW) == []
 
 
 def looked(minutes_ago: float, **fields: Any) -> dict[str, Any]:
     return {"time": (NOW - timedelta(minutes=minutes_ago)).isoformat(), **fields}
 
 
-def watched(*freshness: dict[str, Any], state: str = "success") -> AirflowView:
-    """With a freshness DAG whose newest run ended so, and what its runs left."""
+def watched(freshness: dict[str, Any] | None = None, state: str = "success") -> AirflowView:
+    """With a freshness DAG whose newest run ended so, and what it left."""
     return replace(
         HEALTHY, dags=(*HEALTHY.dags, Dag("east-to-west.freshness", "freshness", newest=DagRun("r", state))), freshness=freshness
     )
@@ -238,30 +237,11 @@ def test_alert_about_an_error_is_left_to_the_snapshot_which_knows_sooner_that_it
 
 def test_alert_about_an_error_that_only_a_step_can_see_is_shown() -> None:
     view = with_alert(kind="RemoteConfigRefused", summary="Remote config refused: orders.", severity="error")
-    shown = replace(view, freshness=({**view.freshness[0], "of_steps": ["RemoteConfigRefused"]},))
+    shown = replace(view, freshness={**view.freshness, "of_steps": ["RemoteConfigRefused"]})
     assert [alert.kind for alert in alerts_of(shown, NOW)] == ["RemoteConfigRefused"]
     state = state_of(snapshot(topic("a", 0)), shown, NOW)
     assert (state.level, state.verdict) == ("stuck", "Needs a look")
     assert "Remote config refused: orders." in state.because
-
-
-def test_history_goes_on_behind_what_freshness_left_with_what_this_process_saw() -> None:
-    history = LagHistory()
-    documents = [
-        {"time": (NOW - timedelta(minutes=number)).isoformat(), "behind_offsets": number, "oldest_seconds": None} for number in (3, 2, 1)
-    ]
-    history.add(replace(BUSY, taken=NOW - timedelta(minutes=2)))
-    history.add(BUSY)
-    history.add(BUSY)
-    seen = history.samples(FLOW, [*documents, {"time": "nonsense"}, {}, {"time": NOW.isoformat(), "behind_offsets": "x"}][:5])
-    assert [(each.records, each.bytes) for each in seen] == [(3, None), (2, None), (1, None), (735, 7350)]
-    assert history.samples("other->flow", []) == []
-
-
-def test_history_of_freshness_is_measured_as_the_page_measures_so_that_the_curve_has_no_step() -> None:
-    document = {"time": NOW.isoformat(), "lag_records": 1, "lag_seconds": 2.0, "lag_bytes": 3, "behind_offsets": 10, "oldest_seconds": 20.0}
-    [seen] = LagHistory().samples(FLOW, [document])
-    assert (seen.records, seen.seconds, seen.bytes) == (10, 20, 3)
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ async function show(address) {
     for (const id of ["bar", "main"]) liken(document.getElementById(id), wanted.getElementById(id));
     arrived = Date.now();
     aged();
+    sayPointed();
   } catch (failure) {
     if (failure.name !== "AbortError") told("Airflow cannot be reached; what you see is old.");
   } finally {
@@ -159,6 +160,17 @@ document.addEventListener("click", (event) => {
   page.body.append(there);
   there.click();
   there.remove();
+});
+
+// ------------------------------------------------------------ the chart: the values under the pointer, in words
+
+function sayPointed() {
+  const column = document.querySelector("#chart .column:hover");
+  if (column) document.getElementById("under").textContent = column.textContent;
+}
+
+document.addEventListener("pointerover", (event) => {
+  if (event.target.closest && event.target.closest("#chart .column")) sayPointed();
 });
 
 // ------------------------------------------------------------ commands: a button copies each

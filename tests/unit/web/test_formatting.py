@@ -1,42 +1,11 @@
-"""Curves and numbers."""
+"""Numbers and times in words."""
 
-import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.web import formatting
-from kafka_mirror.web.history import HEIGHT, WIDTH, sparkline
-
-VALUES = st.none() | st.floats(min_value=0, max_value=1e15)
-
-
-@given(st.lists(st.tuples(st.floats(min_value=0, max_value=2e9), VALUES), max_size=600))
-def test_curve_stays_in_its_box_whatever_the_values_are(points: list[tuple[float, float | None]]) -> None:
-    found = sparkline(points)
-    known = [value for _, value in points if value is not None]
-    assert (found is None) == (len(known) < 2)
-    if found is None:
-        return
-    places = re.findall(r"[ML](\S+) (\S+)", found.line)
-    assert all(0 <= float(x) <= WIDTH and 0 <= float(y) <= HEIGHT for x, y in places)
-    assert found.highest == max(known)
-    assert len(places) <= 240
-
-
-def test_highest_value_of_many_is_on_the_curve() -> None:
-    found = sparkline((float(number), 1000.0 if number == 777 else 1.0) for number in range(2000))
-    assert found
-    assert " 1.5" in found.line, "the peak, at the top of the box"
-
-
-def test_time_without_a_value_interrupts_the_curve() -> None:
-    found = sparkline([(0.0, 1.0), (1.0, 2.0), (2.0, None), (3.0, 2.0)])
-    assert found
-    assert found.line.count("M") == 2
 
 
 @pytest.mark.parametrize(
