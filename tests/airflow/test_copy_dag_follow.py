@@ -190,7 +190,7 @@ def test_a_task_that_is_killed_while_it_waits_submits_nothing(core: FollowingCor
     core.later = [killed, ORDERS]
     run = run_dag(COPY)
     assert (core.jobs, run.tasks["copy"], core.later) == ([], "skipped", [ORDERS])
-    assert "the run no longer follows, after 2 plans: it was told to stop." in task_log.take()
+    assert "the run no longer follows, after 2 plans: it was asked to stop." in task_log.take()
 
 
 def test_a_run_whose_plans_are_too_large_for_xcom_is_judged_by_the_copy(

@@ -6,7 +6,7 @@
 | `lane_protocol` | **the protocol**: one pass over a lane, transaction after transaction, and the order of its checks |
 | `lane_preflight` | its beginning: the fenced lane's own ledger beside what the target looks like |
 | `lane`, `lane_state`, `lane_log` | passes over the protocol until the lane is done, what is known over them, what is said of them |
-| `ledger_updates`, `history` | the ledger record that a transaction leaves behind; the same of a range that lies before the watermark |
+| `ledger_updates`, `history` | the ledger record that a transaction leaves; the same of a range that lies before the watermark |
 | `next_transaction`, `throttle` | what a transaction holds, and when it may begin |
 | `remote_partitions` | the target as a lane finds it |
 | `engine`, `batches/` | moves a transaction: what it is given and gives back; what moves it, batch by batch |

@@ -1,4 +1,4 @@
-"""A run that follows: lanes copy by a plan and go on, and where something was decided or is new, the run plans anew.
+"""A run that follows: lanes copy by a plan and go on, and where something was decided or is new, the run plans again.
 
 It runs where Spark is already there: in the driver of the job, or in the process with a session of a Spark Connect server, or that copies
 itself. Before anything is to be copied it only waits, and holds no Spark; a little can be copied without Spark, a minute at a time. Seconds
@@ -30,7 +30,7 @@ from kafka_mirror.ledger.clusters import clusters
 Copy = Callable[[Flow, Plan, int], Sequence[LaneResult]]
 """Copies by a plan and follows. The number is how many bytes the run has left; -1: no limit."""
 Wait = Callable[[float], bool]
-"""Waits for this many seconds. False, at once: the run is told to stop."""
+"""Waits for this many seconds. False, at once: the run is to stop."""
 Ends = dict[TopicPartition, int]
 
 _SECONDS_WORTH_A_PLAN = 2.0
@@ -55,7 +55,7 @@ def plan_anew(flow: Flow, by_person: bool, follow_for: float) -> tuple[Flow, Pla
 @contextmanager
 def watch_idle(flow: Flow, plan: Plan, ends_told: Ends) -> Iterator[Callable[[], bool]]:
     """Gives a function that asks whether anything changed since a plan without work: the ends of its partitions, the decisions, the
-    configuration, the topics of the source. An end that it has told of, which is in `ends_told` then, is no change once more. Raises what
+    configuration, the topics of the source. An end that it has reported, which is in `ends_told` then, is no second change. Raises what
     the clusters answer."""
     ends = {planned.topic_partition: planned.end for planned in plan.ranges}
     control = TopicPartition(replication_policy(flow).control_topic(flow.source), 0)
@@ -128,7 +128,7 @@ class Following:
     def run(self, copy: Copy) -> RunResult:
         """Copies and follows to the end of the run. What fails is in the result and ends it; what was copied before stays there."""
         while (self.plan is not None and self.plan.ranges) or self.await_work():
-            if not self._copied(copy) or not self._plans():
+            if not self._copy(copy) or not self._plans():
                 break
         return self.result
 
@@ -140,7 +140,7 @@ class Following:
             if sum(estimate_bytes(planned) for planned in self.plan.ranges) > most:
                 return True
             began, before = self._now(), self.result.bytes
-            if not self._copied(copy, _MINUTE if self.due - began >= 2 * _MINUTE else math.inf) or not self._plans():
+            if not self._copy(copy, _MINUTE if self.due - began >= 2 * _MINUTE else math.inf) or not self._plans():
                 return False
             if self.result.bytes - before > most * max(self._now() - began, _MINUTE) / _MINUTE:
                 return self.await_work()
@@ -152,7 +152,7 @@ class Following:
             try:
                 self.result = self.result.then(job(self.flow, replace(self.plan, hand_over_for=self._hand_over)))
             except Exception as failure:  # noqa: BLE001 — it is reported, and judged by the ledger
-                self._failed(self.plan, failure)
+                self._note_failure(self.plan, failure)
         return self.result
 
     def _await_change(self, plan: Plan) -> bool:
@@ -166,13 +166,13 @@ class Following:
         except Exception as failure:  # noqa: BLE001 — it is reported, and the run is red
             self.result = replace(self.result, failure=_report(failure, "Waiting for something to copy"))
             return self._ends("it could not be asked whether there is anything to copy")
-        return self._ends("it was told to stop")
+        return self._ends("it was asked to stop")
 
     def _plans(self) -> bool:
         """Makes the next plan. False: there is none."""
         seconds = self.due - self._now()
         if not self._wait(0):
-            return self._ends("it was told to stop")
+            return self._ends("it was asked to stop")
         if self.plan is not None and (seconds < _SECONDS_WORTH_A_PLAN or self._bytes_left() == 0):
             return self._ends("its time is over" if seconds < _SECONDS_WORTH_A_PLAN else "mirror.run.max.bytes are copied")
         try:
@@ -181,7 +181,7 @@ class Following:
             self.result = replace(self.result, failure=_report(failure, "The next plan of a copy"))
             return self._ends("the next plan failed")
         self._take(context)
-        return self._wait(0) or self._ends("it was told to stop")
+        return self._wait(0) or self._ends("it was asked to stop")
 
     def _take(self, context: PlanContext) -> None:
         """Takes over a new plan, and says what is new about what cannot be copied."""
@@ -199,7 +199,7 @@ class Following:
         self.result = self.result.at_rest(plan, lanes).planned(plan).copied(replace(plan, ranges=()), elsewhere)
         self.plan = plan
 
-    def _copied(self, copy: Copy, seconds: float = math.inf) -> bool:
+    def _copy(self, copy: Copy, seconds: float = math.inf) -> bool:
         """Copies by the newest plan until its lanes end, or for this many seconds. False: nothing more is to be planned."""
         assert self.plan is not None
         began = self._now()
@@ -211,7 +211,7 @@ class Following:
             with self._beside(self.flow, plan):
                 answers = list(copy(self.flow, plan, self._bytes_left()))
         except Exception as failure:  # noqa: BLE001 — it is reported, and judged by the ledger
-            return self._failed(plan, failure)
+            return self._note_failure(plan, failure)
         self.result = self.result.copied(plan, answers)
         self._keep(self.result)
         self._tell(answers, self._now() - began)
@@ -221,8 +221,8 @@ class Following:
         is_cut = not is_last and self._now() - began >= seconds and not any(answer.errors for answer in answers)
         return NEWS in reasons or is_cut or self._ends("its lanes ended, for their time or budget is over or an error stopped them")
 
-    def _failed(self, plan: Plan, failure: Exception) -> bool:
-        """Notes why nobody knows what became of a plan's ranges, with the first one's lane: it counts unless the ledger has all of them."""
+    def _note_failure(self, plan: Plan, failure: Exception) -> bool:
+        """Notes with the first range's lane why the end of a plan's ranges is unknown: it counts unless the ledger has all of them."""
         planned = plan.ranges[0]
         lane = lane_of(planned.topic, planned.partition, self.flow.value("mirror.lanes"))
         self.result = self.result.copied(

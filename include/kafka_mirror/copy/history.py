@@ -30,11 +30,11 @@ from kafka_mirror.ledger.record import MAX_HISTORY_INTERVALS, History, HistoryTo
 
 
 def view(record: LedgerRecord, planned: Range, topic: Topic) -> tuple[LedgerRecord, Range]:
-    """The record as the protocol shall see it, and the first part of the planned offsets that is not written into the topic yet.
+    """The record as the protocol sees it, and the first part of the planned offsets that is not written into the topic yet.
 
     Nothing of the live part is ever in it, wherever the plan believed that the live part begins.
     """
-    written = _written(record, topic.name, topic.id)
+    written = _find_written(record, topic.name, topic.id)
     wanted = (planned.start, max(planned.start, min(planned.end, record.live_start)))
     start, end = next(iter(missing(wanted, written.intervals)), (wanted[1], wanted[1]))
     history_record = replace(
@@ -62,7 +62,7 @@ def not_writable(record: LedgerRecord, part: Range, topic: Topic, in_time_order:
     """Why a part that is missing may not be written now, if it may not."""
     if not part.offsets:
         return None
-    intervals = _written(record, topic.name, topic.id).intervals
+    intervals = _find_written(record, topic.name, topic.id).intervals
     tp, after = part.topic_partition, (part.start, part.end)
     newer = next((start for start, _ in intervals if start >= part.end), None)
     if in_time_order and newer is not None:
@@ -99,7 +99,7 @@ def stored(record: LedgerRecord, history_record: LedgerRecord) -> LedgerRecord:
     place = History(
         start, end, history_record.target_topic, runs[0].target if runs else history_record.target_next, history_record.target_next
     )
-    written = _written(record, history_record.target_topic, history_record.target_topic_id)
+    written = _find_written(record, history_record.target_topic, history_record.target_topic_id)
     written = written.extended(place, history_record.records - written.records, history_record.bytes - written.bytes)
     in_order = sorted((*record.skipped, *history_record.skipped), key=lambda skip: (skip.start, skip.end))
     return replace(
@@ -116,7 +116,7 @@ def advised(error: ErrorReport, into: str) -> ErrorReport:
     if error.kind in _WRITE_AGAIN:
         step = (
             f"Let it go into another topic (--into, in Airflow the parameter into of the DAG backfill), or delete {into} if it holds "
-            "nothing else: then it is written anew."
+            "nothing else: then it is written from its beginning."
         )
     elif error.kind in _REFUSED:
         step = "Remove the cause that is named, or let the backfill pass over such records (errors.tolerance=all); then run it again."
@@ -132,7 +132,7 @@ _REFUSED = (RecordRefused, BatchNotUnpacked)
 _OLDER = re.compile(r"-older(-[0-9]+)?$")
 
 
-def _written(record: LedgerRecord, topic: str, topic_id: str) -> HistoryTopic:
+def _find_written(record: LedgerRecord, topic: str, topic_id: str) -> HistoryTopic:
     """What was written into the topic. Into the remote topic the copy writes too, so its end is the copy's."""
     history_topic = record.written_into(topic, topic_id) or HistoryTopic(topic, topic_id, 0)
     return replace(history_topic, target_next=record.target_next) if topic == record.target_topic else history_topic

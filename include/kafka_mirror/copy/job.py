@@ -135,10 +135,10 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
     errors = iter([from_document(ErrorReport, error) for error in document["errors"]])
     skipped = iter(documents.from_columns(SkippedRecords, document["skipped"]))
     # What no lane has is left out.
-    elsewhere = _by_lane(CopiedElsewhere, _ELSEWHERE, document.get("copied_elsewhere"))
-    shares = _by_lane(BatchShare, _SHARE, document.get("batches"))
-    reasons = _by_lane(RewriteReason, _REASON, document.get("rewritten"))
-    stopped = _by_lane(TopicPartition, _STOPPED, document.get("stopped"))
+    elsewhere = _sort_by_lane(CopiedElsewhere, _ELSEWHERE, document.get("copied_elsewhere"))
+    shares = _sort_by_lane(BatchShare, _SHARE, document.get("batches"))
+    reasons = _sort_by_lane(RewriteReason, _REASON, document.get("rewritten"))
+    stopped = _sort_by_lane(TopicPartition, _STOPPED, document.get("stopped"))
     ended_for = dict(rows_of(_ENDED, document["ended_for"])) if "ended_for" in document else {}
     return [
         LaneResult(
@@ -159,7 +159,7 @@ def results_from_columns(document: Mapping[str, Any]) -> list[LaneResult]:
     ]
 
 
-def _by_lane(row_type: Callable[..., Row], names: Sequence[str], document: Mapping[str, list[Any]] | None) -> dict[int, list[Row]]:
+def _sort_by_lane(row_type: Callable[..., Row], names: Sequence[str], document: Mapping[str, list[Any]] | None) -> dict[int, list[Row]]:
     """The rows of a table whose first column is the lane."""
     by_lane: dict[int, list[Row]] = {}
     for lane, *row in rows_of(names, document) if document else ():

@@ -27,7 +27,7 @@ from kafka_mirror.errors import (
 from kafka_mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, connect_anew, servers
 
 _MAX_FAILURES = 4
-"""After so many attempts in a row without a commit between them the lane is left to the next run."""
+"""How many attempts in a row may end without a commit; then the lane is left to the next run."""
 
 
 class LaneCopy:
@@ -85,15 +85,15 @@ class LaneCopy:
         well = [planned for planned in self._task.ranges if planned.reason != BLOCKED]
         stuck = [planned for planned in self._task.ranges if planned.reason == BLOCKED]
         follows = self._task.follow_seconds > 0 and not self._task.history
-        go_on = not well or self._until_done(well, follows and not stuck)
+        go_on = not well or self._try_until_done(well, follows and not stuck)
         for number, planned in enumerate(stuck):
             if not go_on or (number and self._state.is_over()):
                 break
-            go_on = self._until_done([planned])
+            go_on = self._try_until_done([planned])
         if follows and stuck and go_on and not self._state.is_over():
-            self._until_done([replace(planned, reason=BEHIND) for planned in self._task.ranges], follows)
+            self._try_until_done([replace(planned, reason=BEHIND) for planned in self._task.ranges], follows)
 
-    def _until_done(self, ranges: Sequence[Range], follows: bool = False) -> bool:
+    def _try_until_done(self, ranges: Sequence[Range], follows: bool = False) -> bool:
         """Attempts until the ranges are done, and no longer followed if the lane `follows` them. False: leave the lane alone for this
         run."""
         self._state.bisection.records.update({planned.topic_partition: 1 for planned in ranges if planned.reason == BLOCKED})
@@ -165,7 +165,7 @@ class LaneCopy:
 
     def _login_just_ended(self, error: MirrorError) -> bool:
         """Whether the refused login was taken until now: a token that ended while the lane was held up, or a password that is being
-        replaced. The next attempt logs in anew; if that is refused too, nothing was committed in between and the lane stops."""
+        replaced. The next attempt logs in again; if that is refused too, nothing was committed in between and the lane stops."""
         return isinstance(error, AuthenticationFailed) and self._state.progress > self._reached
 
     def _again(self, error: MirrorError) -> bool:

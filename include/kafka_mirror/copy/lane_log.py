@@ -73,10 +73,10 @@ class LaneLog:
         log.info(
             "%s has fenced earlier attempts (%s) and read its ledger %s-%d up to %d; watermarks: %s%s.",
             *(subject, self._task.transactional_id, self._task.ledger_topic, self._task.lane, ledger_end, first_few(starts, _SHOWN)),
-            self._written(begun),
+            self._describe_written(begun),
         )
 
-    def _written(self, records: Mapping[TopicPartition, LedgerRecord]) -> str:
+    def _describe_written(self, records: Mapping[TopicPartition, LedgerRecord]) -> str:
         """Who wrote to the lane's part of the ledger before, and when."""
         newest = max((record.writer for record in records.values()), key=lambda writer: writer.time, default=None)
         if newest is None or newest.time >= self._since:
@@ -108,7 +108,7 @@ class LaneLog:
             )
         if self._now() - self._said >= PROGRESS_SECONDS:
             self._said = self._now()
-            log.info("%s goes on: %s; %s.", self._lane, self._figures(), self._remaining())
+            log.info("%s goes on: %s; %s.", self._lane, self._figures(), self._rest_text())
 
     def retry(self, attempt: int, most: int, seconds: float, error: MirrorError, elsewhere: bool) -> None:
         """An attempt failed, and the next one begins after a pause. `most`: how many there are; 0: as many as it takes."""
@@ -178,15 +178,15 @@ class LaneLog:
         self._say_begun()
         self._ways = "".join(f"; {sentence}" for sentence in batches_text(batches, rewritten))
         if error is not None:
-            log.warning("%s gave up: %s; %s. Why: %s", self._lane, self._figures(), self._remaining(), error_text(error))
+            log.warning("%s gave up: %s; %s. Why: %s", self._lane, self._figures(), self._rest_text(), error_text(error))
         elif left_out:
-            log.warning("%s ended: %s; %s; %s left out.", self._lane, self._figures(), self._remaining(), count_text(left_out, "partition"))
+            log.warning("%s ended: %s; %s; %s left out.", self._lane, self._figures(), self._rest_text(), count_text(left_out, "partition"))
         else:
             log.info(
                 "%s ended: %s; %s.",
                 self._lane,
                 self._figures(),
-                self._remaining("the run's budget is spent, so the next run goes on there"),
+                self._rest_text("the run's budget is spent, so the next run goes on there"),
             )
 
     def _figures(self) -> str:
@@ -195,14 +195,14 @@ class LaneLog:
             f"{self._now() - self._begun:.1f} s{self._ways}"
         )
 
-    def _remaining(self, why: str = "") -> str:
+    def _rest_text(self, why: str = "") -> str:
         if self._task.history:
             return "how much history is left says the ledger"
-        behind = {tp: end - self._at[tp] for tp, end in self._ends.items() if end > self._at[tp]}
-        if not behind:
+        missing = {tp: end - self._at[tp] for tp, end in self._ends.items() if end > self._at[tp]}
+        if not missing:
             return "all that was planned is reached"
-        places = first_few((f"{tp}@{self._at[tp]} of {self._ends[tp]}" for tp in behind), _SHOWN)
-        return f"left: {count_text(sum(behind.values()), 'offset')} ({places}){f'; {why}' if why else ''}"
+        places = first_few((f"{tp}@{self._at[tp]} of {self._ends[tp]}" for tp in missing), _SHOWN)
+        return f"left: {count_text(sum(missing.values()), 'offset')} ({places}){f'; {why}' if why else ''}"
 
 
 def error_text(error: ErrorReport) -> str:

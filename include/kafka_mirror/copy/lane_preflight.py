@@ -1,7 +1,7 @@
 """Where each partition of a fenced lane really begins: the lane's own ledger records, and what the target looks like beside them.
 
-It is read after the fencing, so it cannot change any more: nobody else can write to the lane's ledger partition, and no open transaction
-can hide what was committed there.
+It is read after the fencing, so it cannot change any more: no other client can write to the lane's ledger partition, and no open
+transaction can hide what was committed there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ _PATIENCE_SECONDS = 2.0
 
 
 class LanePreflight:
-    """Steps 2 to 4 of the protocol. `records` are the partitions that may be copied, `unwritten` those whose record has to be committed
+    """Steps 2 to 4 of the protocol. `records` are the partitions that may be copied, `unwritten` those whose record must be committed
     even if nothing is copied; what may not be copied is refused in the lane's state."""
 
     def __init__(
@@ -71,7 +71,7 @@ class LanePreflight:
         self._note: LedgerRecord | None = None
         self.ledger_end = LogEnd(TopicPartition(task.ledger_topic, task.lane), 0)
         self.remote_ends: dict[TopicPartition, LogEnd] = {}
-        """By source partition, where nobody else may write."""
+        """By source partition, where only the mirror may write."""
 
     def run(self) -> None:
         """Reads and checks. Raises what concerns the whole lane."""
@@ -109,7 +109,7 @@ class LanePreflight:
         self._refuse_unexplained(windows, remotes, records, ledger)
 
     def _read(self, ledger: Ledger) -> dict[TopicPartition, LedgerRecord]:
-        """The lane's records, once it is certain that they are of this flow and that we may write behind them."""
+        """The lane's records, once it is certain that they are of this flow and that we may write after them."""
         task = self._task
         check_ledger(task.ledger_topic, task.ledger_id, self._target.topic_ids([task.ledger_topic]).get(task.ledger_topic))
         lane = ledger.read_fenced(task.lane)
@@ -123,18 +123,18 @@ class LanePreflight:
         return records
 
     def _error(self, planned: Range, remote: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
-        """Why a partition may not be copied now, as far as it can be told without reading what stands in the remote one."""
+        """Why a partition may not be copied now, as far as that is known without reading what stands in the remote one."""
         tp = planned.topic_partition
         error = (
             (moved(tp, record) if record is not None else None)
-            or self._handed_back(tp, record)
+            or self._find_handed_back(tp, record)
             or self._view.refused.get(remote.remote)
             or unusable(remote, record)
             or _source_id(planned, record)
         )
         return error if error is not None or planned.topic in self._task.append_to else hidden(remote, record)
 
-    def _handed_back(self, tp: TopicPartition, record: LedgerRecord | None) -> MirrorError | None:
+    def _find_handed_back(self, tp: TopicPartition, record: LedgerRecord | None) -> MirrorError | None:
         """Of a partition that the ledger does not have yet, the lane's note tells: a plan made before hand-back may be copied after it."""
         said = record or self._note
         return handed_back(tp, said) if said is not None else None
@@ -151,7 +151,7 @@ class LanePreflight:
         )
 
     def _views(self, wanted: Sequence[Range], records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, LedgerRecord]:
-        """The records of partitions whose history is written, as the protocol shall see them; those that cannot have any are refused."""
+        """The records of partitions whose history is written, as the protocol sees them; those that cannot have any are refused."""
         views = {}
         for planned in wanted:
             tp, into = planned.topic_partition, self._task.remote_topics[planned.topic]
@@ -207,7 +207,7 @@ class LanePreflight:
             self.remote_ends[tp] = LogEnd(TopicPartition(remote.remote, tp.partition), remote.end, tp)
 
     def _note_lost(self, grown: Iterable[TopicPartition], remotes: Mapping[TopicPartition, RemotePartition]) -> None:
-        """What the target lost although it ends where it should: whoever wrote over the hole did not come to note it, or did not see it."""
+        """What the target lost although it ends where it should: the attempt that wrote over the hole did not note it or see it."""
         looked_at = {
             tp: (remotes[tp], self.records[tp])
             for tp in grown
@@ -245,7 +245,7 @@ class LanePreflight:
             self._refuse(tp, UnexplainedTarget(tp.topic, tp.partition, remote.topic, message.offset(), remotes[tp].end, tp in records))
 
     def _doubt(self, log: TopicPartition, end: int, further: int) -> None:
-        """Raises StaleAnswer if any broker knows that a partition reaches further than the end that was read: before a person is told that
+        """Raises StaleAnswer if any broker knows that a partition reaches further than the end that was read: before a person reads that
         records are lost, or are somebody else's."""
         task = self._state.task  # this attempt's own may begin at one server alone
         with Cluster(task.target, task.clients.target_admin, task.request_seconds) as target:

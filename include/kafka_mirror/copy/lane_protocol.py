@@ -16,10 +16,10 @@
 
 A lane that follows keeps its epoch, the ends that it knows and its connections; without anything new it writes nothing. It goes on for a
 while after its run was due: the fence of the next run then hands it over. What is open is aborted, and the lane ends well, for the next run
-has the rest. Before that, whoever fences it has it for the time of a transaction.
+has the rest. Before that, the copy that fences it has it for the time of a transaction.
 A partition that was left out for an error that may pass is tried again after a while, from the top: no other run comes for minutes.
 
-Ledger and offsets are read after the fencing, so they cannot change any more: nobody else can write to the lane's ledger partition, and
+Ledger and offsets are read after the fencing, so they cannot change any more: no other client can write to the lane's ledger partition, and
 no open transaction can hide what was committed there. Any error ends the attempt; the next one begins from the top.
 """
 
@@ -104,7 +104,7 @@ class Attempt:
             source.open_ahead()  # it is asked just before the first commit, and may be far away
             self._view = TargetView(task, target)
             self._portion = self._state.pace.portion
-            engine = self._opened()
+            engine = self._open()
             try:
                 self._begin()
                 while self._copy(engine) and self._follow():
@@ -113,7 +113,7 @@ class Attempt:
                 engine.close()
             self._await_markers()
 
-    def _opened(self) -> Engine:
+    def _open(self) -> Engine:
         return self._open_engine(replace(self._task, fetch_bytes=self._portion), self._view.smallest_message_limit)
 
     def _begin(self) -> None:
@@ -159,7 +159,7 @@ class Attempt:
             self._state.size.committed(seconds)
             self._state.pace.copied(sum(moved.bytes for moved in progress), seconds)
             self._state.log.committed(progress, seconds)
-            self._committed(progress)
+            self._note_commit(progress)
             if self._state.budget_spent():
                 return False
 
@@ -178,8 +178,8 @@ class Attempt:
             return False
         if not state.is_following:
             state.is_following = True
-            state.log.follows(len(self._followed_records()), self._task.follow_seconds)
-        while ((records := self._followed_records()) or state.passing_errors) and state.await_turn():
+            state.log.follows(len(self._select_followed()), self._task.follow_seconds)
+        while ((records := self._select_followed()) or state.passing_errors) and state.await_turn():
             ends = state.ends(records.keys())
             state.pace.look(self._target, ends.control if ends else None)
             if state.has_news(self._source) or state.may_take_back():
@@ -194,7 +194,7 @@ class Attempt:
                 return True
         return False
 
-    def _followed_records(self) -> dict[TopicPartition, LedgerRecord]:
+    def _select_followed(self) -> dict[TopicPartition, LedgerRecord]:
         return {tp: self._records[tp] for tp in self._records.keys() - self._state.errors.keys()}
 
     def _await_markers(self) -> None:
@@ -212,7 +212,7 @@ class Attempt:
             not_readable(self._target, {ledger: self._state.ledger_end}, _LEDGER_MARKER_SECONDS - _MARKER_SECONDS)
 
     def _work(self, max_bytes: int) -> list[PartitionAssignment]:
-        """What the next transaction copies, if it may hold about so many bytes."""
+        """What the next transaction copies, if it may hold about `max_bytes`."""
         bisection, state = self._state.bisection, self._state
         ends = {tp: self._end(tp, self._records[tp].watermark) for tp in self._records if tp not in state.errors}
         candidates = []
@@ -241,7 +241,7 @@ class Attempt:
             lost = went_back(self._records[tp], self._task.remote_topics[tp.topic], moved)
             if lost is not None:
                 self._unwritten.add(tp)
-                self._check_identities()  # a topic that was created anew begins at 0 too
+                self._check_identities()  # a topic that was created again begins at 0 too
                 if isinstance(lost, TargetLostRecords):
                     self._state.keep_loss(tp, self._records[tp], lost)
                 raise lost
@@ -266,8 +266,8 @@ class Attempt:
         self._unwritten.add(tp)
 
     def _check_identities(self) -> None:
-        """Topic ids once more before each commit: a remote topic deleted inside a transaction is silently created anew by the client, and
-        the commit succeeds; a source topic created anew would give other records under the same offsets."""
+        """Topic ids once more before each commit: a remote topic deleted inside a transaction is silently created again by the client, and
+        the commit succeeds; a source topic created again would give other records under the same offsets."""
         touched = {tp.topic for tp in self._unwritten}
         ledger = self._task.ledger_topic
         now = self._remote_topic_ids(touched, ledger)
@@ -298,12 +298,12 @@ class Attempt:
         writer = self._writer()
         entries = []
         for tp in sorted(self._unwritten):
-            self._records[tp] = record = self._signed(tp, writer)
+            self._records[tp] = record = self._sign(tp, writer)
             entries.append((encode_key(tp), encode(stored(self._before[tp], record) if tp in self._before else record)))
         offsets = engine.record(self._task.ledger_topic, self._task.lane, entries)
         self._ledger_end.delivered((offset, 1) for offset in offsets)
 
-    def _committed(self, progress: Sequence[PartitionProgress]) -> None:
+    def _note_commit(self, progress: Sequence[PartitionProgress]) -> None:
         state = self._state
         for end in (self._ledger_end, *self._remote_ends.values()):
             end.committed()
@@ -325,7 +325,7 @@ class Attempt:
     def _writer(self) -> Writer:
         return Writer(self._task.installation, socket.gethostname(), self._task.run, datetime.now(UTC))
 
-    def _signed(self, tp: TopicPartition, writer: Writer) -> LedgerRecord:
+    def _sign(self, tp: TopicPartition, writer: Writer) -> LedgerRecord:
         """The record with who writes it, and how far the source reached when this was planned."""
         record = replace(self._records[tp], writer=writer)
         return record if self._task.history else with_source_end(record, self._ranges[tp], self._state.planned)

@@ -86,7 +86,7 @@ class LaneState:
         return self.transactions > 0 and self.is_over()
 
     def is_over(self) -> bool:
-        """Whether the lane's time is up, its bytes are used up, or it was told to stop or ends for what is new."""
+        """Whether the lane's time is up, its bytes are used up, or it was asked to stop or ends for what is new."""
         return self._stop.is_set() or bool(self.ended_for) or time.monotonic() >= self.deadline or self._bytes_left() == 0
 
     def hand_over(self) -> bool:
@@ -194,7 +194,7 @@ class LaneState:
 
     def keep_loss(self, tp: TopicPartition, record: LedgerRecord, lost: TargetLostRecords) -> None:
         """Lets the next commit note in the ledger what the target lost of what was committed: aborted records take up its offsets, and
-        nobody would see the hole any more."""
+        the hole would not show any more."""
         if lost.offset < record.target_next:
             first = record.offset_map.source_of(lost.offset)
             self.poisoned[tp] = (record.watermark if first is None else first, lost)

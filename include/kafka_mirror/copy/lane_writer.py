@@ -34,9 +34,9 @@ def write_lane(task: LaneTask, change: Change, decided: Decided | None = None) -
     """Fences a lane, lets `change` say what its ledger has to say, writes that, and gives it. With `decided` the lane is marked with it
     too, for partitions that its ledger does not have yet (`kafka_mirror.ledger.record`).
 
-    After the fencing nobody else can write to the lane, so what `change` looks at stays. A deposed leader may have answered for it, or may
-    answer nothing: then the lane is looked at once more, by another broker. Raises what concerns the whole lane, and what leaves in doubt
-    whether the lane was written.
+    After the fencing no other client can write to the lane, so what `change` looks at stays. A deposed leader may have answered for it, or
+    may answer nothing: then the lane is looked at once more, by another broker. Raises what concerns the whole lane, and what leaves in
+    doubt whether the lane was written.
     """
     for turn in range(_ATTEMPTS):
         attempt = _Attempt(task.beginning_at(turn), change, decided)
@@ -105,7 +105,7 @@ def _note(task: LaneTask, decided: Decided, writer: Writer) -> Records:
 
 
 def _await_marker(written: LogEnd, target: Cluster) -> None:
-    """Whoever comes next reads committed records."""
+    """Waits for the marker: the next reader reads committed records."""
     lane = written.log
     if not_readable(target, {lane: written.next}, _MARKER_SECONDS):
         raise DeadlineExceeded(

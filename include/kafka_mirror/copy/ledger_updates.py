@@ -16,7 +16,7 @@ from kafka_mirror.ledger.record import Blocked, LedgerRecord, SourceEnd, Writer,
 
 def first_record(task: LaneTask, planned: Range, target_topic_id: str, target_end: int, writer: Writer) -> LedgerRecord:
     """The record of a partition seen for the first time: its start is committed even when there is nothing to copy yet, for otherwise
-    `latest` would be resolved anew in every plan, and records in between would be skipped."""
+    `latest` would be resolved again in every plan, and records in between would be skipped."""
     return LedgerRecord(
         watermark=planned.start,
         leader_epoch=planned.leader_epoch,

@@ -22,7 +22,7 @@ FORWARDED, JOINED, REWRITTEN = "forwarded", "joined", "rewritten"
 """How a batch goes: as it is; as a part of a larger one; record by record, for a reason."""
 
 MOST_REASONS = 8
-"""How many reasons for which batches were rewritten are told, however many there are."""
+"""How many reasons for which batches were rewritten are named at most."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class LaneTask(ResolvedFlow):
     installation: str = ""
     run: str = ""
     planned: datetime | None = None
-    """When the run was planned, by the planner's clock; None: not told."""
+    """When the run was planned, by the planner's clock; None: not known."""
     interval_seconds: int = 60
     skip_refused: bool = False
     """Whether a record that the target refuses, or that cannot be carried, is passed over (errors.tolerance=all)."""
@@ -71,7 +71,7 @@ class LaneTask(ResolvedFlow):
     unpacked_max_bytes: int = LARGEST_UNPACKED
     """How many bytes the records of a batch that is opened may have."""
     in_time_order: bool = True
-    """Whether history may only stand behind older history of its partition."""
+    """Whether history may only stand after older history of its partition."""
     follow_seconds: float = 0.0
     """How often the lane asks the source for more once its ranges are copied, until `max_seconds` are over; 0: it ends with its ranges."""
     hand_over_seconds: float = 0.0
@@ -100,7 +100,7 @@ class LaneTask(ResolvedFlow):
 
 @dataclass(frozen=True)
 class Watermark:
-    """How far one partition came in this run: the next source offset, the end behind our last record, and what was copied."""
+    """How far one partition came in this run: the next source offset, the end after our last record, and what was copied."""
 
     topic: str
     partition: int
@@ -187,7 +187,7 @@ class LaneResult:
     seconds: float = 0.0
     skipped: tuple[SkippedRecords, ...] = ()
     ledger_end: int = 0
-    """How far the lane's ledger partition reaches at least: whoever reads less of it was told something stale."""
+    """How far the lane's ledger partition reaches at least: a reader that finds less of it has a stale answer."""
     copied_elsewhere: tuple[CopiedElsewhere, ...] = ()
     """What the lane found in its ledger that another run had brought since the plan."""
     batches: tuple[BatchShare, ...] = ()
@@ -197,7 +197,7 @@ class LaneResult:
     stopped: tuple[TopicPartition, ...] = ()
     """Partitions that an error stopped while the lane followed them: after their planned end."""
     ended_for: str = ""
-    """NEWS or HANDED_OVER; '': its time or budget is over, it was told to stop, or an error says why."""
+    """NEWS or HANDED_OVER; '': its time or budget is over, it was asked to stop, or an error says why."""
 
     @property
     def records(self) -> int:

@@ -1,7 +1,7 @@
 """How a lane follows: what its partitions got since it copied them last, as new ranges with an end.
 
 One question tells all ends. Where nothing came, nothing else is asked. Where an end is not at the watermark, the plan's own rules decide
-(`kafka_mirror.copy.plan.ranges`), by what a plan would ask: so a log that was cut off or created anew is the same error here and there.
+(`kafka_mirror.copy.plan.ranges`), by what a plan would ask: so a log that was cut off or created again is the same error here and there.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def look_for_more(
     """The new ranges of the partitions of these records, which were copied by these ranges before, and the errors of those that cannot be
     copied any further. `committed`: the isolation level, as in the plan; `ends`: those of the partitions, if somebody asked for them.
 
-    A partition of which nobody can tell, and one with a gap, has neither: it is looked at again in the next turn and in the next plan.
+    A partition whose log cannot be judged, and one with a gap, has neither: it is looked at again in the next turn and in the next plan.
     """
     refused: dict[str, MirrorError] = {}
     ends = source.ends(records, refused, committed) if ends is None else ends

@@ -24,7 +24,7 @@ class TransactionSize:
     """The size of the lane's next transaction; kept over the attempts of one run.
 
     A run begins with a small transaction and doubles it while the target is quick, or makes it four times as large while it is very quick.
-    So it finds out by itself how much the target takes, and nothing has to be remembered from one run to the next. A transaction that ran
+    So it finds out by itself how much the target takes, and nothing is remembered from one run to the next. A transaction that ran
     into its timeout is never repeated at its size.
     """
 
@@ -56,7 +56,7 @@ class BatchBisection:
     stuck at the first of them, in the next attempt, which commits what lies up to the last of them. Where some are refused there are often
     more, so what follows them goes in large batches for a while: each refusal costs an attempt, however many records it names.
 
-    Nobody is named for a batch that is too large, and not every broker names anybody. Then what precedes the batch is copied first, next
+    No record is named for a batch that is too large, and not every broker names one. Then what precedes the batch is copied first, next
     one record alone, then two, four … while that goes well; a single record that is refused is the poison.
     """
 
@@ -131,8 +131,8 @@ class PartitionInLine:
 
 
 def waiting(tp: TopicPartition, record: LedgerRecord, offsets: int, place: int) -> PartitionInLine:
-    """A partition that is owed so many offsets. Their size is judged by what was copied of it before; `place` is that of its record among
-    those of the ledger."""
+    """A partition that is owed this many `offsets`. Their size is judged by what was copied of it before; `place` is that of its record
+    among those of the ledger."""
     size = record.bytes // record.records if record.records else _UNKNOWN_RECORD_BYTES
     return PartitionInLine(tp, offsets * (size + 1), place if record.records else 0)
 
@@ -160,7 +160,7 @@ class Turns:
         self.written.update(dict.fromkeys(moved, max(self.written.values(), default=0) + 1))
 
     def next(self, candidates: Sequence[PartitionInLine], max_bytes: int) -> list[TopicPartition]:
-        """The partitions of the next transaction of about `max_bytes`, the least recently served first. Empty only if nobody waits."""
+        """The partitions of the next transaction of about `max_bytes`, the least recently served first. Empty only if none waits."""
         in_order = sorted(candidates, key=lambda candidate: (candidate.served, candidate.tp))
         if sum(candidate.bytes for candidate in in_order) <= max_bytes:
             return [candidate.tp for candidate in in_order]

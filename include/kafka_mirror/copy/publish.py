@@ -39,7 +39,7 @@ class Published:
     job said otherwise.
 
     A partition that was planned with a decision has a watermark here once the decision is in the ledger. Before, it is the one that the
-    decision leaves behind: of another log, or past the planned end.
+    decision ends: of another log, or past the planned end.
     """
 
     watermarks: tuple[Watermark, ...] = ()
@@ -62,14 +62,14 @@ def publish(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), *, whole
     with clusters(flow) as (source, target):
         records = ledger_after(flow, target, results, plan.ledger_id).records
         published = compared(plan, results, records, run)
-        copied = _mapped(records) if whole else _copied(plan, records)
+        copied = _find_mapped(records) if whole else _find_copied(plan, records)
         return replace(published, syncs=emit(flow, source, target, records, copied))
 
 
 def reached(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), run: str | None = None) -> Published:
     """Reads the ledger and compares it with what the job reported. Works as well when the job ended without a result.
 
-    `run` is the run's name in the ledger, by which its own figures are told from others'; None: a run that has none.
+    `run` is the run's name in the ledger, by which its own figures differ from others'; None: a run that has none.
     Raises StaleAnswer if no broker can be found that has as much of the ledger as the lanes have seen.
     """
     with clusters(flow) as (_, target):
@@ -95,7 +95,7 @@ def compared(
         tp = planned.topic_partition
         record, said = records.get(tp), reported.get(tp)
         if record is not None and _has_decisions(record, planned):
-            others = _copied_elsewhere(planned, record, said, by_lane.get(tp), run)
+            others = _count_elsewhere(planned, record, said, by_lane.get(tp), run)
             copied, size = _growth(planned, record)
             counts = (max(0, copied - others.records), max(0, size - others.bytes)) if others else (copied, size)
             marks.append(Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *counts))
@@ -107,7 +107,7 @@ def compared(
     return Published(tuple(marks), tuple(disagreements), copied_elsewhere=tuple(elsewhere))
 
 
-def _copied_elsewhere(
+def _count_elsewhere(
     planned: Range, record: LedgerRecord, said: Watermark | None, elsewhere: CopiedElsewhere | None, run: str | None
 ) -> CopiedElsewhere | None:
     """What of a partition's growth is not this run's."""
@@ -129,7 +129,7 @@ def _has_decisions(record: LedgerRecord, planned: Range) -> bool:
     return all(is_applied(record, decision) for decision in planned.decisions)
 
 
-def _copied(plan: Plan, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:
+def _find_copied(plan: Plan, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:
     """The partitions of which records were copied since the plan, by whichever run, with the source offset that their copy began at; where
     lanes follow, that is how far they are, for pairs of what they copied may have been written meanwhile."""
     planned_records = {planned.topic_partition: (planned, records.get(planned.topic_partition)) for planned in plan.ranges}
@@ -161,7 +161,7 @@ class SyncsOfPlan:
         """Writes those of what was copied since the last time. Raises what the clusters answer. True: there may be more later."""
         with clusters(self._flow) as (source, target):
             records = ledger_of(self._flow, target).read().records
-            copied = {tp: start for tp, start in _copied(self._plan, records).items() if records[tp].watermark != self._synced.get(tp)}
+            copied = {tp: start for tp, start in _find_copied(self._plan, records).items() if records[tp].watermark != self._synced.get(tp)}
             done = emit(self._flow, source, target, records, copied)
         for error in done.errors:
             log.warning("%s", error)
@@ -170,17 +170,17 @@ class SyncsOfPlan:
         return True
 
 
-def _mapped(records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:
+def _find_mapped(records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:
     return {tp: record.watermark for tp, record in records.items() if record.offset_map.last}
 
 
 def ledger_after(flow: Flow, target: Cluster, results: Iterable[LaneResult], ledger_id: str) -> LedgerView:
-    """The ledger, at least as far as the lanes have seen it. Commits may show a moment later, which is waited for. Whoever asks anew may
+    """The ledger, at least as far as the lanes have seen it. Commits may show a moment later, which is waited for. A new question may
     come upon a broker that is cut off from its cluster and answers all the same: then the others are asked, one after the other. Raises
-    StaleAnswer if none of them has as much, or DeadlineExceeded if the last one did not give all that was told to be there, or a commit
+    StaleAnswer if none of them has as much, or DeadlineExceeded if the last one did not give all that was reported, or a commit
     does not show.
 
-    `ledger_id` is the topic id that was planned with. One that was created anew since ends where it does: the lanes name it.
+    `ledger_id` is the topic id that was planned with. One that was created again since ends where it does: the lanes name it.
     """
     ends = {result.lane: result.ledger_end for result in results}
     ledger = ledger_of(flow, target)
@@ -207,8 +207,8 @@ def ledger_after(flow: Flow, target: Cluster, results: Iterable[LaneResult], led
 
 
 def _read(ledger: Ledger, ends: Mapping[int, int]) -> tuple[LedgerView | None, MirrorError | None]:
-    """The ledger, and why another broker is asked for it, if one is: also when one told an end that another one, which was read, never
-    reached, or does not tell the end of a lane that was written."""
+    """The ledger, and why another broker is asked for it, if one is: also when one gave an end that another one, which was read, never
+    reached, or does not give the end of a lane that was written."""
     try:
         view = ledger.read()
     except DeadlineExceeded as late:
@@ -219,7 +219,7 @@ def _read(ledger: Ledger, ends: Mapping[int, int]) -> tuple[LedgerView | None, M
 
 
 def _stale(topic: str, view: LedgerView, ends: Mapping[int, int]) -> StaleAnswer | None:
-    """What was told of the lane that was not read as far as it had been seen, if any was not."""
+    """What the broker said of the lane that was not read as far as it had been seen, if any was not."""
     for lane, end in ends.items():
         if lane in view.ends and view.ends[lane] < end:
             return StaleAnswer((topic, lane), view.ends[lane], end)
@@ -227,7 +227,7 @@ def _stale(topic: str, view: LedgerView, ends: Mapping[int, int]) -> StaleAnswer
 
 
 def _untold(view: LedgerView, ends: Mapping[int, int]) -> MirrorError | None:
-    """What is wrong with a lane whose end nobody told, if there is one: whoever was asked may not reach its leader, or be no leader."""
+    """What is wrong with a lane whose end is unknown, if there is one: the broker that was asked may not reach its leader, or be none."""
     return next((view.unreadable[lane] for lane in ends if lane in view.unreadable and lane not in view.ends), None)
 
 

@@ -5,7 +5,7 @@
     now   ───────────────┼── aborted records ──────────────────┤ end
 
 A leader without our last records may take over while a transaction writes. What that had sent stands where they were, and is aborted: the
-partition ends behind `target_next` as it should, and only a reader of committed records sees the hole.
+partition ends after `target_next` as it should, and only a reader of committed records sees the hole.
 """
 
 from collections.abc import Iterable, Mapping
@@ -97,8 +97,8 @@ def losses(
 ) -> dict[TopicPartition, TargetLostRecords]:
     """What was lost, by source partition, of the given remote partitions and their records in the ledger; none of them compacted.
 
-    Looked at are those in which a record of ours stood right in front of `target_next`. A topic that may not be read is left to whoever
-    reads what stands behind that.
+    Looked at are those in which a record of ours stood right in front of `target_next`. A topic that may not be read is left to those
+    who read what stands after that.
     """
     sources = {
         TopicPartition(partition.remote, tp.partition): tp
@@ -116,7 +116,7 @@ def losses(
     lost = {}
     for remote in gone:
         target_next = nexts[remote]
-        if starts.get(remote, target_next) < target_next:  # else retention took it meanwhile, or nobody can tell
+        if starts.get(remote, target_next) < target_next:  # else retention took it meanwhile, or it is unknown
             end = _end_of_visible(reader, remote, starts[remote], target_next, seconds)
             lost[sources[remote]] = TargetLostRecords(*sources[remote], remote.topic, target_next, end)
     return lost

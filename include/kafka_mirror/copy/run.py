@@ -47,7 +47,7 @@ def copy_in_shares(tasks: Sequence[LaneTask], at_once: int, copy: Copy, now: Cal
         bytes_left = max(0, max_bytes - _bytes(results.values())) if max_bytes >= 0 else -1
         if results and (seconds < _SECONDS_WORTH_A_SHARE or bytes_left == 0):
             break
-        answers = list(copy(_shared(tasks, at_once, seconds, bytes_left)))
+        answers = list(copy(_share(tasks, at_once, seconds, bytes_left)))
         for answer in answers:
             results[answer.lane] = together(results[answer.lane], answer) if answer.lane in results else answer
         tasks = [replace(task, ranges=ranges) for task, answer in zip(tasks, answers, strict=True) if (ranges := unfinished(task, answer))]
@@ -74,7 +74,7 @@ def unfinished(task: LaneTask, result: LaneResult) -> tuple[Range, ...]:
     return tuple(ranges)
 
 
-def _shared(tasks: Sequence[LaneTask], at_once: int, seconds: float, size: int) -> list[LaneTask]:
+def _share(tasks: Sequence[LaneTask], at_once: int, seconds: float, size: int) -> list[LaneTask]:
     turns = -(-len(tasks) // at_once)
     share = size // len(tasks) if size >= 0 else -1
     rates = shares([task.ranges for task in tasks], at_once)
@@ -97,7 +97,7 @@ BESIDE_COPYING_SECONDS = 600
 """Beyond its budget, how long a lane may take before its process is ended: fences, the last transaction, what it waits for brokers."""
 
 _NEXT_ATTEMPT = (
-    "Spark, Airflow or the next run begins the lane anew, fences this attempt and goes on at the ledger's watermarks: nothing is lost "
+    "Spark, Airflow or the next run begins the lane again, fences this attempt and goes on at the ledger's watermarks: nothing is lost "
     "or doubled."
 )
 
@@ -112,14 +112,14 @@ def lane_tasks(flow: Flow, plan: Plan, run: str = "", max_bytes: int | None = No
     made with another configuration.
     """
     check_configuration(plan.config_hash, flow.config_hash)
-    by_lane = _by_lane(plan.ranges, flow.value("mirror.lanes"))
+    by_lane = _sort_by_lane(plan.ranges, flow.value("mirror.lanes"))
     common = _Common(flow, plan, run)
     tasks = [common.task(lane, tuple(ranges)) for lane, ranges in by_lane.items()]
     return tasks if max_bytes is None else [replace(task, max_bytes=max_bytes) for task in tasks]
 
 
 def lane_task(flow: Flow, plan: Plan, lane: int, run: str = "") -> LaneTask:
-    """The task of one lane without any work, for whoever writes its ledger in another way than by copying. Likewise."""
+    """The task of one lane without any work, to write its ledger in another way than by copying. It holds resolved secrets, too."""
     return _Common(flow, plan, run).task(lane, ())
 
 
@@ -128,14 +128,14 @@ def copy_lane(task: LaneTask, stop: threading.Event | None = None, shared: Share
     job, one lane that fails would end the job for all of them."""
     seconds = task.max_seconds + BESIDE_COPYING_SECONDS
     with watched(f"lane {task.lane} of {task.flow}", _NEXT_ATTEMPT, seconds):
-        result = _copied(task, stop, shared)
+        result = _run_lane(task, stop, shared)
     errors = (error.of_flow(task.flow) for error in result.errors)
     if task.history:
         errors = (advised(error, task.remote_topics.get(error.topic or "", "that topic")) for error in errors)
     return replace(result, errors=tuple(errors))
 
 
-def _copied(task: LaneTask, stop: threading.Event | None, shared: SharedTurn | None) -> LaneResult:
+def _run_lane(task: LaneTask, stop: threading.Event | None, shared: SharedTurn | None) -> LaneResult:
     try:
         return LaneCopy(task, BatchEngine, stop, shared).run()
     except MirrorError as error:
@@ -151,7 +151,7 @@ def copy_in_process(
     """Copies all lanes in this process, a few at a time. Once `stop` is set, each ends after its open transaction. `max_bytes` as in
     `lane_tasks`."""
     tasks = lane_tasks(flow, plan, run, max_bytes)
-    return copy_in_shares(tasks, _at_once(tasks), partial(copy_side_by_side, stop=stop))
+    return copy_in_shares(tasks, _count_at_once(tasks), partial(copy_side_by_side, stop=stop))
 
 
 def copy_on_spark(flow: Flow, plan: Plan, run: str, spark: Spark, max_bytes: int | None = None) -> list[LaneResult]:
@@ -159,7 +159,7 @@ def copy_on_spark(flow: Flow, plan: Plan, run: str, spark: Spark, max_bytes: int
 
     def copy(tasks: Sequence[LaneTask]) -> list[LaneResult]:
         """Spreads lanes over Spark's tasks."""
-        # As many Spark tasks as there are cores, if there are so many lanes; more when they would otherwise hold too many lanes. Lanes that
+        # As many Spark tasks as there are cores, if there are that many lanes; more when they would otherwise hold too many. Lanes that
         # follow all run at the same time.
         slices = min(len(tasks), max(cores, 0 if plan.follow_for else -(-len(tasks) // LANES_AT_ONCE)))
         at_once = -(-len(tasks) // slices) if plan.follow_for else LANES_AT_ONCE
@@ -167,7 +167,7 @@ def copy_on_spark(flow: Flow, plan: Plan, run: str, spark: Spark, max_bytes: int
         return spark.run(ON_WORKERS, tasks, slices)
 
     tasks, cores = lane_tasks(flow, plan, run, max_bytes), spark.cores()
-    return copy_in_shares(tasks, max(_at_once(tasks), cores * LANES_AT_ONCE), copy)
+    return copy_in_shares(tasks, max(_count_at_once(tasks), cores * LANES_AT_ONCE), copy)
 
 
 def copy_side_by_side(tasks: Sequence[LaneTask], stop: threading.Event | None = None) -> list[LaneResult]:
@@ -176,19 +176,19 @@ def copy_side_by_side(tasks: Sequence[LaneTask], stop: threading.Event | None = 
         return []
     shared = SharedTurn(tasks[0]) if tasks[0].follow_seconds else None
     try:
-        with ThreadPoolExecutor(max_workers=_at_once(tasks), thread_name_prefix="lane") as threads:
+        with ThreadPoolExecutor(max_workers=_count_at_once(tasks), thread_name_prefix="lane") as threads:
             return list(threads.map(partial(copy_lane, stop=stop, shared=shared), tasks))
     finally:
         if shared:
             shared.close()
 
 
-def _at_once(tasks: Sequence[LaneTask]) -> int:
+def _count_at_once(tasks: Sequence[LaneTask]) -> int:
     """How many of these lanes one process copies at the same time: those that follow do not wait for each other to end."""
     return len(tasks) if any(task.follow_seconds for task in tasks) else min(len(tasks), LANES_AT_ONCE)
 
 
-def _by_lane(ranges: Sequence[Range], lanes: int) -> dict[int, list[Range]]:
+def _sort_by_lane(ranges: Sequence[Range], lanes: int) -> dict[int, list[Range]]:
     by_lane: dict[int, list[Range]] = {}
     for planned in ranges:
         by_lane.setdefault(lane_of(planned.topic, planned.partition, lanes), []).append(planned)

@@ -43,7 +43,7 @@ class RunResult:
 
     @property
     def plan_that_moved(self) -> Plan:
-        """The whole plan without the partitions that were only followed, to which nothing came. After an error nobody knows of these."""
+        """The whole plan without the partitions that were only followed, to which nothing came. After an error these are unknown."""
         if self.failure is not None or any(result.errors for result in self.results):
             return self.whole_plan
         moved = {TopicPartition(mark.topic, mark.partition) for result in self.results for mark in result.watermarks}
@@ -75,14 +75,14 @@ class RunResult:
         results = {result.lane: result for result in self.results}
         for answer in answers:
             if answer.lane in results and plan.ranges:  # else no lane was tried again
-                results[answer.lane] = _without_errors(results[answer.lane], again)
+                results[answer.lane] = _drop_errors(results[answer.lane], again)
             results[answer.lane] = together(results[answer.lane], answer) if answer.lane in results else answer
         return replace(self, plan=replace(self.plan, ranges=tuple(ranges.values())), results=tuple(results.values()))
 
     def at_rest(self, plan: Plan, lanes: int) -> "RunResult":
         """This result without the errors of lanes that have no work by the newest plan: they left nothing undone."""
         busy = {lane_of(planned.topic, planned.partition, lanes) for planned in plan.ranges if planned.is_work}
-        results = (result if result.lane in busy else _without_errors(result, frozenset()) for result in self.results)
+        results = (result if result.lane in busy else _drop_errors(result, frozenset()) for result in self.results)
         return replace(self, results=tuple(results))
 
     def then(self, later: "RunResult") -> "RunResult":
@@ -109,8 +109,8 @@ class RunResult:
         return counts
 
 
-def _without_errors(result: LaneResult, again: Set[TopicPartition]) -> LaneResult:
-    """A lane's result without the errors that its next one says anew or has got over: those of these partitions, and of the whole lane."""
+def _drop_errors(result: LaneResult, again: Set[TopicPartition]) -> LaneResult:
+    """A lane's result without the errors that its next one repeats or has got over: those of these partitions, and of the whole lane."""
     topics = {tp.topic for tp in again}
     errors = [
         error
@@ -143,15 +143,15 @@ def growth(result: LaneResult) -> dict[TopicPartition, Totals]:
 
 
 def together(first: LaneResult, second: LaneResult) -> LaneResult:
-    """What a lane did, one result after the other. An error that came again is told once, as it came last."""
+    """What a lane did, one result after the other. An error that came again counts once, as it came last."""
     marks = {TopicPartition(mark.topic, mark.partition): mark for mark in first.watermarks}
     for mark in second.watermarks:
         tp = TopicPartition(mark.topic, mark.partition)
-        marks[tp] = _added(marks[tp], mark) if tp in marks else mark
+        marks[tp] = _add(marks[tp], mark) if tp in marks else mark
     skipped = {TopicPartition(records.topic, records.partition): records for records in first.skipped}
     for records in second.skipped:
         tp = TopicPartition(records.topic, records.partition)
-        skipped[tp] = _skipped(skipped[tp], records) if tp in skipped else records
+        skipped[tp] = _add_skipped(skipped[tp], records) if tp in skipped else records
     return LaneResult(
         first.lane,
         tuple(marks[tp] for tp in sorted(marks)),
@@ -160,7 +160,7 @@ def together(first: LaneResult, second: LaneResult) -> LaneResult:
         first.seconds + second.seconds,
         tuple(skipped[tp] for tp in sorted(skipped)),
         max(first.ledger_end, second.ledger_end),
-        _elsewhere((*first.copied_elsewhere, *second.copied_elsewhere)),
+        _add_elsewhere((*first.copied_elsewhere, *second.copied_elsewhere)),
         added_shares((*first.batches, *second.batches)),
         added_reasons((*first.rewritten, *second.rewritten)),
         tuple(sorted({*first.stopped, *second.stopped})),
@@ -172,7 +172,7 @@ def _newest(errors: Sequence[ErrorReport]) -> tuple[ErrorReport, ...]:
     return tuple({(error.code, error.topic, error.partition): error for error in errors}.values())
 
 
-def _elsewhere(counts: Iterable[CopiedElsewhere]) -> tuple[CopiedElsewhere, ...]:
+def _add_elsewhere(counts: Iterable[CopiedElsewhere]) -> tuple[CopiedElsewhere, ...]:
     summed: dict[TopicPartition, CopiedElsewhere] = {}
     for copied in counts:
         tp = TopicPartition(copied.topic, copied.partition)
@@ -181,11 +181,11 @@ def _elsewhere(counts: Iterable[CopiedElsewhere]) -> tuple[CopiedElsewhere, ...]
     return tuple(summed[tp] for tp in sorted(summed))
 
 
-def _added(first: Watermark, second: Watermark) -> Watermark:
+def _add(first: Watermark, second: Watermark) -> Watermark:
     return replace(second, records=first.records + second.records, bytes=first.bytes + second.bytes)
 
 
-def _skipped(first: SkippedRecords, second: SkippedRecords) -> SkippedRecords:
+def _add_skipped(first: SkippedRecords, second: SkippedRecords) -> SkippedRecords:
     return replace(first, records=first.records + second.records)
 
 

@@ -42,12 +42,12 @@ class Throttle:
         self._share = share
         self._now = now
         self._free_at = now()
-        self.rate = self._of(bytes_per_second)
+        self.rate = self._take_share(bytes_per_second)
         """The lane's own rate; -1: no limit."""
 
     def change(self, bytes_per_second: int) -> None:
         """From now on the flow has this rate. What is left to wait for shrinks or grows with it."""
-        rate, now = self._of(bytes_per_second), self._now()
+        rate, now = self._take_share(bytes_per_second), self._now()
         if self.rate != UNLIMITED and self._free_at > now:
             owed = (self._free_at - now) * self.rate
             self._free_at = now if rate == UNLIMITED else now + owed / rate
@@ -62,12 +62,12 @@ class Throttle:
         return max(self._free_at - self._now(), 0.0)
 
     def copied(self, size: int, seconds: float) -> None:
-        """After a transaction of so many bytes, which took so long itself."""
+        """Counts a transaction of `size` bytes, which took this many seconds itself."""
         if self.rate != UNLIMITED:
             now = self._now()
             self._free_at = max(self._free_at, now - seconds) + size / self.rate
 
-    def _of(self, bytes_per_second: int) -> int:
+    def _take_share(self, bytes_per_second: int) -> int:
         return UNLIMITED if bytes_per_second == UNLIMITED else max(1, int(bytes_per_second * self._share))
 
 
@@ -81,7 +81,7 @@ def portion(rate: int) -> int | None:
 
 
 def shares(lanes: Sequence[Sequence[Range]], at_once: int) -> list[float]:
-    """What part of the flow's rate each lane may have, of which `at_once` are copied at the same time: any so many of them have no more
+    """What part of the flow's rate each lane may have, of which `at_once` are copied at the same time: this many of them never have more
     than all of it together. By how much each has to do, so that they are done at about the same time; and none gets next to nothing."""
     sizes = [sum(estimate_bytes(planned) for planned in ranges) for ranges in lanes]
     whole = sum(sizes) or 1
@@ -123,7 +123,7 @@ class Pace:
         return portion(self.rate)
 
     def copied(self, size: int, seconds: float) -> None:
-        """After a transaction of so many bytes, which took so long."""
+        """Counts a transaction of `size` bytes, which took this many seconds."""
         self._throttle.copied(size, seconds)
 
     def await_turn(self, target: Cluster, deadline: float) -> bool:

@@ -61,7 +61,7 @@ def verdict(plan: Plan, answers: Iterable[LaneResult] | None, published: Publish
     results = list(answers or ())
     reached = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
     unreached = [planned for planned in plan.ranges if reached.get(planned.topic_partition, -1) < planned.end]
-    errors = [*plan.errors, *_still_true(results, plan, unreached), *published.syncs.errors]
+    errors = [*plan.errors, *_is_still_true(results, plan, unreached), *published.syncs.errors]
     records = sum(mark.records for mark in published.watermarks)
     moved = any(reached.get(p.topic_partition, p.start) > p.start for p in plan.ranges)
     if any(result.ended_for == HANDED_OVER for result in results):
@@ -69,9 +69,9 @@ def verdict(plan: Plan, answers: Iterable[LaneResult] | None, published: Publish
     elif unreached and answers is None:
         errors.append(_no_result(unreached).report())
     elif unreached and not moved and not errors:
-        errors.append(NothingMoved.in_a_run(len(unreached), _listed(unreached)).report())
-    elif waiting := _without_turn(unreached, reached, errors):
-        errors.append(NothingMoved.for_want_of_budget(len(waiting), _listed(waiting)).report())
+        errors.append(NothingMoved.in_a_run(len(unreached), _names(unreached)).report())
+    elif waiting := _list_without_turn(unreached, reached, errors):
+        errors.append(NothingMoved.for_want_of_budget(len(waiting), _names(waiting)).report())
     skipped = sorted(
         (interval for result in results for interval in result.skipped), key=lambda interval: (interval.topic, interval.partition)
     )
@@ -79,7 +79,7 @@ def verdict(plan: Plan, answers: Iterable[LaneResult] | None, published: Publish
     return Verdict(
         state=state,
         errors=tuple(dict.fromkeys(errors)),
-        notices=(*plan.notices, *published.disagreements, *published.syncs.notices, *_skipped_notice(skipped)),
+        notices=(*plan.notices, *published.disagreements, *published.syncs.notices, *_describe_skipped(skipped)),
         records=records,
         bytes=sum(mark.bytes for mark in published.watermarks),
         owed=sum(planned.end - max(planned.start, reached.get(planned.topic_partition, planned.start)) for planned in unreached),
@@ -91,18 +91,18 @@ def verdict(plan: Plan, answers: Iterable[LaneResult] | None, published: Publish
 
 
 def other_runs_text(elsewhere: Sequence[CopiedElsewhere]) -> list[str]:
-    """What each other run copied meanwhile, as a person is told."""
+    """What each other run copied meanwhile, in words for a person."""
     runs = sorted({copied.run for copied in elsewhere})
-    return [_other_run_text(run, [copied for copied in elsewhere if copied.run == run]) for run in runs]
+    return [_describe_run(run, [copied for copied in elsewhere if copied.run == run]) for run in runs]
 
 
-def _other_run_text(run: str, elsewhere: Sequence[CopiedElsewhere]) -> str:
+def _describe_run(run: str, elsewhere: Sequence[CopiedElsewhere]) -> str:
     records, size = sum(copied.records for copied in elsewhere), sum(copied.bytes for copied in elsewhere)
     name = f": {run}" if run else " that has no name (by hand)"
     return f"{records} records, {size} bytes of {len(elsewhere)} partitions were copied meanwhile by another run{name}"
 
 
-def _still_true(results: list[LaneResult], plan: Plan, unreached: list[Range]) -> list[ErrorReport]:
+def _is_still_true(results: list[LaneResult], plan: Plan, unreached: list[Range]) -> list[ErrorReport]:
     """The errors of partitions that are behind, and those of whole lanes, topics or the ledger if anything is behind: before its planned
     end, or where its lane stopped following it."""
     planned = {owed.topic_partition for owed in plan.ranges}
@@ -115,7 +115,7 @@ def _still_true(results: list[LaneResult], plan: Plan, unreached: list[Range]) -
     return errors
 
 
-def _without_turn(unreached: list[Range], reached: Mapping[TopicPartition, int], errors: list[ErrorReport]) -> list[Range]:
+def _list_without_turn(unreached: list[Range], reached: Mapping[TopicPartition, int], errors: list[ErrorReport]) -> list[Range]:
     """The partitions that were stuck before and of which this run says nothing: its budget ended before they were tried."""
     explained = {(error.topic, error.partition) for error in errors}
     if any(topic is None for topic, _ in explained):
@@ -129,7 +129,7 @@ def _without_turn(unreached: list[Range], reached: Mapping[TopicPartition, int],
     ]
 
 
-def _skipped_notice(skipped: Sequence[SkippedRecords]) -> list[str]:
+def _describe_skipped(skipped: Sequence[SkippedRecords]) -> list[str]:
     if not skipped:
         return []
     records, first = sum(interval.records for interval in skipped), skipped[0]
@@ -141,10 +141,10 @@ def _skipped_notice(skipped: Sequence[SkippedRecords]) -> list[str]:
 
 def _no_result(unreached: list[Range]) -> JobFailed:
     return JobFailed(
-        f"The copy ended without a result, and {len(unreached)} partitions did not come to where it was planned ({_listed(unreached)}).",
-        next="The log of the task copy says why it ended; the next run goes on behind what was committed.",
+        f"The copy ended without a result, and {len(unreached)} partitions did not come to where it was planned ({_names(unreached)}).",
+        next="The log of the task copy says why it ended; the next run goes on after what was committed.",
     )
 
 
-def _listed(ranges: Sequence[Range]) -> str:
+def _names(ranges: Sequence[Range]) -> str:
     return ", ".join(f"{planned.topic_partition}@{planned.start}" for planned in ranges[:5]) + (" …" if len(ranges) > 5 else "")
