@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from functools import partial
 
 from kafka_mirror.cutover.groups.findings import GroupLogs, WaveGroup, WaveGroups, find_active_groups, find_group_stops
 from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer
@@ -16,7 +16,6 @@ from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_move import Positions
-from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Groups, describe_groups, read_positions
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.polling import until
@@ -26,15 +25,15 @@ _PAUSE_SECONDS = 0.5
 
 def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Moves the groups of a planned wave. It waits for members on the source to leave. Raises what concerns a cluster as a whole."""
-    look = _look(move, options)
-    if look.is_stopped:
-        return make_outcome(MOVE_GROUPS, look.findings)
-    if look.active:
-        return StepOutcome(MOVE_GROUPS, WAITING, (), (*look.active, *look.findings))
-    aims = {group.name: _make_aim(group) for group in look.surveyed.groups}
+    surveyed, findings, active = _look(move, options)
+    if has_stop(findings):
+        return make_outcome(MOVE_GROUPS, findings)
+    if active:
+        return StepOutcome(MOVE_GROUPS, WAITING, (), (*active, *findings))
+    aims = {group.name: _make_aim(group) for group in surveyed.groups}
     placement = _make_placer(move, notes, options).place(aims, options.dry_run)
     read_on = _find_read_on(move, aims) if placement.facts else ()
-    return make_outcome(MOVE_GROUPS, (*look.findings, *placement.findings, *read_on), placement.lines, placement.facts)
+    return make_outcome(MOVE_GROUPS, (*findings, *placement.findings, *read_on), placement.lines, placement.facts)
 
 
 def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
@@ -50,28 +49,18 @@ def _make_placer(move: Move, notes: WaveNotes, options: StepOptions) -> GroupPla
 # ------------------------------------------------------------ what there is to move
 
 
-@dataclass(frozen=True)
-class _GroupLook:
-    surveyed: WaveGroups
-    findings: tuple[Finding, ...]
-    active: tuple[Finding, ...]
-
-    @property
-    def is_stopped(self) -> bool:
-        return has_stop(self.findings)
-
-
-def _look(move: Move, options: StepOptions) -> _GroupLook:
-    """The groups once nothing but members on the source kept them, and these have left or time is up."""
+def _look(move: Move, options: StepOptions) -> tuple[WaveGroups, tuple[Finding, ...], tuple[Finding, ...]]:
+    """The groups once nothing but members on the source kept them, and these have left or time is up; what is said of them; and a stop for
+    each that is still active."""
     deadline = time.monotonic() + (0 if options.dry_run else options.timeout)
     while True:
         surveyed = survey_groups(move)
         groups = surveyed.groups
         findings = tuple(find_group_stops(surveyed, _read_logs(move, groups), move.flow.source, move.flow.target))
-        look = _GroupLook(surveyed, findings, tuple(find_active_groups(groups, move.flow.source)))
+        active = tuple(find_active_groups(groups, move.flow.source))
         remaining = deadline - time.monotonic()
-        if look.is_stopped or not look.active or remaining <= 0:
-            return look
+        if has_stop(findings) or not active or remaining <= 0:
+            return surveyed, findings, active
         names = [group.name for group in groups if group.members]
         unstable = [group.name for group in groups if group.unstable]
         if names:
@@ -79,16 +68,12 @@ def _look(move: Move, options: StepOptions) -> _GroupLook:
         if unstable:
             options.progress(f"Waiting for transactions to end that commit offsets of {first_few(unstable)}.")
         time.sleep(min(_PAUSE_SECONDS, remaining))
-        _await_no_members(move, names, remaining)
+        until(partial(_have_left, move, names), remaining, every=_PAUSE_SECONDS)
 
 
-def _await_no_members(move: Move, names: list[str], seconds: float) -> None:
-    def have_left() -> bool:
-        """Whether all members have left. A group that is refused now is reported by the next look."""
-        described = describe_groups(move.sides.source, names, {})
-        return not any(group.members for group in described.values())
-
-    until(have_left, seconds, every=_PAUSE_SECONDS)
+def _have_left(move: Move, names: Collection[str]) -> bool:
+    """Whether all members have left. A group that is refused now is reported by the next look."""
+    return not any(group.members for group in describe_groups(move.sides.source, names, {}).values())
 
 
 def _read_logs(move: Move, groups: tuple[WaveGroup, ...]) -> GroupLogs:
@@ -114,7 +99,7 @@ def _make_aim(group: WaveGroup) -> GroupAim:
 def _find_read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]:
     """A stop for each group that stands elsewhere on the source than where it was moved from, or soon may; as every bootstrap server tells
     it, for a coordinator that is cut off from its cluster goes on telling where the group stood."""
-    answers, silent = move.sides.source.ask_each_server(lambda server: _read_positions(server, aims))
+    answers, silent = move.sides.source.ask_each_server(lambda server: read_positions(Groups(server), aims))
     if not answers:
         raise next(iter(silent.values()))
     refused: dict[str, MirrorError] = {}
@@ -130,10 +115,6 @@ def _find_read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]
             yield stop(ClusterContradictsItself(move.flow.source, what, group=name))
         elif first:
             yield stop(GroupReadOn(name, first_few(first), move.flow.source))
-
-
-def _read_positions(server: Cluster, names: Collection[str]) -> Mapping[str, Positions]:
-    return read_positions(Groups(server), names)
 
 
 def _find_moved(aim: GroupAim, here: Positions) -> list[str]:

@@ -133,12 +133,19 @@ class WaveCopy:
         return time.monotonic() - self.began
 
     def _pass(self, planned: WavePlan) -> tuple[ErrorReport, ...]:
-        judged = copy_wave(self.move, planned, self.options, self.step)
+        judged = self.copy(planned)
         self.passes += 1
         self.records += judged.records
         for error in judged.errors:
             self.options.progress(str(error))
         return judged.errors
+
+    def copy(self, planned: WavePlan) -> Verdict:
+        """One pass: copies what was planned, writes the offset syncs, and judges by the ledger; the errors are those of the wave."""
+        flow, run = self.move.flow, f"{self.step} of the wave {self.options.wave} / {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        results = copy_in_process(flow, planned.plan, run)
+        judged = verdict(planned.plan, results, publish(flow, planned.plan, results, run=run))
+        return replace(judged, errors=select_errors(judged.errors, frozenset(self.move.topics.names)))
 
 
 def plan_wave(move: Move, dry_run: bool) -> WavePlan:
@@ -151,18 +158,10 @@ def plan_wave(move: Move, dry_run: bool) -> WavePlan:
     ends = {tp: partition.end for tp, partition in context.source.items() if tp.topic in wave}
     sample = WaveLag(time.monotonic(), {tp: mark for tp, mark in {**starts, **records}.items() if tp in ends}, ends)
     unseen = tuple(tp for tp in move.source_partitions() if tp not in sample.watermarks)
-    return WavePlan(plan, sample, of_wave(plan.errors, wave), unseen)
+    return WavePlan(plan, sample, select_errors(plan.errors, wave), unseen)
 
 
-def copy_wave(move: Move, planned: WavePlan, options: StepOptions, step: str) -> Verdict:
-    """One pass: copies what was planned, writes the offset syncs, and judges by the ledger; the errors are those of the wave."""
-    run = f"{step} of the wave {options.wave} / {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    results = copy_in_process(move.flow, planned.plan, run)
-    judged = verdict(planned.plan, results, publish(move.flow, planned.plan, results, run=run))
-    return replace(judged, errors=of_wave(judged.errors, frozenset(move.topics.names)))
-
-
-def of_wave(errors: Collection[ErrorReport], topics: Collection[str]) -> tuple[ErrorReport, ...]:
+def select_errors(errors: Collection[ErrorReport], topics: Collection[str]) -> tuple[ErrorReport, ...]:
     """The errors of these topics, and those of the whole flow."""
     return tuple(error for error in dict.fromkeys(errors) if error.topic is None or error.topic in topics)
 

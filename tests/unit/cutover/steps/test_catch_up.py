@@ -42,7 +42,7 @@ def run(monkeypatch):
             return Answer(records=records, errors=tuple(errors))
 
         monkeypatch.setattr(catch_up, "plan_wave", plan_wave)
-        monkeypatch.setattr(catch_up, "copy_wave", copy_wave)
+        monkeypatch.setattr(catch_up.WaveCopy, "copy", copy_wave)
         monkeypatch.setattr(catch_up, "audit_ahead", audit_ahead)
         monkeypatch.setattr(catch_up.time, "sleep", lambda _: None)
         return catch_up.step(MOVE, Answer(), OPTIONS), audits[0] if audits else len(passes)
