@@ -22,6 +22,7 @@ from kafka_mirror.airflow.tasks import (
     is_by_person,
     is_dry_run,
     is_plain,
+    log_lines,
     pull,
     push_return_value,
     raise_errors,
@@ -117,9 +118,11 @@ def verdict(flow_name: str) -> str:
 
 def _log(lines: Iterable[str], notices: Iterable[str] = (), errors: Iterable[ErrorReport] = ()) -> None:
     """Logs what a step did, each part at its level."""
-    for level, texts in ((logging.INFO, lines), (logging.WARNING, notices), (logging.ERROR, errors)):
+    for level, texts in ((logging.INFO, lines), (logging.WARNING, notices)):
         for text in texts:
             log.log(level, "%s", text)
+    for error in errors:
+        log_lines(error.lines)
 
 
 def dry_run_verdict(flow_name: str, plan_value: Mapping[str, Any]) -> tuple[str, Sequence[ErrorReport]]:
@@ -262,7 +265,7 @@ class MirrorCopyOperator(CopyOperator):
                 results = self.copy_by_job(flow, planned)
             except JobFailed as failure:
                 # The ledger says what the job committed before it ended.
-                self.log.error("%s", failure)  # noqa: TRY400 — the verdict has it
+                log_lines(failure.report().lines)
                 results = None
             self.lineage = lineage_of_copy(flow, results or ())
             published = publish_run(flow, planned, results or (), whole=results is None, run=run_name())
