@@ -24,6 +24,7 @@ from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from services.spark import SparkCluster
 from tests.airflow.task_log import TaskLog
+from tests.unit.test_handbook import marked_blocks
 from tests.waiting import PATIENCE
 
 EXECUTORS = """\
@@ -140,6 +141,22 @@ def await_first_records(pair: ClusterPair, config: Path, running: Callable[[], b
         found = ledger_of(flow, target)
         while not (found.exists() and any(record.records for record in found.read().records.values())):
             assert running() and time.monotonic() < deadline, log.read_text()[-3000:]
+
+
+@pytest.mark.release
+def test_workers_without_our_packages_take_them_from_the_handbooks_archive(
+    config: Path, pair: ClusterPair, oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [recipe] = marked_blocks("get-started/spark-cluster.md", "archive")
+    subprocess.run(["bash", "-euo", "pipefail", "-c", recipe], cwd=tmp_path, check=True, capture_output=True)
+    with (tmp_path / "spark.properties").open("a") as properties:
+        properties.write(f"spark.archives {tmp_path}/workers.tar.gz#workers\nspark.pyspark.python ./workers/bin/python\n")
+    (tmp_path / "workers").rename(tmp_path / "not where the workers look")
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    copy = by_hand(config, tmp_path / "copy.log")
+    output, _ = copy.communicate(timeout=400)
+    assert copy.returncode == 0, (tmp_path / "copy.log").read_text()[-3000:]
+    assert sum(json.loads(output)["flows"][0]["result"]["watermarks"]["records"]) == compare(pair, oracle)
 
 
 @pytest.mark.release  # the same of a server that stays is in tests/integration/test_spark_connect_cluster.py

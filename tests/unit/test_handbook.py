@@ -117,9 +117,11 @@ def test_commands_that_need_no_services_run() -> None:
 
 
 def test_no_marked_block_is_overlooked() -> None:
-    """tests/airflow runs those marked `airflow`."""
+    """tests/airflow runs those marked `airflow` and `archive`."""
+    markers = ("unit", "airflow", "archive")
     for name in NAMES:
-        assert text_of(name).count("<!-- runs:") == len(marked_blocks(name, "unit") + marked_blocks(name, "airflow")), name
+        assert text_of(name).count("<!-- runs:") == sum(len(marked_blocks(name, marker)) for marker in markers), name
+    assert [name for name in NAMES if marked_blocks(name, "archive")] == ["get-started/spark-cluster.md"]
     assert [name for name in NAMES if marked_blocks(name, "unit")] == ["reference/command-line.md"]
     assert [name for name in NAMES if marked_blocks(name, "airflow")] == ["get-started/existing-airflow.md", "operate/airflow-retention.md"]
 
