@@ -140,7 +140,7 @@ def test_a_day_and_its_hours_are_told_once_when_they_are_complete(pair: ClusterP
     first = backfill(events="days, hours")
 
     assert first.state == "success"
-    assert {topic: sorted(keys) for topic, keys in first.xcom["announce"]["told"].items()} == {told: KEYS_OF_THE_FIRST}
+    assert {topic: sorted(keys) for topic, keys in first.xcom["announce"]["announced"].items()} == {told: KEYS_OF_THE_FIRST}
     events = keyed_events(pair)
     assert sorted((topic, key) for topic, key, _ in events) == [(told, key) for key in KEYS_OF_THE_FIRST]
     said = {key: value for _, key, value in events}
@@ -154,7 +154,7 @@ def test_a_day_and_its_hours_are_told_once_when_they_are_complete(pair: ClusterP
     again = backfill(days=2, events="days, hours")
 
     assert again.state == "success"
-    assert {key[:10] for key in again.xcom["announce"]["told"][told]} == {"2026-11-02"}, "of both days only what was not told"
+    assert {key[:10] for key in again.xcom["announce"]["announced"][told]} == {"2026-11-02"}, "of both days only what was not told"
     assert len(keyed_events(pair)) == 2 * 25
 
 
@@ -169,7 +169,7 @@ def test_a_topic_that_differs_is_not_told_and_the_others_are(
     run = backfill()
 
     assert [(topic, key) for topic, key, _ in keyed_events(pair) if key] == [(good, "2026-11-01")]
-    assert list(run.xcom["announce"]["told"]) == [good]
+    assert list(run.xcom["announce"]["announced"]) == [good]
     assert f"{bad}-0" in run.xcom["announce"]["not_complete"][bad]
 
 
@@ -180,13 +180,13 @@ def test_records_that_come_after_their_day_was_told_make_another_event_where_tha
     named_by_a_dag(pair, told)
     assert backfill().state == "success"
     stamped(pair, oracle, told, range(20, 24, 2))
-    assert backfill().xcom["announce"]["told"] == {}
+    assert backfill().xcom["announce"]["announced"] == {}
 
     late = backfill(late="true")
 
-    assert late.xcom["announce"]["told"] == {told: ["2026-11-01"]}
+    assert late.xcom["announce"]["announced"] == {told: ["2026-11-01"]}
     assert [value.get("late") for _, _, value in keyed_events(pair)] == [None, "partition 0: 2 offsets"]
-    assert backfill(late="true").xcom["announce"]["told"] == {}
+    assert backfill(late="true").xcom["announce"]["announced"] == {}
 
 
 def test_nothing_is_told_to_an_asset_that_no_dag_names_and_it_is_told_once_one_does(

@@ -59,9 +59,9 @@ def remember_audit(flow: FlowName, run: str, document: Mapping[str, Any]) -> Non
             if run in audits_of(flow).counted:
                 return
     except AirflowRuntimeError as error:
-        log.warning("%s: the freshness DAG is not told of this audit: %s", flow.name, error)
+        log.warning("%s: the freshness DAG does not learn of this audit: %s", flow.name, error)
         return
-    log.warning("%s: the freshness DAG is not told of this audit: others wrote over it each time", flow.name)
+    log.warning("%s: the freshness DAG does not learn of this audit: others wrote over it each time", flow.name)
 
 
 def remember_step(flow: FlowName, step: str, run: str, errors: Sequence[ErrorReport]) -> None:
@@ -71,7 +71,7 @@ def remember_step(flow: FlowName, step: str, run: str, errors: Sequence[ErrorRep
         if errors or before.errors:
             _store(flow).set(_STEP.format(step), {"packed": pack(before.record_run(run, errors))})
     except AirflowRuntimeError as error:
-        log.warning("%s: the freshness DAG is not told how this run of %s ended: %s", flow.name, step, error)
+        log.warning("%s: the freshness DAG does not learn how this run of %s ended: %s", flow.name, step, error)
 
 
 def step_errors_of(flow: "Flow") -> list[ErrorReport]:

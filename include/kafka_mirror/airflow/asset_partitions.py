@@ -1,8 +1,9 @@
 """Tells the assets of a flow's topics which hours and days are complete (`mirror.assets.events`): one event for each partition key.
 
 Why there is exactly one: only one such task of a flow runs at a time (`max_active_tis_per_dag`); it asks Airflow for the events that the
-asset has, and leaves out what was told; and Airflow keeps its events in the transaction that makes the task a success. So a task that was
-killed told nothing, and one that is cleared, retried, or of another backfill of the same day, finds what was told.
+asset has, and leaves out what it announced before; and Airflow keeps its events in the transaction that makes the task a success. So a
+task that was killed announced nothing, and one that is cleared, retried, or of another backfill of the same day, finds what was
+announced.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _NO_SCHEMAS = "the target's schema registry lacks schemas of the source's; {} br
 
 @dataclass(frozen=True)
 class _Topic:
-    """A topic that is complete: its asset, the offsets of each partition that were audited, and what was told of it, by key."""
+    """A topic that is complete: its asset, the offsets of each partition that were audited, and what was announced of it, by key."""
 
     name: str
     asset: Asset
@@ -59,16 +60,16 @@ def announce(flow_name: str) -> dict[str, Any]:
         skip("A dry run changes nothing, so there is nothing to tell.")
     audit_value, context = pull("audit"), get_current_context()
     if audit_value is None or pull("resolve") is None:
-        skip("Nothing was audited, so nobody knows what is complete; the log of the task audit says why.")
+        skip("Nothing was audited, so it is unknown what is complete; the log of the task audit says why.")
     audit = from_xcom(audit_value)
     if audit is None:
-        skip("The audit has too many partitions for XCom, so nobody knows here which topics are complete. Give this flow fewer topics.")
+        skip("The audit has too many partitions for XCom, so it is unknown here which topics are complete. Give this flow fewer topics.")
     with task_body():
         flow = configured_flow(flow_name)
         resolution = resolution_of(flow)
         topics, reasons, periods = _complete(flow, resolution, audit)
         for reason in reasons.values():
-            log.warning("%s: not told to be complete: %s", flow_name, reason)
+            log.warning("%s: not announced as complete: %s", flow_name, reason)
         news = _news(flow, resolution, topics, periods)
         for topic in topics:
             keys = news.get(topic.name)
@@ -76,7 +77,7 @@ def announce(flow_name: str) -> dict[str, Any]:
                 extra = {"flow": flow.name, "topic": topic.name, "run": run_name(), "keys": keys}
                 tell_partitions(context, topic.asset, list(keys), extra)
                 log.info("%s: events tell %s that %s is complete: %s.", flow_name, topic.asset.uri, topic.name, ", ".join(keys))
-    return {"told": {name: list(keys) for name, keys in news.items()}, "not_complete": reasons}
+    return {"announced": {name: list(keys) for name, keys in news.items()}, "not_complete": reasons}
 
 
 def _complete(flow: Flow, resolution: Resolution, audit: Mapping[str, Any]) -> tuple[list[_Topic], dict[str, str], list[Period]]:
@@ -119,7 +120,7 @@ def _earlier_events(asset: Asset, since: datetime) -> dict[str, Offsets]:
 
 
 def _news(flow: Flow, resolution: Resolution, topics: list[_Topic], periods: list[Period]) -> dict[str, dict[str, Any]]:
-    """What was not told yet, by topic and key: times, offsets, and the reason if it was told before."""
+    """What was not announced yet, by topic and key: times, offsets, and the reason if it was announced before."""
     from kafka_mirror.backfill.completeness import clip_offsets, late
 
     wants_late, news = flow.value("mirror.assets.late.events"), dict[str, dict[str, Any]]()
@@ -129,7 +130,9 @@ def _news(flow: Flow, resolution: Resolution, topics: list[_Topic], periods: lis
         offsets = {tp.partition: interval for tp, interval in all_offsets[period.times].items() if tp.topic == topic.name}
         inside, earlier = clip_offsets(offsets, topic.audited), topic.earlier.get(period.key)
         if inside is None:
-            log.warning("%s: %s: the offsets of %s are not known of all partitions, so it is not told.", flow.name, topic.name, period.key)
+            log.warning(
+                "%s: %s: the offsets of %s are not known of all partitions, so it is not announced.", flow.name, topic.name, period.key
+            )
             continue
         reason = "" if earlier is None else late(earlier, inside)
         if earlier is None or reason:

@@ -37,7 +37,7 @@ def are_told(flow: Flow, *events: str) -> bool:
 
 
 def outlets(flow: Flow) -> list[AssetAlias]:
-    """The outlets of the task that tells that records came; none where nobody wants to know."""
+    """The outlets of the task that tells that records came; none where no event is configured."""
     return [alias_of(flow)] if are_told(flow, COPIES) else []
 
 

@@ -56,7 +56,7 @@ PAUSE = timedelta(seconds=2)
 
 _SLICES = "slices"
 _HISTORY_NOT_REQUESTED = (
-    "No history is written: nobody asked this run for it. What lies below the copy's start stays where it is, and the audit leaves it out. "
+    "No history is written: this run was not asked for it. What lies below the copy's start stays there, and the audit leaves it out. "
     "To have it: Airflow's Backfill over the days (Trigger, Backfill), or a run by hand with the parameter history = true, or "
     "{} backfill --flow '{}' --from … --to …"
 )
@@ -86,7 +86,7 @@ def summarize(flow_name: str) -> str:
         flow = configured_flow(flow_name)
         audit_value: Any = pull("audit")
         live, history = part_from_xcom(pull("live")), part_from_xcom(pull("history"))
-        result = summary(_resolution(flow), live, history, _state(audit_value), _failed_without_result(flow_name))
+        result = summary(_resolution(flow), live, history, _state(audit_value), _fail_without_result(flow_name))
         log.info("%s", result)
         for text in result.not_had:
             log.warning("Could not be had: %s", text)
@@ -111,7 +111,7 @@ def _resolution(flow: Flow) -> Resolution:
         return Resolution(flow.name, request(flow).times, errors=(error.report(),))
 
 
-def _failed_without_result(flow_name: str) -> list[ErrorReport]:
+def _fail_without_result(flow_name: str) -> list[ErrorReport]:
     """One error for each task that failed without an error in its result."""
     context: Any = get_current_context()
     run = context["dag_run"]

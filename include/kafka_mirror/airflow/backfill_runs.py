@@ -22,7 +22,7 @@ from kafka_mirror.formats.documents import from_document
 if TYPE_CHECKING:
     from datetime import datetime
 
-SUMMARY, NOTIFIED = "summary", "told"
+SUMMARY, NOTIFIED = "summary", "sent"
 """XCom keys of the task `summary`: the summary of its run, and the mark of the run that sends the summary of the range."""
 
 _END_STATES = ("success", "failed")

@@ -17,7 +17,7 @@ from kafka_mirror.errors import JobFailed, UsageError
 from kafka_mirror.formats.documents import from_document, to_document
 
 MAX_ENTRIES = 200
-"""XCom has so many errors, notices and notes of what could not be had; the task's log has all of them."""
+"""How many errors, notices and notes of what could not be had XCom has at most; the task's log has all of them."""
 
 Value = Mapping[str, Any]
 

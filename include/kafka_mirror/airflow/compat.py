@@ -60,7 +60,7 @@ def set_gauge(name: str, value: float, tags: Mapping[str, str]) -> None:
 
 
 def require_airflow() -> None:
-    """Raises UsageError in an Airflow that is too old: it lacks what the DAGs use. Warns of one that nobody has tested."""
+    """Raises UsageError in an Airflow that is too old: it lacks what the DAGs use. Warns of one that was not tested."""
     import airflow
 
     running = minor(airflow.__version__)

@@ -81,7 +81,7 @@ def publish(flow_name: str) -> dict[str, Any]:
             planned, all_partitions = followed.plan, False
         else:
             planned = plan_from_xcom(flow, plan_value, dry_run=True) if plan_value is not None else Plan(flow_name)
-            # Without the later plans of a run that follows, as without a plan, nobody knows of which partitions offset syncs are due.
+            # Without the later plans of a run that follows, as without a plan, it is unknown of which partitions offset syncs are due.
             all_partitions = plan_value is not None and (from_xcom(plan_value) is None or bool(flow.value("mirror.follow.seconds")))
         published = publish_run(flow, planned, results_from_xcom(copied), whole=all_partitions, run=run_name())
         for topic in tell_assets(flow, get_current_context(), published.watermarks):
@@ -165,7 +165,7 @@ class CopyOperator(RunsOnSpark, ReportsLineage, FlowOperator):
             if flow.value("mirror.follow.seconds"):
                 return self._follow(flow, plan, context)
             if not plan.has_work:
-                skip(_nothing_to_copy(plan))
+                skip(_explain_idle(plan))
             from kafka_mirror.airflow.results_xcom import results_to_xcom, verdict_to_xcom
 
             self.log.info("%s: run %s copies, try %d.", flow.name, run_name(), try_number())
@@ -217,7 +217,7 @@ class CopyOperator(RunsOnSpark, ReportsLineage, FlowOperator):
             forget_try(context)
         if not results:
             push_return_value(value)
-            skip(_nothing_to_copy(done.plan))
+            skip(_explain_idle(done.plan))
         return value
 
 
@@ -279,7 +279,7 @@ class MirrorCopyOperator(CopyOperator):
         return value
 
 
-def _nothing_to_copy(plan: Plan) -> str:
+def _explain_idle(plan: Plan) -> str:
     if not plan.errors:
         return "Nothing to copy: no partition has new records. Spark was not started."
     return (

@@ -27,7 +27,7 @@ def plan_to_xcom(plan: Plan) -> dict[str, Any]:
 
 
 def plan_from_xcom(flow: Flow, value: Value, dry_run: bool = False) -> Plan:
-    """The plan of a value. Where XCom has only its totals, it is planned anew, which the ledger allows at any time."""
+    """The plan of a value. Where XCom has only its totals, it is planned again, which the ledger allows at any time."""
     document = from_xcom(value)
     if document is not None:
         from kafka_mirror.copy.plan.model import from_columns

@@ -202,21 +202,21 @@ def report_task(flow_name: str) -> Any:
 
 
 def _report_dry_run(flow_name: str, red: Sequence[str]) -> dict[str, Any]:
-    """What would stop the wave now. Of the steps behind the preflight stops are expected: nobody was shut out, and nothing moved."""
+    """What would stop the wave now. Of the steps after the preflight stops are expected: no producer was shut out, and nothing moved."""
     value: Any = pull(task_id_of(PREFLIGHT))
     if value is None or red:
-        fail(f"{flow_name}: nobody knows whether the wave could move; nothing was changed. {_look_at(red)}")
+        fail(f"{flow_name}: it is unknown whether the wave could move; nothing was changed. {_look_at(red)}")
     preflight = from_xcom(value) or value["totals"]
     stops = [str(finding["message"]) for finding in preflight.get("findings", ()) if finding["kind"] == STOP]
     if preflight["state"] == STOPPED:
         listed = stops or ["The log of the task preflight lists what stops it: it is too much for XCom."]
-        fail(_listed(f"{flow_name}: the wave could not move, and nothing was changed", listed))
+        fail(_list_names(f"{flow_name}: the wave could not move, and nothing was changed", listed))
     log.info("%s: nothing stops the wave. The logs of the steps say what they would do; nothing was changed.", flow_name)
     return {"dry_run": True, "stops": []}
 
 
 def _red_tasks() -> list[str]:
-    """The tasks of this run's steps that failed; those behind them did not run."""
+    """The tasks of this run's steps that failed; those after them did not run."""
     context: Any = get_current_context()
     run, names = context["dag_run"], [task_id_of(step) for step in steps_in_order()]
     states = context["ti"].get_task_states(dag_id=run.dag_id, task_ids=names, run_ids=[run.run_id]).get(run.run_id, {})
@@ -252,7 +252,7 @@ def _check_not_taken_back(flow: "Flow", options: StepOptions) -> None:
     if record is not None and record.state == ROLLED_BACK and record.who == options.who:
         fail(
             f"{flow.name}: {record.runner} rolled back the wave {record.name}, which this run had begun. Nothing was changed since. "
-            "Trigger the DAG again to begin anew."
+            "Trigger the DAG again to begin from the first step."
         )
 
 
@@ -292,7 +292,7 @@ def _first_reason(outcome: StepOutcome) -> str:
 def _why_stopped(flow_name: str, wave: str, outcome: StepOutcome, task_id: str) -> str:
     stops = [str(finding) for finding in outcome.findings if finding.kind == STOP]
     return (
-        f"{_listed(f'{flow_name}: {outcome.step} of the wave {wave} is stopped', stops)}\nMend that, and clear the task {task_id} with "
+        f"{_list_names(f'{flow_name}: {outcome.step} of the wave {wave} is stopped', stops)}\nMend that, and clear the task {task_id} with "
         f"those after it; or roll back: {_roll_back(flow_name, wave)}"
     )
 
@@ -301,7 +301,7 @@ def _roll_back(flow_name: str, wave: str) -> str:
     return str(own(f"cutover rollback --flow {flow_name!r} --wave {shlex.quote(wave)}"))
 
 
-def _listed(summary: str, sentences: Sequence[str]) -> str:
+def _list_names(summary: str, sentences: Sequence[str]) -> str:
     listed = "".join(f"\n- {sentence}" for sentence in sentences[:MAX_LISTED_ERRORS])
     more = len(sentences) - MAX_LISTED_ERRORS
     return f"{summary}:{listed}" + (f"\n… and {more} more, all of them in the log above." if more > 0 else "")

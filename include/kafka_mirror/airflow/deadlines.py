@@ -62,7 +62,7 @@ def tell_missed_run(flow: str, connections: list[str], seconds: int, context: Ma
     run = context.get("dag_run") or {}
     name, state = f"{run.get('dag_id')} / {run.get('dag_run_id') or run.get('run_id')}", run.get("state")
     if state in _ENDED:
-        log.info("%s: nobody is told that %s missed its deadline, for it has ended (%s).", flow, name, state)
+        log.info("%s: no alert says that %s missed its deadline, for it has ended (%s).", flow, name, state)
         return
     if run.get("logical_date") is not None and str(run.get("dag_id")).rpartition(".")[2] in WATCHED:
         log.info("%s: freshness tells that %s is late, and when that is over.", flow, name)
@@ -81,7 +81,7 @@ def missed_run(flow: str, seconds: int, context: Mapping[str, Any]) -> Alert:
     run_id = str(run.get("dag_run_id") or run.get("run_id"))
     dag_id = str(run.get("dag_id"))
     problem = late_run(dag_id, run_id, seconds, str(run.get("state", "unknown")))
-    problem = replace(problem, detail=f"{problem.detail}\nThat it has ended is not told: end this alert by hand.")
+    problem = replace(problem, detail=f"{problem.detail}\nNo message says when it has ended: end this alert by hand.")
     return problem.alert(flow, since)
 
 
@@ -100,11 +100,11 @@ def late_runs(flow: Flow) -> list[FlowProblem]:
 
 def is_late(run: Any, allowed: timedelta, now: datetime) -> bool:
     """Whether a run takes too long."""
-    queued = _queued_at(run)
+    queued = _read_queued_at(run)
     return queued is not None and run.end_date is None and bool(now - queued > allowed)
 
 
-def _queued_at(run: Any) -> datetime | None:
+def _read_queued_at(run: Any) -> datetime | None:
     """When the run was queued, which Airflow does not tell a task.
 
     A run that a person triggered was queued when it was to run, unless somebody cleared it since. Any other run starts when it is queued,

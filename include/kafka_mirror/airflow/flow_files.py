@@ -1,7 +1,7 @@
 """The files that flows are configured in, where a DAG file names them (`mirror_dags(config=…)`) in the place of MIRROR_CONFIG.
 
 A process of Airflow's that runs a task reads the task's DAG file first, and so has them here. One that reads no DAG file (a triggerer, the
-callback of a deadline) is told them in its arguments.
+callback of a deadline) gets them in its arguments.
 """
 
 from collections.abc import Iterable, Sequence

@@ -69,6 +69,6 @@ def _earlier_try(context: Any) -> RunResult | None:
     earlier = run_from_xcom(stored["value"]) if stored and stored["cleared"] == clear_number(context["dag_run"]) else None
     if earlier is None:
         return None
-    # What failed then is tried again, and told again if it fails again.
+    # What failed then is tried again, and is an error again if it fails again.
     results = tuple(replace(result, errors=(), stopped=()) for result in earlier.results)
     return replace(earlier, plan=replace(earlier.plan, errors=()), results=results)

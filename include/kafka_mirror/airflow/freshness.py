@@ -47,7 +47,7 @@ def freshness_task(flow: Flow) -> Any:
         with task_body():
             store = asset_store(asset.name)
             flow = configured_flow(name)
-            before = _stored_state(name, store.get(_KEY, default=None))
+            before = _read_state(name, store.get(_KEY, default=None))
             observation = add_step_errors(observe_for_alerts(flow), step_errors_of(flow))
             checked = check(flow, observation, before, audits_of(flow), late_runs(flow))
             store.set(_KEY, checked.state.as_document())
@@ -70,14 +70,14 @@ def freshness_task(flow: Flow) -> Any:
     return run()
 
 
-def _stored_state(flow: str, document: Any) -> AlertState:
+def _read_state(flow: str, document: Any) -> AlertState:
     """The state of the last check. One that cannot be read is lost: then everything that is wrong is sent again."""
     if document is None:
         return AlertState()
     try:
         return state_of(document)
     except ValueError as error:
-        log.warning("%s: what the last check remembered is lost, what is wrong is told again: %s", flow, error)
+        log.warning("%s: what the last check remembered is lost, what is wrong is sent again: %s", flow, error)
         return AlertState()
 
 

@@ -1,6 +1,6 @@
 """A flow's figures as metrics of Airflow's own (StatsD, OpenTelemetry), for an installation that nothing can scrape.
 
-They have the names that `/mirror/metrics` has, with a dot behind `mirror`, and the flow at their end: plain StatsD has no tags.
+They have the names that `/mirror/metrics` has, with a dot after `mirror`, and the flow at their end: plain StatsD has no tags.
 """
 
 from collections.abc import Mapping

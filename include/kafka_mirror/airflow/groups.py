@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 REFRESH = "refresh-groups"
 REFRESH_TASK = "refresh_groups"
 _MAX_AGE_INTERVALS = 3
-"""A list of groups that is older than so many intervals of refresh-groups is not used."""
+"""A list of groups that is older than this many intervals of refresh-groups is not used."""
 
 
 class GroupOperator(RunsOnSpark, BaseOperator):

@@ -38,7 +38,7 @@ class HeartbeatTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Beats to the end. Airflow cancels it with its task, or when the triggerer ends."""
         stop, future = threading.Event(), Future[dict[str, Any]]()
-        future.set_running_or_notify_cancel()  # nobody can cancel it any more; `stop` ends it
+        future.set_running_or_notify_cancel()  # it cannot be cancelled any more; `stop` ends it
 
         def work() -> None:
             try:

@@ -1,7 +1,7 @@
 """What a task read and wrote, for OpenLineage: Kafka topics by OpenLineage's naming (`kafka://host:port`, topic), with counts.
 
-Airflow's OpenLineage provider asks an operator for it when its task has ended, well or not. Where the provider is not installed nobody
-asks, and nothing is collected.
+Airflow's OpenLineage provider asks an operator for it when its task has ended, well or not. Where the provider is not installed it
+is not asked, and nothing is collected.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def namespace(flow: Flow, side: Side) -> str:
 
 
 def lineage_of_copy(flow: Flow, results: Iterable[LaneResult]) -> Lineage | None:
-    """What the lanes of a run copied; None where nobody can ask."""
+    """What the lanes of a run copied; None where it cannot be asked for."""
     if not is_wanted():
         return None
     from kafka_mirror.config.policies import topic_selection
@@ -105,7 +105,7 @@ def lineage_of_copy(flow: Flow, results: Iterable[LaneResult]) -> Lineage | None
 
 
 def lineage_of_audit(flow: Flow, result: AuditResult) -> Lineage | None:
-    """What an audit compared, and whether it was equal; None where nobody can ask."""
+    """What an audit compared, and whether it was equal; None where it cannot be asked for."""
     if not is_wanted():
         return None
     from kafka_mirror.audit.model import DIFFERENT, UNPROVEN

@@ -27,17 +27,17 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 MAX_STALE_SECONDS = 60.0
-"""Nobody is given an answer older than this, however long the next one takes."""
+"""No reader gets an answer older than this, however long the next one takes."""
 
 VERDICTS = 20
-"""Among so many of the newest verdicts the page looks for one of a run that had something to copy."""
+"""Among how many of the newest verdicts the page looks for one of a run that had something to copy."""
 
 _FRESH_SECONDS = 10.0
 _COMPONENTS = ("scheduler", "dag_processor")
 
 
 class StaleWhileRevalidate(Generic[Key, Value]):
-    """A cache of answers by key. An answer `seconds` old is asked for anew, by one reader at a time; meanwhile the others get the old one.
+    """A cache of answers by key. An answer `seconds` old is asked for again, by one reader at a time; meanwhile the others get the old one.
 
     So a slow database is asked once, and not by each reader of a page at the same time.
     """
@@ -129,7 +129,7 @@ def _may_read_returned(person: Person, dag_id: str) -> bool:
 
 
 def read_copy_run(flow: FlowName, run_id: str) -> CopyRun | None:
-    """A run of the flow's copy DAG with what its tasks returned, whoever asks."""
+    """A run of the flow's copy DAG with what its tasks returned, for any reader."""
     dag_id = flow.dag_id(COPY)
     with api_server.database_session() as session:
         row = api_server.run_of_id(session, dag_id, run_id)

@@ -16,7 +16,7 @@ from kafka_mirror.formats.documents import from_document, to_document
 from kafka_mirror.groups.offset_syncs import OffsetSyncsResult
 
 MAX_ENTRIES = 200
-"""So many errors, notices and runs go into XCom where the columns are too large for it."""
+"""How many errors, notices and runs go into XCom where the columns are too large for it."""
 
 Value = Mapping[str, Any]
 
@@ -80,7 +80,7 @@ def verdict_to_xcom(verdict: Verdict) -> dict[str, Any]:
     totals = {"records": verdict.records, "bytes": verdict.bytes, "owed": verdict.owed, "skipped": verdict.skipped}
     ways = {"batches": [asdict(share) for share in verdict.batches], "rewritten": [asdict(why) for why in verdict.rewritten]}
     optional = {name: rows for name, rows in ways.items() if rows}
-    return {"state": verdict.state, "errors": errors, **totals, **_elsewhere_to_xcom(verdict), **optional}
+    return {"state": verdict.state, "errors": errors, **totals, **_write_elsewhere(verdict), **optional}
 
 
 def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> Verdict:
@@ -91,7 +91,7 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
         document = results["verdict"]
         errors = (*(from_document(ErrorReport, error) for error in document["errors"]), *syncs.errors)
         optional = {
-            "copied_elsewhere": _elsewhere_from_xcom(document),
+            "copied_elsewhere": _read_elsewhere(document),
             "batches": tuple(BatchShare(**fields) for fields in document.get("batches", ())),
             "rewritten": tuple(RewriteReason(**fields) for fields in document.get("rewritten", ())),
         }
@@ -100,20 +100,18 @@ def verdict_from_xcom(plan: Value, results: Value | None, published: Value) -> V
     planned = followed.plan if followed is not None else from_columns(first) if first is not None else None
     if planned is None or ledger is None:
         message = "The copy ended without a verdict, and what was planned is too much to stand in XCom."
-        return Verdict(FAILED, (JobFailed(message, next="The next run goes on behind what was committed.").report(),))
-    from_ledger = Published(
-        watermarks_from_columns(ledger["watermarks"]), tuple(ledger["disagreements"]), syncs, _elsewhere_from_xcom(ledger)
-    )
+        return Verdict(FAILED, (JobFailed(message, next="The next run goes on after what was committed.").report(),))
+    from_ledger = Published(watermarks_from_columns(ledger["watermarks"]), tuple(ledger["disagreements"]), syncs, _read_elsewhere(ledger))
     return verdict(planned, None if results is None else results_from_xcom(results), from_ledger)
 
 
-def _elsewhere_to_xcom(verdict: Verdict) -> dict[str, Any]:
+def _write_elsewhere(verdict: Verdict) -> dict[str, Any]:
     """What other runs copied, at most so much of it; nothing where they copied nothing."""
     runs = verdict.copied_elsewhere[:MAX_ENTRIES]
     return {"copied_elsewhere": [asdict(run) for run in runs]} if runs else {}
 
 
-def _elsewhere_from_xcom(value: Value) -> tuple[CopiedElsewhere, ...]:
+def _read_elsewhere(value: Value) -> tuple[CopiedElsewhere, ...]:
     return tuple(CopiedElsewhere(**fields) for fields in value.get("copied_elsewhere", ()))
 
 

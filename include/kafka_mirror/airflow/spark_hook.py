@@ -101,7 +101,7 @@ def connect_master(flow: Flow) -> str:
     except (ValueError, AttributeError):
         # No host, or one with a path.
         problem = Problem(
-            "mirror.spark.connection", "the connection of type spark_connect has to have a host, and nothing behind it", connection
+            "mirror.spark.connection", "the connection of type spark_connect must have a host, and nothing after it", connection
         )
         raise ConfigurationError([problem]) from None
 

@@ -38,13 +38,13 @@ PACKED_BYTES = 1_000_000
 _PACKED = "zlib+base64"
 
 ONE_VALUE: dict[str, Any] = {"multiple_outputs": False, "show_return_value_in_logs": False}
-"""Options of a task that returns a document: one row in XCom, and not one more for each of its keys, which nobody reads."""
+"""Options of a task that returns a document: one row in XCom, and not one more for each of its keys, which are not read."""
 
 ENDING_SECONDS = 60
 """Airflow's own limit is a signal, and Python takes it up when the Kafka client returns. For so long the watchdog leaves that to it."""
 
 MAX_LISTED_ERRORS = 20
-"""An exception lists so many errors; the log has all of them, in front of it."""
+"""How many errors an exception lists; the log has all of them, in front of it."""
 
 
 class RunsOnSpark:
@@ -152,7 +152,7 @@ def task_body() -> Iterator[None]:
 def watched_task() -> Iterator[None]:
     """Ends the task's process if it hangs in C code, which Airflow's own limit cannot, and says what follows if the task takes too long."""
     limit = _limit_seconds()
-    then = _what_follows()
+    then = _explain_next()
     try:
         with watched(_name_for_log(), then, None if limit is None else limit + ENDING_SECONDS):
             yield
@@ -178,7 +178,7 @@ def _limit_seconds() -> float | None:
     return None if limit is None else limit.total_seconds()
 
 
-def _what_follows() -> str:
+def _explain_next() -> str:
     tries = tries_left()
     again = f"Airflow starts try {tries[0] + 1} of {tries[1]}" if tries is not None and tries[0] < tries[1] else "The next run goes on"
     return f"{again}; what was not committed is aborted then, and nothing is lost or doubled: the ledger says how far the copy is."

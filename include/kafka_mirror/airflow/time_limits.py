@@ -9,7 +9,7 @@ BESIDE_COPYING = timedelta(minutes=10)
 """What a copy may take beside copying: until Spark has started, for the last transaction, for the ledger's verdict."""
 
 LONGEST_QUIET = timedelta(minutes=10)
-"""For how long a cutover's fence may have to see nobody write; so long a step may wait beside what it does."""
+"""For how long a cutover's fence may watch that no producer writes; so long a step may wait beside what it does."""
 
 
 def copy_limit(flow: Flow) -> timedelta:

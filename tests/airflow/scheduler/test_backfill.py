@@ -136,7 +136,7 @@ def test_scheduled_run_writes_no_history_so_that_days_may_be_asked_for_in_any_or
     assert api.states(days.dag, yesterday["dag_run_id"]) == wanted
     assert filled.oracle.topic_id(filled.pair.target_bootstrap, into) is None
     said = api.log(days.dag, yesterday["dag_run_id"], "history")
-    assert "nobody asked this run for it" in said and "history = true" in said and "python -m kafka_mirror backfill" in said
+    assert "this run was not asked for it" in said and "history = true" in said and "python -m kafka_mirror backfill" in said
     assert f"Left out: {topic}-0" in api.log(days.dag, yesterday["dag_run_id"], "audit")
 
     runs = days.backfill("none", first, 2, topics=[topic])

@@ -56,7 +56,7 @@ def mirror_dags(*, config: str = "", flows: str | Iterable[str] = (), kinds: str
             for flow in _flows(kind.flows(configuration), chosen)
             if only in (None, flow.dag_id(kind.what))
         ]
-        wrong = [*_all_errors(configuration), *_unknown(configuration, chosen)]
+        wrong = [*_find_errors(configuration), *_unknown(configuration, chosen)]
     if wrong and ALARM in wanted:
         from kafka_mirror.airflow.dags.configuration import alarm
 
@@ -111,12 +111,12 @@ def _flows(configuration: Configuration, chosen: Sequence[str]) -> list[Flow | I
     return [flow for flow in flows if not chosen or flow.name in chosen]
 
 
-def _all_errors(configuration: Configuration) -> list[ConfigurationError]:
+def _find_errors(configuration: Configuration) -> list[ConfigurationError]:
     return [*configuration.unreadable, *(invalid.error for invalid in (*configuration.invalid, *configuration.invalid_beating))]
 
 
 def _unknown(configuration: Configuration, chosen: Sequence[str]) -> list[ConfigurationError]:
-    """An error of each flow that was chosen and is nowhere. While a file cannot be read it may stand there, and that is told already."""
+    """An error of each flow that was chosen and is nowhere. While a file cannot be read it may stand there, which is an error already."""
     names = [pair.name for pair in configuration.all_names]
     if configuration.unreadable:
         return []

@@ -66,7 +66,7 @@ PARAMS = {
         type=["null", "string"],
         enum=[None, "time", "any"],
         title="Order of history",
-        description="time: only behind older history; any: in whatever order. Empty: mirror.backfill.order.",
+        description="time: only after older history; any: in whatever order. Empty: mirror.backfill.order.",
         section="History",
     ),
     "accept_wild_timestamps": Param(

@@ -16,7 +16,7 @@ DOC = """
 A part of the configuration cannot be used, and this DAG is red until somebody corrects it. It writes nothing and asks no cluster. It exists
 only as long as the fault does, runs each minute, and comes up unpaused, whatever `dags_are_paused_at_creation` says.
 
-**When not to use it.** Never pause it: Airflow would remember that, the DAG would come back paused with the next fault, and nobody would
+**When not to use it.** Never pause it: Airflow would remember that, the DAG would come back paused with the next fault, and no person would
 notice. To silence it, correct what it names, or switch the flow off (`enabled = false`).
 
 **When it is red**, the log of its task names each file, flow and property, and the values that are allowed. Correct flows go on meanwhile.
@@ -26,5 +26,5 @@ The DAGs of a file that cannot be read vanish, and come back as they were, pause
 
 def alarm(dag_id: str, wrong: Sequence[ConfigurationError]) -> DAG:
     """The DAG that says all that is wrong."""
-    # The DAGs of a wrong flow are not brought up unpaused: corrected, they would begin to copy though nobody unpaused them.
+    # The DAGs of a wrong flow are not brought up unpaused: corrected, they would begin to copy though no person unpaused them.
     return failing_dag(dag_id, together(wrong), tags=("mirror",), seconds=60, doc=DOC, never_paused=True)

@@ -24,7 +24,7 @@ A run that is missed or cleared loses nothing and doubles nothing: the copy goes
 
 **When it is red**, read the log of `verdict`: each error names topic-partition@offset, the state that is left, and the next step.
 Partitions without an error were copied all the same. Airflow retries what is retriable (a broker is down, another attempt took a lane
-over). The rest waits for a person: a gap, a topic that was created anew, a refused record, a target with records that the ledger does not
+over). The rest waits for a person: a gap, a topic that was created again, a refused record, a target with records that the ledger does not
 explain.
 
 It is no sign of trouble that a run takes the whole interval, that two runs go on at once for up to a minute, or that `copy` is skipped only

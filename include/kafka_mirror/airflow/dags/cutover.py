@@ -16,12 +16,12 @@ It begins as a **dry run**, which changes nothing and says what each step would 
 |---|---|
 | `preflight` | names everything that would stop the wave |
 | `catch_up` | runs the copy until no partition is more than *Largest lag* records behind |
-| `fence` | makes sure that nobody writes to the wave's source topics any more; names who still does |
-| `last_copy` | copies to the exact end behind the fence |
+| `fence` | makes sure that no producer writes to the wave's source topics any more; names who still does |
+| `last_copy` | copies to the exact end at the fence |
 | `audit_gate` | compares both sides; any difference stops the wave |
 | `move_groups` | commits the groups' exact positions on the target, once they have no members on the source |
 | `open` | from here on the target is written: the flow copies these topics no more, the way back begins |
-| `report` | who, when, how long nobody could write and read, and how to undo it |
+| `report` | who, when, how long writing and reading were not possible, and how to undo it |
 
 Stop the consumers of the wave's groups when `fence` is green; start producers and consumers on the target when `open` is green.
 
@@ -32,7 +32,7 @@ it finds there. Until `open` is green, `python -m kafka_mirror cutover rollback`
 flow in the other direction does that.
 
 **When it is red**, the log of the red task names each thing that stops the wave with the next step; mend it and clear the task with those
-behind it. `report` is red whenever another task is, or the wave is not open.
+after it. `report` is red whenever another task is, or the wave is not open.
 """
 
 PARAMS = {
@@ -51,7 +51,7 @@ PARAMS = {
         type="string",
         enum=list(FENCES),
         title="Who keeps producers off",
-        description="hand: people stop them, and the step waits. acl: the mirror denies writing. read-only-check: nobody; it looks once.",
+        description="hand: people stop them, and the step waits. acl: the mirror denies writing. read-only-check: it only looks, once.",
     ),
     "wave": Param("", type=["string", "null"], title="Name of the wave", description="Empty: made of its topics.", section="More"),
     "mode": Param(
@@ -72,7 +72,7 @@ PARAMS = {
         minimum=1,
         maximum=LONGEST_QUIET.total_seconds(),
         title="Quiet seconds",
-        description="How long nobody may have written, behind the fence.",
+        description="How long no record may have come, after the fence.",
         section="More",
     ),
     "full_audit": Param(

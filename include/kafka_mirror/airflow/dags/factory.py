@@ -76,7 +76,7 @@ def failing_dag(
     """A DAG that fails in every run with this error: a DAG that vanished could raise no alarm.
 
     `never_paused` is for a DAG that is an alarm and nothing else. The DAG of a flow comes up as Airflow's settings say: Airflow keeps its
-    state when somebody corrects the flow, and it would start to copy though nobody unpaused it.
+    state when somebody corrects the flow, and it would start to copy though no person unpaused it.
     """
     problems = "".join(f"\n- {problem}" for problem in error.problems)
     in_file = f" in {error.file}" if error.file else ""

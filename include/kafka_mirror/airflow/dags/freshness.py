@@ -5,7 +5,7 @@ from kafka_mirror.airflow.freshness import freshness_task
 
 DOC = """
 Looks at the flow every `mirror.freshness.interval.seconds`, by the ledger and both clusters, whether or not any other DAG runs. It raises
-an alert if the flow is further behind than allowed, if a partition or the whole copy stands still though there is work, if heartbeats stop,
+an alert if the flow lags more than is allowed, if a partition or the whole copy stands still though there is work, if heartbeats stop,
 if a cluster does not answer, if an audit found a difference, or if there is an error that only a person can mend (a gap, a missing
 authorization …). It sends each alert **once** by the connections of `mirror.alert.connections`, and once more when it is over. The limits
 are the properties `mirror.deadline.*`.

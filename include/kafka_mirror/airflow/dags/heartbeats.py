@@ -17,7 +17,7 @@ that beats on east.
 Each run beats once, every max(`emit.heartbeats.interval.seconds`, `mirror.copy.interval.seconds`).
 With `mirror.heartbeats.trigger=true` a run defers to Airflow's triggerer, which beats at the exact interval until the next run takes over.
 
-**When not to use it.** Where nobody looks at heartbeats, or where the mirror may not write to a source: with
+**When not to use it.** Where heartbeats are of no use, or where the mirror may not write to a source: with
 `emit.heartbeats.enabled=false`, or `west->east.emit.heartbeats.enabled=false` for one pair, this DAG does not exist.
 
 **When it is red**, read its log: most often the cluster is down, or does not let the mirror write or create `heartbeats`. A missing beat

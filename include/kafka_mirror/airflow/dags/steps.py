@@ -48,7 +48,7 @@ Gives each remote topic the configs of its source topic: it sets what is set the
 default there. It leaves the configs of `config.properties.exclude` alone; `config.property.filter.class` may select in another way, and
 with `use.defaults.from=source` it carries the source's defaults too. Its log lists each change with the old value and the new one.
 
-**When not to use it.** To keep configs of the target's own, such as a longer retention: add them to `config.properties.exclude`, behind the
+**When not to use it.** To keep configs of the target's own, such as a longer retention: add them to `config.properties.exclude`, after the
 list that it has by default, or this DAG sets them back. With `sync.topic.configs.enabled=false` it does not exist, and remote topics keep
 the configs that they were created with.
 
@@ -114,7 +114,7 @@ or further on there; that is no failure, and the log says so for each.
 
 `dry_run` in the trigger form commits nothing and says what it would commit.
 
-`undo` in the trigger form takes back what a run committed: the groups get what they had on the target before it, where nobody else moved
+`undo` in the trigger form takes back what a run committed: the groups get what they had on the target before it, where nothing else moved
 them since. The last line of that run's log has its name. **Pause this DAG first:** its next run commits again.
 """
 
