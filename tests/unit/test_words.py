@@ -77,7 +77,7 @@ ROOMS_WITH_VAGUE_NAMES = {"cli", "config", "web"}
 
 
 PLAIN_ROOMS = set(
-    "airflow audit backfill cli config copy cutover decide formats groups kafka ledger logins migration policy spark topics web".split()
+    "airflow audit backfill cli config copy cutover decide errors formats groups kafka ledger logins migration policy spark topics web".split()
 )
 """Their functions and sentences keep the rules below. A room that is mended joins them, until all have."""
 DIALECT = re.compile(r"\b(so many|(has|have) to be|anew|likewise|whoever|nobody|told|shall|whence|behind)\b", re.IGNORECASE)

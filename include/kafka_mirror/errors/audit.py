@@ -63,7 +63,7 @@ class RecordUnreadable(DeclaredError):
         "Cluster '{cluster}': {topic}-{partition}@{offset} has a header key that is not UTF-8, which the client cannot read. Its partition "
         "was not compared."
     )
-    next_text = "Audit what lies in front of it and behind it: --from and --to, in Airflow the parameters from and to of the DAG audit."
+    next_text = "Audit what lies before it and after it: --from and --to, in Airflow the parameters from and to of the DAG audit."
     do = "Audit what lies before the record and after it, with `--from` and `--to`."
 
 

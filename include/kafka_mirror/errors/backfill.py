@@ -78,7 +78,7 @@ class HistoryOutOfOrder(OffsetError):
     another: str
     text = (
         "{topic}-{partition}@{offset}: {into}-{partition} already holds newer history (from source offset {newer} on), so the history "
-        "[{offset}, {end}) would come behind it. Nothing was written."
+        "[{offset}, {end}) would come after it. Nothing was written."
     )
     lost = "No, nothing was written."
     do = (
@@ -90,14 +90,14 @@ class HistoryOutOfOrder(OffsetError):
         return (
             "Let the older time go into a topic of its own: ",
             *backfill_again(self.topic, f"--into '{self.another}'", f"into = {self.another}"),
-            f"; or, if the order of the records in {self.into} does not matter, behind what is there: ",
+            f"; or, if the order of the records in {self.into} does not matter, after what is there: ",
             *backfill_again(self.topic, "--order any", "order = any"),
-            f"; or delete {self.into}, if nothing reads it any more, and backfill the whole time: then its history begins anew.",
+            f"; or delete {self.into}, if nothing reads it any more, and backfill the whole time into a new one.",
         )
 
 
 class HistoryTooScattered(PartitionError):
-    """The history of a partition has so many gaps that the ledger cannot note one more."""
+    """The ledger cannot note one more gap in the history of a partition."""
 
     into: str
     intervals: int

@@ -100,7 +100,7 @@ class ErrorReport:
 
 
 def before_next(message: str) -> str:
-    """What parts a message from its next step: behind a message of several lines that has a line of its own."""
+    """What parts a message from its next step, which has a line of its own after a message of several lines."""
     return "\n" if "\n" in message else " "
 
 
@@ -181,10 +181,10 @@ class MirrorError(Exception):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.args, vars(self))
+        return _restore, (type(self), self.args, vars(self))
 
     def add_next(self, before: str = "", after: str = "") -> None:
-        """Puts sentences in front of the next step and behind it."""
+        """Puts sentences before the next step and after it."""
         self.step = NextStep(" ".join(filter(None, (before, self.step.text, after))), self.step.commands)
 
     def __str__(self) -> str:
@@ -199,7 +199,7 @@ def class_of(code: str) -> type[MirrorError]:
     return _CLASSES.get(code, MirrorError)
 
 
-def _restored(kind: type[MirrorError], args: tuple[Any, ...], facts: dict[str, Any]) -> MirrorError:
+def _restore(kind: type[MirrorError], args: tuple[Any, ...], facts: dict[str, Any]) -> MirrorError:
     error = kind.__new__(kind, *args)
     vars(error).update(facts)
     return error

@@ -53,11 +53,11 @@ class DeclaredError(MirrorError):
 
     def _describe(self) -> str:
         """The message."""
-        return "".join(map(str, self._filled(self.text)))
+        return "".join(map(str, self._fill(self.text)))
 
     def _advise(self) -> Sequence[Part]:
         """The parts of the next step."""
-        return tuple(self._filled(self.next_text))
+        return tuple(self._fill(self.next_text))
 
     def _place(self) -> tuple[str | None, int | None, int | None]:
         """Topic, partition and offset where it happened, as far as there are any."""
@@ -70,11 +70,11 @@ class DeclaredError(MirrorError):
         topic, partition, _ = self._place() if decision.topic else (None, None, None)
         return replace(decision, topic=topic, partition=partition, alias=getattr(self, "alias", None))
 
-    def _filled(self, template: str) -> Iterator[Part]:
+    def _fill(self, template: str) -> Iterator[Part]:
         for text, name, form, conversion in Formatter().parse(template):
             yield text
             if name in _COMMANDS:
-                yield _COMMANDS[name]("".join(map(str, self._filled(form or ""))))
+                yield _COMMANDS[name]("".join(map(str, self._fill(form or ""))))
                 continue
             value = getattr(self, name) if name else ""
             if isinstance(value, Command | Remedy):

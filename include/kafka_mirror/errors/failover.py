@@ -25,7 +25,7 @@ class FlowClosed(DeclaredError):
 
 
 class NotClosed(DeclaredError):
-    """A flow is to be reopened that nobody closed."""
+    """A flow is to be reopened that was not closed."""
 
     flow: str
     text = "{flow} is not closed, so there is nothing to reopen."
@@ -64,7 +64,7 @@ class ExportFailed(DeclaredError):
 
 
 class RecordsMayBeMissing(TopicError):
-    """Nobody copied source offsets before the source was lost that the last plan saw, or that a group had read."""
+    """Source offsets that the last plan saw, or that a group had read, were not copied before the source was lost."""
 
     what: str
     text = "{what}."
@@ -95,10 +95,10 @@ class GroupIncomplete(GroupError):
 
 
 class SourceTopicRecreated(PartitionError):
-    """A topic was created anew on a source that came back."""
+    """A topic was deleted and created again on a source that came back."""
 
     copied: str
-    text = "{topic}-{partition}: its topic was created anew on the source; {copied}."
+    text = "{topic}-{partition}: its topic was deleted and created again on the source; {copied}."
     next_text = "What was copied of the old one is on the target."
     do = "Nothing: what was copied of the old topic is on the target."
 

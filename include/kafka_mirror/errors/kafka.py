@@ -66,7 +66,7 @@ class AuthenticationFailed(DeclaredError):
 
 
 class TokenUnavailable(DeclaredError):
-    """Whoever gives the tokens for a login did not: the identity provider, a cloud's credentials, or a file."""
+    """The source of the tokens for a login gave none: the identity provider, a cloud's credentials, or a file."""
 
     cluster: str
     reason: str
@@ -188,7 +188,7 @@ class GroupRunUnknown(DeclaredError):
     run: str
     target: str
     runs: Collection[str]
-    next_text = "Name a run as group-offsets told it when it committed."
+    next_text = "Name a run by the name that group-offsets printed when it committed."
     lost = "No, nothing was changed."
     do = "Name one of the runs that the message lists. To put a group elsewhere, use `kafka-consumer-groups.sh --reset-offsets`."
 

@@ -120,9 +120,9 @@ class TransactionTimeoutRefused(DeclaredError):
 
 
 class UnexpectedOffset(DeclaredError):
-    """The target put a record elsewhere than at the end that a broker had told.
+    """The target put a record elsewhere than at the end that a broker had given.
 
-    Nobody else writes to the partition: what was read there was not true, or has changed. `log` is the partition on the target, `source`
+    Only the mirror writes to the partition: the end was wrong, or it has changed since. `log` is the partition on the target, `source`
     that on the source, if it is known, `times` how often that was so in a run.
     """
 
@@ -147,7 +147,7 @@ class UnexpectedOffset(DeclaredError):
         often = f" It was so {self.times} times in this run." if self.times > 1 else ""
         return (
             f"{self.remote}: a record was delivered at {self.delivered}, and {self.expected} was to come next: a broker that is cut off "
-            f"from its cluster may have told where the partition ends, or somebody else writes there. The transaction was aborted.{often}"
+            f"from its cluster may have given its end, or somebody else writes there. The transaction was aborted.{often}"
         )
 
     @property
@@ -156,14 +156,14 @@ class UnexpectedOffset(DeclaredError):
         return f"{self.log[0]}-{self.log[1]}"
 
     def counted(self, times: int) -> "UnexpectedOffset":
-        """This error, seen so many times."""
+        """This error with how often it was seen."""
         return UnexpectedOffset(self.log, self.expected, self.delivered, self.source, times)
 
 
 class StaleAnswer(DeclaredError):
-    """A broker told an older end of a partition than is known, or lacks what another one told of.
+    """A broker gave an older end of a partition than is known, or lacks what another one has.
 
-    `log` is the partition, `read` the end that was told, or an offset that its log does not reach, `furthest` the one that was seen
+    `log` is the partition, `read` the end that it gave, or an offset that its log does not reach, `furthest` the one that was seen
     elsewhere.
     """
 

@@ -83,7 +83,7 @@ class ForeignWriter(PartitionError):
 
 
 class LedgerHidden(OffsetError):
-    """A transaction stands open in a lane's ledger partition, and nobody will end it: an unclean leader election lost its end.
+    """A transaction stays open in a lane's ledger partition for ever: an unclean leader election lost its end.
 
     The lane is fenced. Whether what its records say was copied, only the remote partitions tell. `offset` is the last stable one of the
     ledger's partition.
@@ -92,12 +92,12 @@ class LedgerHidden(OffsetError):
     end: int
     retriable = True
     text = (
-        "Lane {partition}: the records in [{offset}, {end}) of {topic}-{partition} cannot be read: a transaction stands open there that "
-        "nobody will end. The lane copied nothing."
+        "Lane {partition}: the records in [{offset}, {end}) of {topic}-{partition} cannot be read: an unclean "
+        "election lost the end of a transaction there, so it stays open. The lane copied nothing."
     )
     next_text = (
         "Find it with {shell:kafka-transactions.sh --bootstrap-server <target> find-hanging --topic {topic} --partition {partition}}, and "
-        "abort it. Remote partitions that hold what these records told of are UnexplainedTarget then, and nothing is doubled."
+        "abort it. Remote partitions that hold what these records note are UnexplainedTarget then, and nothing is doubled."
     )
     do = "Abort the transaction as the message says. Remote partitions that hold more than the ledger then knows are `UnexplainedTarget`."
     more = "The lane copies nothing."
@@ -123,7 +123,7 @@ class LedgerMissing(DeclaredError):
     )
 
     def _describe(self) -> str:
-        state = "does not exist" if self.found_id is None else f"was created anew (topic id {self.known_id} became {self.found_id})"
+        state = "does not exist" if self.found_id is None else f"was created again (topic id {self.known_id} became {self.found_id})"
         says = "says how far each partition was copied"
         lost = f"{self.elsewhere} {says}" if self.elsewhere else f"what {says} is lost"
         return f"The ledger topic {self.topic} {state}: {lost}. Nothing was written."
@@ -145,7 +145,7 @@ class ControlMissing(DeclaredError):
         "The control topic {topic} is gone or was emptied, though {ledger} holds {partitions} partitions: pauses and other decisions that "
         "people took are lost. Nothing was copied."
     )
-    next_text = "Decide anew what has to hold, such as pauses. Then say that nothing else does: {remedy}"
+    next_text = "Decide again what must hold, such as pauses. Then say that nothing else does: {remedy}"
     lost = "No record is. People's decisions, pauses above all, are lost. Nothing was copied."
     do = "Decide again what must hold, such as pauses. Then say that nothing else does."
 

@@ -8,14 +8,14 @@ from kafka_mirror.errors.words import first_few
 
 
 class CheckpointsMissing(DeclaredError):
-    """Nobody has translated offsets of that cluster here.
+    """Offsets of that cluster were not translated here.
 
     The topic with the checkpoints of the source cluster does not exist.
     """
 
     topic: str
     source: str
-    text = "There is no topic {topic}: nobody has translated offsets of the cluster '{source}' here."
+    text = "There is no topic {topic}: offsets of the cluster '{source}' were not translated here."
     next_text = (
         "Check whether the alias, the separator and the cluster are the right ones (upstream_clusters() names the aliases), and whether "
         "checkpoints are emitted (emit.checkpoints.enabled)."
@@ -99,7 +99,7 @@ class TailInDoubt(PartitionError):
     stored: int | None
     detail: str
     next_text = (
-        "Look at both ranges. To go on as MirrorMaker 2 itself would, behind the offset that it kept, copying a second time what it had "
+        "Look at both ranges. To go on as MirrorMaker 2 itself would, after the offset that it kept, copying a second time what it had "
         "copied since: {mirror:take-over --flow '<flow>' --topic {topic} --at-stored-offsets}"
     )
     lost = "No. The others are taken over."
@@ -148,7 +148,7 @@ class TopicMoved(PartitionError):
     when: str
     retriable = True
     text = "{topic}-{partition} was moved to the target by {who} at {when}. Nothing was copied of what this run planned before."
-    next_text = "The next plan leaves the topic out. What producers write to it on the source after the move is copied by nobody."
+    next_text = "The next plan leaves the topic out. What producers write to it on the source after the move is not copied."
     lost = "No, nothing was copied."
     do = "Nothing: the next plan leaves the topic out. If it goes on, look at who writes to the topic on the source."
 
@@ -158,9 +158,7 @@ class WrittenOnSource(OffsetError):
 
     end: int
     means_loss = True
-    text = (
-        "{topic}-{partition} was written on the source since the topic moved to the target: [{offset}, {end}). Nobody copies these records."
-    )
+    text = "{topic}-{partition} was written on the source since the topic moved to the target: [{offset}, {end}), not copied."
     next_text = (
         "Stop who writes there, and read them: {shell:kafka-console-consumer.sh --topic {topic} --partition {partition} --offset {offset} "
         "--isolation-level read_committed}. Produce on the target what is wanted of them, then delete them on the source up to {end} "
@@ -184,7 +182,7 @@ class MovedTopicsNotExcluded(DeclaredError):
         "Set {flow}.topics.exclude={excluded} in MirrorMaker 2's configuration and in this one, then hand the flow back. When such a topic "
         "moves back, take it out again."
     )
-    lost = "No. MirrorMaker 2 was told nothing."
+    lost = "No. Nothing was written for MirrorMaker 2."
     do = "Put the topics that the message names into the flow's `topics.exclude`, for both mirrors. Run `hand-back` again."
 
     def _describe(self) -> str:
@@ -203,7 +201,7 @@ class WayBackHandedBack(DeclaredError):
         "Nothing was handed back."
     )
     next_text = "Move its topics back by a wave of this flow first; then hand back the flow of the other direction."
-    lost = "No. MirrorMaker 2 was told nothing."
+    lost = "No. Nothing was written for MirrorMaker 2."
     do = "Move the topics back by a wave in the other direction, then hand back the flow that copies them since."
 
 
@@ -216,7 +214,7 @@ class RenamedTopicsHandedBack(DeclaredError):
     topics: tuple[str, ...]
     remotes: tuple[str, ...]
     next_text = "Keep them in a flow of the mirror, and hand back a flow without them (topics, topics.exclude)."
-    lost = "No. MirrorMaker 2 was told nothing."
+    lost = "No. Nothing was written for MirrorMaker 2."
     do = "Keep the mirror for these topics, in another flow; hand back the others."
 
     def _describe(self) -> str:
@@ -242,7 +240,7 @@ class CopyUnderWay(OffsetError):
         "Pause the flow's copy. Wait for its run to end (or, if it was killed, for mirror.transaction.timeout.ms). Then again: "
         "{mirror:hand-back --flow '<flow>'}"
     )
-    lost = "No. MirrorMaker 2 was told nothing."
+    lost = "No. Nothing was written for MirrorMaker 2."
     do = "Pause the DAG `copy`, wait for the end of its run, and run the command again."
 
 

@@ -79,7 +79,7 @@ class NextStep:
 
     @classmethod
     def of(cls, *parts: Part) -> "NextStep":
-        """The parts, one behind the other. Names in a command may be any text: it is for shells, and the sentence shows it in one line."""
+        """The parts, one after the other. Names in a command may be any text: it is for shells, and the sentence shows it in one line."""
         text = "".join(visible(part) if isinstance(part, str) else _one_line(str(part)) for part in parts)
         return cls(text, tuple(str(part) for part in parts if not isinstance(part, str)))
 

@@ -100,7 +100,7 @@ ALERTS: Mapping[str, tuple[Runbook, bool]] = {
     ),
     "CheckFailed": (
         Runbook(
-            "`freshness` itself failed or took too long, so nobody in Airflow knows how the flow stands.",
+            "`freshness` itself failed or took too long, so Airflow does not know how the flow stands.",
             "No.",
             "Look at the log of the newest run of `<flow>.freshness`.",
         ),
@@ -200,7 +200,7 @@ and `ALIAS`; add `--partition N` to decide about one partition alone.
 @cache
 def classes() -> dict[str, type[MirrorError]]:
     """Every error that may be reported, by its code. An error of another process has the code that it was raised with."""
-    return {error.__name__: error for _, module in CHAPTERS for error in _of(module)}
+    return {error.__name__: error for _, module in CHAPTERS for error in _list_errors(module)}
 
 
 @cache
@@ -228,16 +228,16 @@ def link(code: str) -> str:
 
 
 def markdown() -> str:
-    """The whole page: alerts first, as whoever is called at night has one, then errors."""
+    """The whole page: alerts first, for they call people at night, then errors."""
     parts = [_INTRODUCTION, "## Alerts\n", *(_section(kind, *entry) for kind, entry in ALERTS.items())]
     for title, module in CHAPTERS:
         parts.append(f"## {title}\n")
-        parts += [_section(error.__name__, error.runbook, error.retriable) for error in _of(module)]
+        parts += [_section(error.__name__, error.runbook, error.retriable) for error in _list_errors(module)]
     parts += ["## A mistake in the mirror\n", _section(unknown_failure.UNEXPECTED, unknown_failure.RUNBOOK, retriable=False)]
     return "\n".join(parts)
 
 
-def _of(module: ModuleType) -> Iterator[type[MirrorError]]:
+def _list_errors(module: ModuleType) -> Iterator[type[MirrorError]]:
     """The errors that a module defines, in its order."""
     for error in vars(module).values():
         if isinstance(error, type) and issubclass(error, MirrorError) and error.__module__ == module.__name__ and hasattr(error, "runbook"):

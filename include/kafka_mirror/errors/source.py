@@ -62,7 +62,7 @@ class SourceRecreated(OffsetError):
         "partition stays at {offset}."
     )
     next_text = (
-        "To copy the new topic from its beginning behind the old records: {remedy} Else exclude the topic, or mirror it under another "
+        "To copy the new topic from its beginning after the old records: {remedy} Else exclude the topic, or mirror it under another "
         "source alias."
     )
     lost = "No. The new topic is not copied."
@@ -81,7 +81,7 @@ class SourceTruncated(OffsetError):
     """The source ends before what was copied: it lost records.
 
     `offset` is the watermark, `end` the log's end, `diverged` the first source offset at which something else may stand than what was
-    copied; None if that is the end. `may_be_new`: whether the source has no topic ids, so that nobody can tell whether the topic was
+    copied; None if that is the end. `may_be_new`: whether the source has no topic ids, so that it is unknown whether the topic was
     deleted and created again.
     """
 
@@ -141,7 +141,7 @@ class BlockedByOpenTransaction(OffsetError):
         )
         untold = f" Its age is by the timestamp of its first record, for Kafka does not tell us more: {self.untold}." if self.untold else ""
         return (
-            f"{self.topic}-{self.partition}@{self.offset}: a transaction{named} {age}, so nothing behind its first record can be read as "
+            f"{self.topic}-{self.partition}@{self.offset}: a transaction{named} {age}, so nothing after its first record can be read as "
             f"committed; {self.end - self.offset} offsets [{self.offset}, {self.end}) wait.{untold}"
         )
 
@@ -224,7 +224,7 @@ class NoLeader(PartitionError):
 
 class SourceUnreadable(MirrorError):
     """A source partition is hidden, gone, or has no leader that answers and says whether its log was cut off; or a broker that is cut
-    off from its cluster told of it; or the wanted offset was lost while it was read.
+    off from its cluster answered; or the wanted offset was lost while it was read.
     """
 
     retriable = True

@@ -44,6 +44,6 @@ def _stack(failure: BaseException) -> str:
 
 
 def _file(path: str) -> str:
-    """The file as it is called in the package, or its name: where a host keeps it is nobody's business."""
+    """The file as it is called in the package, or its name: where a host keeps it is not for the log."""
     file = PurePath(path)
     return file.relative_to(_PACKAGES).as_posix() if file.is_relative_to(_PACKAGES / "kafka_mirror") else file.name

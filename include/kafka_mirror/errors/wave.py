@@ -102,12 +102,12 @@ class WaveRollsBack(DeclaredError):
 
     wave: str
     text = "The wave '{wave}' is half rolled back."
-    next_text = "End that: {mirror:cutover rollback --flow '<flow>' --wave {wave!q}}. Then the wave can be run anew."
+    next_text = "End that: {mirror:cutover rollback --flow '<flow>' --wave {wave!q}}. Then the wave can be run again."
     do = "End the roll back (`cutover rollback`). Then the wave can be run again."
 
 
 class WaveTooLarge(DeclaredError):
-    """A wave has so many partitions or positions that its record does not fit into the control topic."""
+    """The record of a wave does not fit into the control topic: it has too many partitions or positions."""
 
     wave: str
     size: int

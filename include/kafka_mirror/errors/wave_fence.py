@@ -33,7 +33,7 @@ class WritersUntold(DeclaredError):
 
     partitions: str
     text = (
-        "Nobody tells who writes to {partitions}: their leaders are older than Kafka 2.8. The write fence goes by ends that stand still "
+        "It is unknown who writes to {partitions}: their leaders are older than Kafka 2.8. The write fence goes by ends that stand still "
         "and transactions that are over: it does not see a producer that is silent meanwhile."
     )
     next_text = "Make sure by yourself that all producers are stopped, or let --quiet-seconds be longer than any of them is silent."
@@ -58,11 +58,11 @@ class TransactionOpen(OffsetError):
 
 
 class TopicWithoutAcls(DeclaredError):
-    """No ACL is about topics that are to be fenced by ACL, so a DENY would hold off nobody, or readers too."""
+    """No ACL is about topics that are to be fenced by ACL, so a DENY would stop no writer, or readers too."""
 
     topics: str
     text = (
-        "No ACL is about {topics}, so a DENY would hold off nobody (if all who write are super users) or readers too (with "
+        "No ACL is about {topics}, so a DENY would stop no writer (if all are super users), or readers too (with "
         "allow.everyone.if.no.acl.found=true); nothing was changed."
     )
     next_text = "Give readers and producers ACLs first, or stop the producers and fence with --by hand."
@@ -108,8 +108,8 @@ class WrittenSinceFence(DeclaredError):
 
     what: str
     text = "{what}."
-    next_text = "Stop who writes there, and run the wave again: it is fenced anew. {mirror:cutover run --flow '<flow>'}"
-    do = "Stop who writes there, or find out what the source lost. Then run the wave again: it is fenced anew."
+    next_text = "Stop who writes there, and run the wave again: it is fenced again. {mirror:cutover run --flow '<flow>'}"
+    do = "Stop who writes there, or find out what the source lost. Then run the wave again: it is fenced again."
 
 
 class ClusterContradictsItself(DeclaredError):
@@ -128,13 +128,13 @@ class ClusterContradictsItself(DeclaredError):
 
 
 class ServerSilent(DeclaredError):
-    """A bootstrap server told nothing; the others told all that the wave goes by."""
+    """A bootstrap server does not answer; the others gave all that the wave goes by."""
 
     cluster: str
     servers: str
     why: str
-    text = "{servers} of the bootstrap servers of {cluster} told nothing: {why}"
-    next_text = "Nothing, if its broker is down: the others told all that the wave goes by."
+    text = "{servers} of the bootstrap servers of {cluster} do not answer: {why}"
+    next_text = "Nothing, if its broker is down: the others gave all that the wave goes by."
     do = "Nothing, if its broker is down."
 
 
@@ -143,8 +143,8 @@ class AuditOutdated(TopicError):
 
     why: str
     text = "{topic}: {why}."
-    next_text = "Look who writes; then run the wave again: it is audited anew."
-    do = "Run the wave again: it is audited anew. Find out who writes, if the message says that something was written."
+    next_text = "Look who writes; then run the wave again: it is audited again."
+    do = "Run the wave again: it is audited again. Find out who writes, if the message says that something was written."
 
 
 class AuditOpen(PartitionError):
@@ -172,8 +172,8 @@ class AuditLeftOut(TopicError):
     partitions: str
     reason: str
     text = "{topic}: offsets that the audit says nothing of, in partitions {partitions}: {reason}."
-    next_text = "Nothing, if nobody needs them on the target."
-    do = "Nothing, if nobody needs them on the target."
+    next_text = "Nothing, if they are not needed on the target."
+    do = "Nothing, if they are not needed on the target."
 
 
 class NothingToOpen(DeclaredError):
@@ -200,8 +200,8 @@ class TargetWritten(DeclaredError):
     what: str
     topic: str | None = field(default=None, kw_only=True)
     text = "{what}. Somebody writes to the target before the wave is open."
-    next_text = "Stop who writes there until the wave is open. Records that are no copies have to go, or the topic must be copied anew."
-    do = "Stop the producers until the wave is open. Their records have to go, or the topic must be copied anew."
+    next_text = "Stop who writes there until the wave is open. Delete the records that are no copies, or copy the topic again."
+    do = "Stop the producers until the wave is open. Delete their records, or copy the topic again."
 
 
 class WayBackDenied(DeclaredError):
@@ -231,14 +231,11 @@ class WayBackTooOld(DeclaredError):
 
 
 class WayBackOfMergedTopic(TopicError):
-    """A topic that keeps its name is merged with records of others, so nobody knows what would have to flow back."""
+    """A topic that keeps its name is merged with records of others, so it is unknown what would flow back."""
 
     flow: str
     way_back: str
-    text = (
-        "{topic}: {flow} merges it with records of others (mirror.on.unexplained.target=append), so nobody knows what would have to flow "
-        "back."
-    )
+    text = "{topic}: {flow} merges it with records of others (mirror.on.unexplained.target=append), so it is unknown what would flow back."
     next_text = "Leave it out of {way_back}, or take append away, and plan the wave again: {mirror:cutover plan --flow '<flow>'}"
     do = "Leave the topic out of the flow of the other direction, or take `mirror.on.unexplained.target=append` away."
 
@@ -270,7 +267,7 @@ class FenceOfAnotherFlow(DeclaredError):
 
 
 def transaction_commands(topic: str, partition: int, start: int) -> tuple[Part, ...]:
-    """How a person looks at a transaction of the source that nobody ends, and ends it; `start` is its first offset."""
+    """How a person looks at a transaction of the source that stays open, and ends it; `start` is its first offset."""
     tool, place = "kafka-transactions.sh --bootstrap-server <source>", f"--topic {topic} --partition {partition}"
     look, abort = Command(f"{tool} find-hanging {place}"), Command(f"{tool} abort {place} --start-offset {start}")
     return "look at it with: ", look, ", and end it with: ", abort

@@ -7,8 +7,8 @@ from kafka_mirror.errors.declaration import DeclaredError, GroupError
 from kafka_mirror.errors.next_step import Command, Part
 
 LEFT_BEHIND = (
-    "A member that was killed, or whose broker was when it left, counts until its session ends (45 s by default). One that nobody runs and "
-    "that stays longer is known to its broker alone, as seen of Kafka 4.3 after a crash: restart the broker that coordinates the group."
+    "A member that was killed, or whose broker was when it left, counts until its session ends (45 s by default). One that does not run "
+    "and stays longer is known to its broker alone, as seen of Kafka 4.3 after a crash: restart the broker that coordinates the group."
 )
 """Which members end without anybody's doing, and how those end that do not."""
 
@@ -46,7 +46,7 @@ class NoGroups(DeclaredError):
     checkpoints: str
     text = "No consumer group has a checkpoint in a topic of the wave, in {checkpoints}."
     next_text = "Reset groups on the target by hand, by the time of the last record that they had read."
-    lost = "No, but nobody knows where groups stood."
+    lost = "No, but it is unknown where groups stood."
     do = "Reset groups on the target by hand, by the time of the last record that they had read."
 
 
@@ -55,8 +55,8 @@ class GroupsLeftOut(DeclaredError):
 
     groups: str
     text = "--groups leaves out groups with positions in topics of the wave, which are not moved: {groups}."
-    next_text = "Take them into --groups unless nobody uses them any more."
-    do = "Take them into `--groups` unless nobody uses them any more."
+    next_text = "Take them into --groups unless they are no longer in use."
+    do = "Take them into `--groups` unless they are no longer in use."
 
 
 class GroupOfAnotherKind(DeclaredError):
@@ -186,13 +186,13 @@ class GroupWithoutCheckpoints(GroupError):
 
     def _describe(self) -> str:
         why = "it is a streams group" if self.is_streams else "the flow's property groups leaves it out"
-        return "".join(map(str, self._filled(f"{{group!r}}: {why}, so no checkpoints are written for it.")))
+        return "".join(map(str, self._fill(f"{{group!r}}: {why}, so no checkpoints are written for it.")))
 
     def _advise(self) -> Sequence[Part]:
         if self.is_streams:
             return ("Take the internal topics of its application into the wave, if its state is to move with it.",)
         step = "Take it into groups, and run {mirror:checkpoints --flow '<flow>'}; a failover in between would find no position."
-        return tuple(self._filled(step))
+        return tuple(self._fill(step))
 
 
 class GroupAheadOfCopy(GroupError):
@@ -211,10 +211,10 @@ class GroupRecordsGone(GroupError):
     target: str
     text = "{group!r}: records that it has not read are gone from {target}, and are not from the source: {places}."
     next_text = (
-        "Let it read them on the source, or raise the remote topics' retention before they are copied anew. Then run the wave again."
+        "Let it read them on the source, or raise the remote topics' retention before they are copied again. Then run the wave again."
     )
     lost = "On the target: its retention took them. The source has them."
-    do = "Let the group read them on the source, or raise the remote topics' retention and copy them anew."
+    do = "Let the group read them on the source, or raise the remote topics' retention and copy them again."
 
 
 class GroupGoesBack(GroupError):

@@ -94,10 +94,10 @@ class NotCopiedToTheEnd(DeclaredError):
     topic: str | None = field(default=None, kw_only=True)
     text = "{late} of {total} partitions are not copied to the source's end: {where}."
     next_text = (
-        "{mirror:status --flow '<flow>'} says what holds them back, and {mirror:copy --flow '<flow>'} copies. See that nobody writes to "
-        "the source, and run the wave again."
+        "{mirror:status --flow '<flow>'} says what holds them back, and {mirror:copy --flow '<flow>'} copies. See that nothing is written "
+        "to the source, and run the wave again."
     )
-    do = "Mend what `status` names, and see that nobody writes to the source. Then run the wave again."
+    do = "Mend what `status` names, and see that nothing is written to the source. Then run the wave again."
     more = "The last copy says it, the audit gate, and `open`."
 
 
@@ -224,5 +224,5 @@ class StepBefore(DeclaredError):
         return f"{self.name} cannot begin: {why}."
 
     def _advise(self) -> tuple[Part, ...]:
-        first = "To begin anew, run: " if self.taken_back_by else "Run that first: "
+        first = "To begin again, run: " if self.taken_back_by else "Run that first: "
         return first, of_the_wave("run", self.wave, f"--step {self.missing}"), "."

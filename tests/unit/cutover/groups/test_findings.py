@@ -92,7 +92,7 @@ def test_members_on_the_source_are_waited_for_and_named():
 def test_a_member_that_outlives_its_session_is_ended_by_a_restart_of_its_broker():
     """Seen of a broker that was killed, whose consumers ended meanwhile: it told of their members for as long as it ran."""
     for finding in (*find_active_groups([group(members=(MEMBER,))], "east"), *stops(group(target_members=(MEMBER,)))):
-        assert "One that nobody runs and that stays longer" in finding.error.next
+        assert "One that does not run and stays longer" in finding.error.next
         assert "restart the broker that coordinates the group" in finding.error.next
 
 

@@ -90,4 +90,4 @@ def test_where_leaders_are_too_old_to_tell_it_is_said_that_the_fence_sees_ends_a
     grows, transaction, untold = (each.message for each in found)
     assert grows == "orders: it grew by 3 offsets in 1.0 s, in partitions 0.", "whether its producer is idempotent is not known"
     assert transaction == "orders-1: a transaction is open from offset 12 on."
-    assert untold.startswith("Nobody tells who writes to orders-0, orders-1: their leaders are older than Kafka 2.8.")
+    assert untold.startswith("It is unknown who writes to orders-0, orders-1: their leaders are older than Kafka 2.8.")
