@@ -76,10 +76,6 @@ VAGUE_NAMES = set("asked each found kept known left made seen shown told".split(
 ROOMS_WITH_VAGUE_NAMES = {"cli", "config", "web"}
 
 
-PLAIN_ROOMS = set(
-    "airflow audit backfill cli config copy cutover decide errors formats groups kafka ledger logins migration policy spark topics web".split()
-)
-"""Their functions and sentences keep the rules below. A room that is mended joins them, until all have."""
 DIALECT = re.compile(r"\b(so many|(has|have) to be|anew|likewise|whoever|nobody|told|shall|whence|behind)\b", re.IGNORECASE)
 LAG = re.compile(r"\b(be|is|are|falls|lags|none|records|topics) behind\b|\bbehind by\b|look-behind|^.[Bb]ehind\b|`behind`")
 """*Behind* is lag. (A look-behind is a regular expression's, and `"behind"` the state of what lags.)"""
@@ -180,12 +176,10 @@ def test_no_value_is_called_by_what_happened_to_it() -> None:
     assert [f"{path} {name}" for path, tree in trees for name in vague_names(tree)] == []
 
 
-def test_plain_rooms_keep_to_plain_words() -> None:
-    assert [room for room in PLAIN_ROOMS if not (LIBRARY / room).is_dir()] == []
+def test_code_and_its_texts_keep_to_plain_words() -> None:
     for path, tree in library_trees():
-        if any(path.is_relative_to(room) for room in PLAIN_ROOMS):
-            wrong = [*dialect((LIBRARY / path).read_text(encoding="utf-8")), *pointers(tree), *odd_functions(tree)]
-            assert not wrong, f"{path}: {wrong}"
+        wrong = [*dialect((LIBRARY / path).read_text(encoding="utf-8")), *pointers(tree), *odd_functions(tree)]
+        assert not wrong, f"{path}: {wrong}"
 
 
 @pytest.mark.parametrize(

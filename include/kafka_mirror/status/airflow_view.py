@@ -44,7 +44,7 @@ class CopyRun:
 
 @dataclass(frozen=True)
 class Dag:
-    """One of a flow's DAGs as Airflow has it. `what` is the part of its id behind the flow's name, such as `copy`."""
+    """One of a flow's DAGs as Airflow has it. `what` is the part of its id after the flow's name, such as `copy`."""
 
     dag_id: str
     what: str

@@ -45,7 +45,7 @@ def pack_check(check: CheckObservation) -> str | None:
     newest = check.status.written
     document = _CheckDocument(
         replace(check, status=replace(check.status, partitions=()), log_starts={}, late=(), memory=None),
-        to_columns(_PARTITION, (_rounded(partition) for partition in check.status.partitions)),
+        to_columns(_PARTITION, (_round_age(partition) for partition in check.status.partitions)),
         to_columns(_LATE, (replace(late, seconds=round(late.seconds), still_seconds=round(late.still_seconds)) for late in check.late)),
         tuple(places[late.status.topic_partition] for late in check.late),
         newest,
@@ -75,5 +75,5 @@ def read_check(text: Any) -> CheckObservation | None:
     return replace(document.check, status=replace(document.check.status, partitions=partitions), late=late)
 
 
-def _rounded(partition: PartitionStatus) -> PartitionStatus:
+def _round_age(partition: PartitionStatus) -> PartitionStatus:
     return partition if partition.oldest_seconds is None else replace(partition, oldest_seconds=round(partition.oldest_seconds))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafka_mirror.config import Flow
 
 _LAST_OFFSETS = 20_000
-"""How much of the end of a topic is read where nobody knows which pairs beat there: a fifth of a second."""
+"""How much of the end of a topic is read where it is unknown which pairs beat there: a fifth of a second."""
 _FIRST_STEP = 200
 _LARGEST_STEP = 100_000
 _MOST_OFFSETS = 500_000
@@ -33,7 +33,7 @@ def heartbeat_paths(flow: "Flow", target: Cluster) -> tuple[HeartbeatPath, ...]:
     is written to the target itself.
 
     Its own is looked for until it is found or the log starts: other pairs beat into the same topic, and stay when it stops. Of a mirrored
-    topic the newest 20,000 offsets are read; a way whose beats all lie behind them is not among the answers.
+    topic the newest 20,000 offsets are read; a way whose beats are all older is not among the answers.
 
     Raises what concerns the target as a whole, and what would leave a way out that may be there: KafkaFailure for a topic without leader,
     DeadlineExceeded where the flow's own beat, if it has one, lies too far back.
@@ -46,12 +46,12 @@ def heartbeat_paths(flow: "Flow", target: Cluster) -> tuple[HeartbeatPath, ...]:
     for tp in partitions:
         if tp not in starts or tp not in ends:
             raise KafkaFailure(
-                f"Cluster '{target.alias}': {tp} has no leader, so nobody knows how old the heartbeats are.",
+                f"Cluster '{target.alias}': {tp} has no leader, so it is unknown how old the heartbeats are.",
                 topic=tp.topic,
                 partition=tp.partition,
                 next="Bring the cluster's brokers back; the next look goes on by itself.",
             )
-        read = _through if sources(policy, tp.topic) else _own_path
+        read = _read_mirrored if sources(policy, tp.topic) else _find_own
         paths += _paths(flow, policy, tp.topic, read(flow, target, tp.topic, starts[tp], ends[tp]), datetime.now(UTC))
     return tuple(sorted(paths, key=lambda path: (len(path.path), path.path)))
 
@@ -66,12 +66,12 @@ def beats_of(flow: "Flow", paths: Iterable[HeartbeatPath]) -> tuple[Beats, ...]:
     return tuple(Beats(topic, time, mirrored=topic != own_topic) for topic, time in sorted(newest.items()))
 
 
-def _through(flow: "Flow", target: Cluster, topic: str, start: int, end: int) -> Mapping[Pair, int]:
+def _read_mirrored(flow: "Flow", target: Cluster, topic: str, start: int, end: int) -> Mapping[Pair, int]:
     """The newest beats of the pairs that beat into a topic which the flow mirrors."""
     return _newest(flow, target, topic, max(start, end - _LAST_OFFSETS), end)
 
 
-def _own_path(flow: "Flow", target: Cluster, topic: str, start: int, end: int) -> Mapping[Pair, int]:
+def _find_own(flow: "Flow", target: Cluster, topic: str, start: int, end: int) -> Mapping[Pair, int]:
     """The flow's own newest beat, read backwards in steps that get larger: most often it stands at the end."""
     pair, beats = (flow.source, flow.target), flow.value("emit.heartbeats.enabled")
     least, step = max(start, end - (_MOST_OFFSETS if beats else _LAST_OFFSETS)), _FIRST_STEP
@@ -84,11 +84,11 @@ def _own_path(flow: "Flow", target: Cluster, topic: str, start: int, end: int) -
     if beats and least > start:
         raise DeadlineExceeded(
             f"Cluster '{target.alias}': among the newest {_MOST_OFFSETS:,} offsets of {topic} is no heartbeat of {flow.name}, and it takes "
-            "too long to read on. Nobody knows how old its newest one is.",
+            "too long to read on. How old its newest one is stays unknown.",
             topic=topic,
             partition=0,
             offset=least,
-            next="Look at the log of the newest run of the flow's heartbeats DAG; where it shall not beat: emit.heartbeats.enabled=false.",
+            next="Look at the log of the newest run of the flow's heartbeats DAG; if it is not to beat: emit.heartbeats.enabled=false.",
         )
     return {}
 

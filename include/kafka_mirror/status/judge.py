@@ -2,10 +2,10 @@
 
 Page, metrics, alerts and the commands `status` and `freshness` ask `problems`; `level` says what they come to.
 
-Each problem is told once. What follows from another problem (nothing is copied: every partition stands still, and heartbeats stop) does
+Each problem is one alert. What follows from another problem (nothing is copied: every partition stands still, and heartbeats stop) does
 not become an alert beside it, and what has an alert of its own (a gap) does not count as being late as well.
 
-When the copy is too slow or stands still: as a whole, in some partitions, or behind what is allowed.
+When the copy is too slow or stands still: as a whole, in some partitions, or longer than is allowed.
 
 Errors that the check met: clusters that are silent, and what a person has to mend, by topic.
 """
@@ -66,7 +66,7 @@ def nothing_mirrored(observation: CheckObservation, limits: Limits) -> list[Flow
         return []
     advice = NextStep.of(
         f"Compare {idle.list} with the names of the source's topics, letter by letter, and look whether topics.exclude leaves them out; if "
-        "the topics are to come later, nothing has to be done."
+        "the topics are to come later, there is nothing to do."
     )
     return [FlowProblem(NOTHING_MIRRORED, str(idle), "", advice, max(limits.copy, limits.for_seconds), severity="error")]
 
@@ -119,11 +119,11 @@ def lag_problem(late: Sequence[LatePartition], limits: Limits, *, opens: bool) -
 
     Partitions that have an alert of their own count only for an alert that is there already: it is not over while they are behind.
     """
-    if not _over(late, limits):
+    if not _exceeds(late, limits):
         return []
     progress = limits.progress
     alone = [partition for partition in late if not partition.explained and (progress is None or partition.still_seconds < progress)]
-    counted = alone if opens and _over(alone, limits) else late
+    counted = alone if opens and _exceeds(alone, limits) else late
     records, seconds = sum(partition.records for partition in counted), max(partition.seconds for partition in counted)
     allowed = [f"{duration(limits.lag)}"] if limits.lag is not None else []
     allowed += [f"{limits.lag_records:,} records"] if limits.lag_records is not None else []
@@ -137,7 +137,7 @@ def lag_problem(late: Sequence[LatePartition], limits: Limits, *, opens: bool) -
                 "(mirror.run.max.seconds, mirror.run.max.bytes) or at the throttle."
             ),
             limits.for_seconds,
-            opens=opens and bool(_over(alone, limits)),
+            opens=opens and bool(_exceeds(alone, limits)),
             severity="warning",
             size=max(_times(seconds, limits.lag), 1.0 if limits.lag_records is None else records / max(limits.lag_records, 1)),
             places=frozenset(partition.status.topic_partition for partition in late),
@@ -145,14 +145,14 @@ def lag_problem(late: Sequence[LatePartition], limits: Limits, *, opens: bool) -
     ]
 
 
-def _over(late: Sequence[LatePartition], limits: Limits) -> bool:
+def _exceeds(late: Sequence[LatePartition], limits: Limits) -> bool:
     if limits.lag is not None and any(partition.seconds > limits.lag for partition in late):
         return True
     return limits.lag_records is not None and sum(partition.records for partition in late) > limits.lag_records
 
 
 def _times(seconds: float, allowed: float | None) -> float:
-    """How many times what is allowed; of less than a quarter of an hour nobody has to hear again within minutes."""
+    """How many times what is allowed; less than a quarter of an hour counts as that: it is no reason for another message within minutes."""
     return 1.0 if allowed is None else max(seconds / max(allowed, LEAST_SECONDS), 1.0)
 
 
@@ -233,16 +233,16 @@ def problems(observation: CheckObservation, limits: Limits) -> CheckResult:
         flow_problems += [*no_progress(late, limits, opens=not stopped), *lag_problem(late, limits, opens=not stopped)]
     flow_problems += _heartbeats(observation, limits, stopped=bool(stopped or observation.silent))
     unseen = observation.unseen
-    return CheckResult(tuple(flow_problems), lambda kind: _judged(observation, kind, limits, bool(unseen)), unseen)
+    return CheckResult(tuple(flow_problems), lambda kind: _is_judged(observation, kind, limits, bool(unseen)), unseen)
 
 
 def level(problems: Iterable[FlowProblem | Alert]) -> str:
-    """How a flow stands that has these problems: STUCK with one that a person must mend, BEHIND with a warning, else FINE."""
+    """How a flow with these problems stands: the worst of them says it, and FINE if there is none worse than `info`."""
     severities = {problem.severity for problem in problems}
     return STUCK if severities & {"critical", "error"} else BEHIND if "warning" in severities else FINE
 
 
-def _judged(observation: CheckObservation, kind: str, limits: Limits, is_blind: bool) -> bool:
+def _is_judged(observation: CheckObservation, kind: str, limits: Limits, is_blind: bool) -> bool:
     """`is_blind`: whether there are partitions that could not be looked at; what waits may be there."""
     if kind in (UNREACHABLE, CHECK_FAILED):
         return True

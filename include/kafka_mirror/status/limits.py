@@ -1,4 +1,4 @@
-"""What a flow's properties allow before somebody is told."""
+"""What a flow's properties allow before an alert is sent."""
 
 import math
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds, but for `lag_records`, and `growth`, how many times as big an alert has to be to be told again; None: never."""
+    """Seconds, but for `lag_records`, and `growth`, how many times as big an alert must be to be sent again; None: never."""
 
     lag: float | None = LEAST_SECONDS
     lag_records: int | None = None
@@ -26,7 +26,7 @@ class Limits:
 
     @property
     def of_page(self) -> "Limits":
-        """The limits of what is shown: it is shown as well where nobody is to be told."""
+        """The limits of what is shown: the page shows it also where no alert is to be sent."""
         return replace(self, copy=math.inf if self.copy is None else self.copy, unreachable=self.unreachable or 0.0)
 
 

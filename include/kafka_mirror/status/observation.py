@@ -7,8 +7,8 @@ counts is since when the mirror could have copied it.
 
     end of the source, as seen at four checks      0   40  40  90
     watermark                                      0   0   40  40
-                                                       |       `- behind since the 4th check: 90 was seen first then
-                                                       `- behind since the 2nd check
+                                                       |       `- late since the 4th check: 90 was seen first then
+                                                       `- late since the 2nd check
 """
 
 from collections.abc import Iterable, Mapping
@@ -83,10 +83,10 @@ def _waiting(before: WaitingPartition | None, work: PartitionWork, now: float) -
     ends = tuple((time, end) for time, end in before.ends if end > work.position)
     if not ends or work.end > ends[-1][1]:
         ends = (*ends, (now, work.end))
-    return WaitingPartition(work.position, since, _thinned(ends))
+    return WaitingPartition(work.position, since, _thin(ends))
 
 
-def _thinned(ends: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
+def _thin(ends: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
     """At most MARKS of them: those go whose neighbours are nearest in time; never the first or the last."""
     while len(ends) > MARKS:
         least = min(range(1, len(ends) - 1), key=lambda place: ends[place + 1][0] - ends[place - 1][0])
@@ -144,8 +144,8 @@ class CheckObservation:
 
     @property
     def unseen(self) -> frozenset[Where]:
-        """The partitions of which it could not be seen how they stand, and the topics of which no partition could. Nobody has to look at
-        paused ones, or at those that the source has no more."""
+        """The partitions of which it could not be seen how they stand, and the topics of which no partition could. Left out are
+        paused ones, and those that the source no longer has."""
         hidden = [partition.topic_partition for partition in self.status.partitions if _is_unseen(partition)]
         looked_at = {partition.topic for partition in self.status.partitions if not _is_unseen(partition)}
         return frozenset[Where](hidden) | {(tp.topic, None) for tp in hidden if tp.topic not in looked_at}
@@ -159,7 +159,7 @@ class CheckObservation:
 def with_waits(observation: CheckObservation, remembered: Memory | None) -> CheckObservation:
     """The observation with how long partitions have been waiting, by what was remembered from the check before (None: nothing)."""
     memory = _memory_after(observation, remembered)
-    return replace(observation, memory=memory, late=tuple(_late_partitions(observation, memory or {}, is_new=remembered is None)))
+    return replace(observation, memory=memory, late=tuple(_list_late(observation, memory or {}, is_new=remembered is None)))
 
 
 def work_of(partition: PartitionStatus) -> PartitionWork | None:
@@ -179,7 +179,7 @@ def _memory_after(observation: CheckObservation, memory: Memory | None) -> Memor
     return update_wait_times(memory, work, [tp for tp, partition in partitions.items() if partition.lag is None], observation.now)
 
 
-def _late_partitions(observation: CheckObservation, memory: Memory, is_new: bool) -> list[LatePartition]:
+def _list_late(observation: CheckObservation, memory: Memory, is_new: bool) -> list[LatePartition]:
     """The partitions with work, those that wait longest first.
 
     A record waits no longer than it has been seen to be there, and no longer than its timestamp says; one that is ahead of our clock says

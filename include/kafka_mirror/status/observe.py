@@ -46,7 +46,7 @@ def oldest_records(
     errors: MutableMapping[str, MirrorError],
     remembered: OldestRecords | None = None,
 ) -> dict[TopicPartition, int]:
-    """The timestamp (Unix milliseconds) of the first record at or behind each position, for each partition that has one.
+    """The timestamp (Unix milliseconds) of the first record at or after each position, for each partition that has one.
 
     A partition whose readable records are all copied, but which an open transaction holds back, gives the first record of that
     transaction. A topic that may not be read is in `errors`. What is `remembered` of a partition that stands where it stood is not read
@@ -89,15 +89,15 @@ def status(flow: Flow) -> Status:
 
 
 def observe(flow: Flow, remembered: OldestRecords | None = None) -> Observation:
-    """What both clusters show. Where a run could not plan, each side is shown by itself. `remembered`: see `oldest_records`, for whoever
-    looks again and again."""
+    """What both clusters show. Where a run could not plan, each side is shown by itself. `remembered`: see `oldest_records`, for a caller
+    that looks again and again."""
     check_readable(flow)
     observation = Observation(flow.name, datetime.now(UTC), flow.value("mirror.lanes"))
     silent = _silent(flow)
     with clusters(flow) as (source, target):
         if not silent:
             try:
-                return _compared(flow, source, target, observation, {} if remembered is None else remembered)
+                return _compare(flow, source, target, observation, {} if remembered is None else remembered)
             except MirrorError as error:
                 observation = _with_error(observation, error)
         else:
@@ -127,10 +127,10 @@ def _silent(flow: Flow) -> dict[str, ErrorReport]:
         return {alias: error for alias, error in zip(sides, threads.map(probe, sides), strict=True) if error is not None}
 
 
-def _compared(flow: Flow, source: Cluster, target: Cluster, observation: Observation, remembered: OldestRecords) -> Observation:
+def _compare(flow: Flow, source: Cluster, target: Cluster, observation: Observation, remembered: OldestRecords) -> Observation:
     """Both sides beside each other, as the next run would find them."""
     context = survey(flow, source, target, dry_run=True)
-    records = _mirrored(flow, context.ledger.records)
+    records = _keep_mirrored(flow, context.ledger.records)
     refused: dict[str, MirrorError] = {}
     paused = {tp: pause for tp in _partitions(context.topics) | records.keys() if (pause := context.decisions.pause(tp)) is not None}
     left_out = source_partitions(source, context.topics, [tp for tp in paused if tp.topic in context.topics], flow.reads_committed, refused)
@@ -178,7 +178,7 @@ def _target_alone(flow: Flow, target: Cluster, observation: Observation) -> Obse
         return replace(observation, ledger={})
     view = ledger.read()
     unreadable = {lane: error.report() for lane, error in view.unreadable.items()}
-    return replace(observation, ledger=_mirrored(flow, view.records), unreadable=unreadable)
+    return replace(observation, ledger=_keep_mirrored(flow, view.records), unreadable=unreadable)
 
 
 def _source_alone(flow: Flow, source: Cluster, observation: Observation) -> Observation:
@@ -210,7 +210,7 @@ def _partitions(topics: Mapping[str, Topic]) -> set[TopicPartition]:
     return {TopicPartition(topic.name, partition.number) for topic in topics.values() for partition in topic.partitions}
 
 
-def _mirrored(flow: Flow, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, LedgerRecord]:
+def _keep_mirrored(flow: Flow, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, LedgerRecord]:
     """Without the topics that the filters leave out now: they are no longer the flow's."""
     selection = topic_selection(flow)
     chosen = {topic for topic in {tp.topic for tp in records} if selection.takes(topic)}

@@ -18,8 +18,7 @@ class Alert:
 
     key: str
     kind: str
-    """The code of an error (`SourceGap`), or one of `Behind`, `NoProgress`, `NotCopying`, `NothingMirrored`, `NoLeader`,
-    `ClusterUnreachable`, `HeartbeatsStopped`, `AuditMismatch`, `DeadlineMissed`."""
+    """The code of an error (`SourceGap`), or a kind of the runbook's chapter on alerts (`NoProgress`)."""
     summary: str
     """One sentence, without a line break."""
     detail: str
@@ -34,7 +33,7 @@ class Alert:
     partition: int | None = None
     """The partition, if the problem has one alone."""
     severity: str = "error"
-    """`critical`, `error`, `warning` or `info`; `info` asks nobody to do anything."""
+    """`critical`, `error`, `warning` or `info`; `info` asks for nothing."""
     commands: tuple[str, ...] = ()
     """What in `next` is to be typed, in its order."""
 
@@ -68,7 +67,7 @@ SHOWN = 10
 """How many places a message names; how many there are it says as well."""
 
 TOPICS_ALONE = 10
-"""With more topics than these, a problem of single topics is one alert of the flow: nobody reads a hundred messages."""
+"""With more topics than these, a problem of single topics is one alert of the flow: a hundred messages stay unread."""
 
 MISSED = "DeadlineMissed"
 """The kind of a run that does not end in time."""
@@ -94,7 +93,7 @@ class FlowProblem:
     opens: bool = True
     severity: str = "error"
     size: float = 1.0
-    """How big it is: so many places, or so many times what is allowed; 1 at least. Only problems of one key are compared."""
+    """How big it is: how many places it has, or how many times what is allowed; 1 at least. Only problems of one key are compared."""
     shared: bool = False
     """Whether an alert of the flow of the same kind, if one is open, tells of this problem too."""
     places: frozenset[Where] = frozenset()
@@ -126,7 +125,7 @@ class FlowProblem:
 
 
 def late_run(dag_id: str, run_id: str, seconds: int, state: str) -> FlowProblem:
-    """A run of a DAG that has not ended within so many seconds.
+    """A run of a DAG that has not ended within this many seconds.
 
     Its key is the DAG's: while run after run is late, it is one problem.
     """
@@ -195,7 +194,7 @@ def by_topic(
     problems = [
         FlowProblem(
             kind,
-            said.format(_where(topic, of_topic)),
+            said.format(_name_places(topic, of_topic)),
             first_lines([place.line for place in of_topic]),
             advice(topic),
             patience,
@@ -212,14 +211,14 @@ def by_topic(
     ]
     if topics:
         first, lines = min(topics), [place.line for _, of_topic in sorted(topics.items()) for place in of_topic]
-        where = f"{len(topics):,} topics" if len(topics) > 1 else _where(first, topics[first])
+        where = f"{len(topics):,} topics" if len(topics) > 1 else _name_places(first, topics[first])
         alone = FlowProblem(kind, said.format(where), first_lines(lines), advice(first), patience, severity=severity)
         everywhere = frozenset[Where]().union(*(problem.places for problem in problems))
         problems.append(replace(alone, opens=opens and many, size=len(topics), places=everywhere))
     return problems
 
 
-def _where(topic: str, places: Sequence[Place]) -> str:
+def _name_places(topic: str, places: Sequence[Place]) -> str:
     if len(places) > 1:
         return f"{len(places):,} partitions of {topic}"
     return topic if places[0].partition is None else f"{topic}-{places[0].partition}"

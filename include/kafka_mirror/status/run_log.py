@@ -17,9 +17,9 @@ _PARTITIONS = 8
 
 def plan_lines(plan: Plan) -> list[str]:
     """What there is to copy, topic by topic, those with the most offsets first."""
-    topics = sorted(_by_topic(plan.ranges).items(), key=lambda item: (-sum(planned.offsets for planned in item[1]), item[0]))
+    topics = sorted(_group_by_topic(plan.ranges).items(), key=lambda item: (-sum(planned.offsets for planned in item[1]), item[0]))
     lines = [
-        f"{topic}: {_partitions(ranges)}, {_offsets(ranges)}: {first_few(map(_planned, ranges), most=_PARTITIONS)}."
+        f"{topic}: {_partitions(ranges)}, {_offsets(ranges)}: {first_few(map(_describe, ranges), most=_PARTITIONS)}."
         for topic, ranges in topics[:_TOPICS]
     ]
     if len(topics) > _TOPICS:
@@ -38,7 +38,7 @@ def work_line(plan: Plan) -> str:
 
 
 def lanes_line(results: Sequence[LaneResult]) -> str:
-    """What the lanes copied, all of them together; each has told its own."""
+    """What the lanes copied, all of them together; each logs its own."""
     records, transactions = sum(result.records for result in results), sum(result.transactions for result in results)
     size = sum(mark.bytes for result in results for mark in result.watermarks)
     slowest = f"; the slowest took {max(result.seconds for result in results):.1f} s" if results else ""
@@ -52,16 +52,16 @@ def published_lines(plan: Plan, published: Published) -> list[str]:
     if not plan.ranges:
         return []
     reached = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
-    behind = _by_topic(planned for planned in plan.ranges if reached.get(planned.topic_partition, -1) < planned.end)
+    late = _group_by_topic(planned for planned in plan.ranges if reached.get(planned.topic_partition, -1) < planned.end)
     lines = []
-    for topic, ranges in sorted(behind.items())[:_TOPICS]:
+    for topic, ranges in sorted(late.items())[:_TOPICS]:
         at = ((planned, reached.get(planned.topic_partition, planned.start)) for planned in ranges)
         places = first_few((f"{planned.topic_partition}@{offset} of {planned.end}" for planned, offset in at), most=_PARTITIONS)
-        lines.append(f"{topic}: behind: {places}.")
-    if len(behind) > _TOPICS:
-        lines.append(f"{len(behind) - _TOPICS:,} more topics are behind.")
-    done = len(plan.ranges) - sum(map(len, behind.values()))
-    topics = count_text(len(_by_topic(plan.ranges)), "topic")
+        lines.append(f"{topic} is behind: {places}.")
+    if len(late) > _TOPICS:
+        lines.append(f"{len(late) - _TOPICS:,} more topics are behind.")
+    done = len(plan.ranges) - sum(map(len, late.values()))
+    topics = count_text(len(_group_by_topic(plan.ranges)), "topic")
     return [*lines, f"The ledger has {done:,} of {_partitions(plan.ranges)} of {topics} at their planned ends."]
 
 
@@ -79,14 +79,14 @@ def verdict_lines(flow: str, run: str, judged: Verdict) -> list[str]:
     return lines
 
 
-def _by_topic(ranges: Iterable[Range]) -> dict[str, list[Range]]:
+def _group_by_topic(ranges: Iterable[Range]) -> dict[str, list[Range]]:
     by_topic: dict[str, list[Range]] = {}
     for planned in ranges:
         by_topic.setdefault(planned.topic, []).append(planned)
     return by_topic
 
 
-def _planned(planned: Range) -> str:
+def _describe(planned: Range) -> str:
     return f"{planned.partition} from {planned.start} to {planned.end} ({planned.reason})"
 
 

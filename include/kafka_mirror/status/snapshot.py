@@ -126,7 +126,7 @@ class GroupSnapshot:
     unanswered: int = 0
     reread: int | None = 0
     reread_unknown: int = 0
-    """Partitions of which nobody knows how many records would be read again."""
+    """How many partitions have an unknown number of records that would be read again."""
     ahead: int = 0
     beyond_map: int = 0
     """Exact partitions whose positions the offset map does not know: they were counted, now or before."""

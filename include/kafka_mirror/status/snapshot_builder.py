@@ -62,7 +62,7 @@ def sample_of(observation: Observation) -> Sample:
 
 
 def sample_of_check(check: CheckObservation) -> Sample:
-    """The same of a check, of the partitions of which it knows what is missing."""
+    """A sample of a check: of the partitions of which it knows what is missing."""
     totals = {
         partition.topic_partition: Totals(partition.records or 0, partition.bytes or 0, partition.end - partition.lag, partition.end)
         for partition in check.status.partitions
@@ -103,7 +103,7 @@ def _totals(partitions: Iterable[PartitionStatus]) -> tuple[int, int]:
 def topics_of(
     partitions: Iterable[PartitionSnapshot], samples: Sequence[Sample], schema_ids: Mapping[str, SchemaIds | None]
 ) -> tuple[TopicSnapshot, ...]:
-    """The same by topic. They have to be in the order of topics."""
+    """The partitions by topic; they must be in the order of topics."""
     topics = []
     for topic, group in groupby(partitions, key=lambda partition: partition.topic):
         of_topic = tuple(group)
@@ -153,7 +153,7 @@ def skipped_of(records: Records) -> tuple[tuple[SkippedOffsets, ...], int]:
 
 
 def catch_up_of(status: Status, samples: Sequence[Sample], interval: float, young: float = 0.0) -> CatchUp:
-    """When the partitions that need nobody's help will be copied to their end; those that do are counted. What is missing is the next run's
+    """When the partitions that go on by themselves will be copied to their end; the others are counted. What is missing is the next run's
     while it is no more than `young` seconds old."""
     moving = [partition for partition in status.partitions if partition.state in PROGRESSING]
     old = {partition.topic_partition for partition in moving if partition.is_behind and not partition.is_younger_than(young)}
@@ -218,7 +218,7 @@ class FlowSnapshotBuilder:
         return replace(taken_snapshot, seconds=time.monotonic() - started, cpu_seconds=time.thread_time() - computed)
 
     def with_groups(self, snapshot: FlowSnapshot) -> FlowSnapshot:
-        """The snapshot with its groups, if it is time to look at them again; otherwise itself. Likewise."""
+        """The snapshot with its groups, if it is time to look at them again; otherwise itself."""
         if not snapshot.is_good or snapshot.not_reached or time.monotonic() < self._groups_due:
             return snapshot
         started = time.monotonic()
@@ -238,7 +238,7 @@ class FlowSnapshotBuilder:
         observation = Observation(status.flow, status.time, self.flow.value("mirror.lanes"))
         partitions = partitions_of(status, observation, samples, topic_selection(self.flow).remote)
         return replace(
-            self._measured(check, partitions, samples),
+            self._measure(check, partitions, samples),
             lanes=lanes_of(partitions, observation),
             not_reached=failed.error or next(iter(failed.errors), None),
         )
@@ -255,7 +255,7 @@ class FlowSnapshotBuilder:
         check = with_waits(CheckObservation(status, observation.comparable, observation.silent, beats), self._memory)
         self._memory = check.memory
         return replace(
-            self._measured(check, partitions, samples),
+            self._measure(check, partitions, samples),
             taken=taken,
             lanes=lanes_of(partitions, observation),
             throttle=self._throttle(observation),
@@ -268,8 +268,8 @@ class FlowSnapshotBuilder:
             partial=partial,
         )
 
-    def _measured(self, check: CheckObservation, partitions: Sequence[PartitionSnapshot], samples: Sequence[Sample]) -> FlowSnapshot:
-        """What follows from a check and the samples, whoever looked."""
+    def _measure(self, check: CheckObservation, partitions: Sequence[PartitionSnapshot], samples: Sequence[Sample]) -> FlowSnapshot:
+        """What follows from a check and the samples, be it this process's own check or that of `freshness`."""
         return FlowSnapshot(
             self.flow.name,
             check.status.time,

@@ -1,6 +1,6 @@
-"""The newest snapshot of every flow, taken in the background: whoever asks gets what is there at once, and never waits for Kafka.
+"""The newest snapshot of every flow, taken in the background: the page gets what is there at once, and never waits for Kafka.
 
-Nobody looks at the clusters while nobody asks. Threads begin with the first question and are daemons: they end with the process, and a
+Without questions no thread looks at the clusters. Threads begin with the first question and are daemons: they end with the process, and a
 process that was forked begins its own (Kafka's clients do not survive a fork, and none is kept from one snapshot to the next).
 """
 
@@ -41,7 +41,7 @@ class SnapshotTaker(Protocol):
         """A new one."""
 
     def with_groups(self, snapshot: FlowSnapshot) -> FlowSnapshot:
-        """The same with its groups."""
+        """A snapshot with its groups."""
 
     def from_check(self, check: CheckObservation, failed: FlowSnapshot) -> FlowSnapshot:
         """What `freshness` saw, in the place of one that failed."""
@@ -52,10 +52,10 @@ LastCheck = Callable[[str], CheckObservation | None]
 
 
 def _no_check(_flow: str) -> None:
-    """Where nobody knows Airflow."""
+    """Where there is no Airflow."""
 
 
-def _taking(flow: Flow) -> SnapshotTaker:
+def _make_taker(flow: Flow) -> SnapshotTaker:
     from kafka_mirror.status.snapshot_builder import FlowSnapshotBuilder
 
     return FlowSnapshotBuilder(flow)
@@ -79,7 +79,7 @@ class SnapshotCache:
     def __init__(
         self,
         configuration: Callable[[], Configuration] = load,
-        taking: Callable[[Flow], SnapshotTaker] = _taking,
+        taking: Callable[[Flow], SnapshotTaker] = _make_taker,
         idle_seconds: float = IDLE_SECONDS,
         refresh_seconds: float | None = None,
         reload_seconds: float = RELOAD_SECONDS,
@@ -97,7 +97,7 @@ class SnapshotCache:
         self._begin()
 
     def get(self) -> Snapshots:
-        """The newest snapshots; those of flows at which nobody has looked yet are empty. Asks for new ones, and does not wait for them."""
+        """The newest snapshots; those of flows that were not looked at yet are empty. Asks for new ones, and does not wait for them."""
         if self._pid != os.getpid():
             self._begin()
         with self._changed:
@@ -112,7 +112,7 @@ class SnapshotCache:
             return Snapshots(tuple(self._snapshots[name] for name in names), self._errors, busy)
 
     def flows(self, seconds: float = math.inf) -> tuple[Flow, ...]:
-        """The valid flows of the configuration as it was read at most this many seconds ago. Nobody looks at a cluster for this."""
+        """The valid flows of the configuration as it was read at most this many seconds ago. No cluster is asked for this."""
         if self._pid != os.getpid():
             self._begin()
         with self._changed:
@@ -128,7 +128,7 @@ class SnapshotCache:
                 self._changed.notify_all()
 
     def stop(self, seconds: float = 60.0) -> None:
-        """Ends its threads, and waits so long for those that look at clusters just now. The next question begins anew."""
+        """Ends its threads, and waits `seconds` at most for those that look at clusters just now. The next question starts others."""
         with self._changed:
             thread, self._asked_at = self._thread, -math.inf
             self._changed.notify_all()
@@ -149,7 +149,7 @@ class SnapshotCache:
         self._watched: dict[str, _Watched] = {}
 
     def _run(self) -> None:
-        """Starts what is due, until nobody has asked for long enough."""
+        """Starts what is due, until no question has come for long enough."""
         while True:
             with self._changed:
                 now = time.monotonic()
@@ -179,12 +179,12 @@ class SnapshotCache:
                 watched.taker = self._make_taking(watched.flow)
             seconds = self._refresh_seconds
             pause = watched.flow.value("mirror.status.refresh.seconds") if seconds is None else seconds
-            taken = self._or_checked(watched.taker, watched.taker.take())
+            taken = self._prefer_check(watched.taker, watched.taker.take())
             self._publish(name, watched, taken)
             self._publish(name, watched, watched.taker.with_groups(taken))
         except MirrorError as error:
             self._publish(name, watched, replace(_untaken(name), error=error.report()))
-        except Exception as failure:  # noqa: BLE001 — a mistake of ours must not stop the other flows, and has to be seen
+        except Exception as failure:  # noqa: BLE001 — a mistake of ours must not stop the other flows, and must be seen
             report = unexpected(f"The snapshot of {name}", failure, "Report it with this message.")
             self._publish(name, watched, replace(_untaken(name), error=report))
         finally:
@@ -193,7 +193,7 @@ class SnapshotCache:
                 watched.due, watched.busy = 0.0 if watched.again else time.monotonic() + pause, False
                 self._changed.notify_all()
 
-    def _or_checked(self, taker: SnapshotTaker, taken: FlowSnapshot) -> FlowSnapshot:
+    def _prefer_check(self, taker: SnapshotTaker, taken: FlowSnapshot) -> FlowSnapshot:
         """A look that failed gives way to what `freshness` saw since this process could look itself, if that is not old."""
         check = None if taken.is_good else self._last_check(taken.flow)
         if check is None or not check.comparable or time.time() - check.now > CHECK_OLD_SECONDS:
@@ -226,13 +226,13 @@ class SnapshotCache:
         self._errors = tuple(named_flow.report() for named_flow in configuration.unreadable)
         self._names = tuple(sorted({*flows, *invalid}))
         self._watched = {name: self._watch(name, flow) for name, flow in flows.items()}
-        self._snapshots = {name: self._carried_over(name, invalid) for name in self._names}
+        self._snapshots = {name: self._carry_over(name, invalid) for name in self._names}
 
     def _watch(self, name: str, flow: Flow) -> _Watched:
         watched = self._watched.get(name)
         return watched if watched is not None and watched.flow.config_hash == flow.config_hash else _Watched(flow)
 
-    def _carried_over(self, name: str, invalid: Mapping[str, ErrorReport]) -> FlowSnapshot:
+    def _carry_over(self, name: str, invalid: Mapping[str, ErrorReport]) -> FlowSnapshot:
         before = self._snapshots.get(name, _untaken(name))
         if name not in invalid:
             return before if before.error is None or before.is_taken else _untaken(name)

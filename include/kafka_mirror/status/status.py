@@ -142,7 +142,7 @@ class Status:
     """The members of `topics` that take no topic of the source now, where that is known."""
 
     def of_topic(self, topic: str) -> "Status":
-        """The same without the partitions of other topics, and without their errors."""
+        """This status without the partitions of other topics, and without their errors."""
         others = {partition.topic for partition in self.partitions} - {topic}
         return replace(
             self,
@@ -157,7 +157,7 @@ class Status:
 
     @property
     def unknown(self) -> tuple[PartitionStatus, ...]:
-        """The partitions that the next run serves, and of which nobody knows how far they are behind."""
+        """The partitions that the next run serves, and whose lag is unknown."""
         return tuple(partition for partition in self.partitions if partition.lag is None and partition.state in PROGRESSING)
 
     @property
@@ -194,13 +194,13 @@ def status_of(observation: Observation) -> Status:
     by_place: dict[tuple[str | None, int | None], ErrorReport] = {}
     for error in observation.errors:
         by_place.setdefault((error.topic, error.partition), error)
-    partitions = tuple(_partition(tp, observation, by_place) for tp in _listed(observation, by_place))
+    partitions = tuple(_partition(tp, observation, by_place) for tp in _list_partitions(observation, by_place))
     stuck = [partition.error for partition in partitions if partition.error is not None and partition.state in (BLOCKED, NO_LEADER)]
     errors = dict.fromkeys(error.of_flow(observation.flow) for error in [*observation.errors, *observation.unreadable.values(), *stuck])
     return Status(observation.flow, observation.time, partitions, tuple(errors), observation.notices, observation.idle)
 
 
-def _listed(observation: Observation, errors: Mapping[tuple[str | None, int | None], ErrorReport]) -> list[TopicPartition]:
+def _list_partitions(observation: Observation, errors: Mapping[tuple[str | None, int | None], ErrorReport]) -> list[TopicPartition]:
     mirrored = {TopicPartition(topic.name, partition.number) for topic in observation.topics.values() for partition in topic.partitions}
     named = {TopicPartition(topic, number) for topic, number in errors if topic and number is not None and topic in observation.topics}
     return sorted(mirrored | named | set(observation.source or ()) | set(observation.ledger or ()))
@@ -261,7 +261,7 @@ def _state(
         return error.kind.partition_state
     if not observation.comparable:
         return UNKNOWN
-    return _absent(tp, observation) if source is None else _compared(source, record, waits=tp in observation.waiting)
+    return _absent(tp, observation) if source is None else _compare(source, record, waits=tp in observation.waiting)
 
 
 def _absent(tp: TopicPartition, observation: Observation) -> str:
@@ -270,7 +270,7 @@ def _absent(tp: TopicPartition, observation: Observation) -> str:
     return NO_LEADER if tp.partition in there else GONE
 
 
-def _compared(source: SourceOffsets, record: LedgerRecord | None, *, waits: bool) -> str:
+def _compare(source: SourceOffsets, record: LedgerRecord | None, *, waits: bool) -> str:
     if record is None:
         return NO_REMOTE if waits else FIRST_SIGHT
     if record.watermark < source.readable_end:

@@ -11,7 +11,7 @@ WINDOW_SECONDS = 300.0
 """Over how long rates are measured at least, once there are samples of so long a time: several runs of the usual copy."""
 _SAMPLES = 6
 _INTERVALS = 2
-"""A flow keeps up if what the source had so many copy intervals ago is copied; less is no time to judge by."""
+"""How many copy intervals ago the source may have had what is copied now if a flow keeps up; less is no time to judge by."""
 
 UNKNOWN_LAG = "unknown, as is how much is missing"
 NOT_YET_MEASURED = "not measured yet"
@@ -47,7 +47,7 @@ class Samples:
 
     def add(self, sample: Sample) -> None:
         """Keeps the sample, in place of the newest one if that is not old enough to stand for itself. One of an earlier time (a clock that
-        was set back) begins anew, and so does one with an earlier watermark (somebody let a partition be copied again)."""
+        was set back) begins a new series, and so does one with an earlier watermark (a partition is copied again)."""
         if self.samples and (sample.time <= self.samples[-1].time or _went_back(self.samples[-1].totals, sample.totals)):
             self.samples = []
         if len(self.samples) > 1 and sample.time - self.samples[-2].time < self.window / (_SAMPLES - 1):
@@ -120,7 +120,7 @@ def catch_up(
     old: Collection[TopicPartition] | None = None,
     lasting: float = 0.0,
 ) -> CatchUp:
-    """When the `moving` partitions, which are `lag` offsets behind, will have caught up; `interval`: seconds between two copies, or
+    """When the `moving` partitions, which lag by `lag` offsets, will have caught up; `interval`: seconds between two copies, or
     turns of lanes that follow.
 
     `old` are those of them whose missing records are older than the flow's rhythm allows (None: any may be). A flow is said never to
@@ -148,14 +148,14 @@ def catch_up(
 
 
 def rhythm(interval: float, lag_limit: float | None) -> float:
-    """How many seconds old what is missing may be while a flow is well: two copy intervals, or half of what may wait before people are
-    told, but no more than may."""
+    """How many seconds old what is missing may be while a flow is well: two copy intervals, or half of what may wait before an alert
+    is sent, but no more than may."""
     return _INTERVALS * interval if lag_limit is None else min(max(_INTERVALS * interval, lag_limit / 2), lag_limit)
 
 
 def estimated_bytes(offsets: int | None, *totals: tuple[int, int]) -> int | None:
-    """About how many bytes so many offsets hold, by the mean size of the first of the `totals` (records and bytes
-    copied: of the partition, of its topic, of the flow) that has any record. None if nobody knows."""
+    """About how many bytes these offsets hold, by the mean size of the first of the `totals` (records and bytes
+    copied: of the partition, of its topic, of the flow) that has any record. None if none has."""
     if not offsets:
         return offsets
     counted = next(((records, size) for records, size in totals if records), None)

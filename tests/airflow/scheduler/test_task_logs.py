@@ -87,7 +87,7 @@ EXPECTED = {
             r"ERROR east->west: some lanes did not reach what was planned: each error above has its next step\.",
         ],
         "publish": [
-            r"INFO orders: behind: orders-1@\d+ of \d+\.",
+            r"INFO orders is behind: orders-1@\d+ of \d+\.",
             r"INFO The ledger has 2 of 3 partitions of 1 topic at their planned ends\.",
             SYNCED,
         ],

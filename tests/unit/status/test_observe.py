@@ -114,7 +114,7 @@ def looked_while(monkeypatch):
         monkeypatch.setattr(observe, "check_readable", lambda _flow: None)
         monkeypatch.setattr(observe, "_silent", lambda _flow: {})
         monkeypatch.setattr(observe, "clusters", lambda _flow: nullcontext((None, None)))
-        monkeypatch.setattr(observe, "_compared", meets("both", compared))
+        monkeypatch.setattr(observe, "_compare", meets("both", compared))
         monkeypatch.setattr(observe, "_target_alone", meets("west", target))
         monkeypatch.setattr(observe, "_source_alone", meets("east", source))
         return observe.observe(MadeUpFlow()), asked

@@ -36,7 +36,7 @@ def test_a_plan_of_a_thousand_topics_stays_short():
 def test_the_ledger_says_which_partitions_are_behind_and_how_far():
     marks = (Watermark("orders", 0, 9, 9, 4, 7), Watermark("orders", 1, 100, 100, 4, 7), Watermark("users", 0, 2, 2, 1, 1))
     assert published_lines(PLAN, Published(marks)) == [
-        "orders: behind: orders-1@100 of 1200.",
+        "orders is behind: orders-1@100 of 1200.",
         "The ledger has 2 of 3 partitions of 2 topics at their planned ends.",
     ]
     assert published_lines(Plan("east->west"), Published(())) == []
@@ -45,7 +45,7 @@ def test_the_ledger_says_which_partitions_are_behind_and_how_far():
 def test_of_many_topics_that_are_behind_twenty_are_listed():
     lines = published_lines(Plan("east->west", tuple(Range(f"t{n:04}", 0, "id", 0, 1, BEHIND) for n in range(1000))), Published(()))
     assert lines[19:] == [
-        "t0019: behind: t0019-0@0 of 1.",
+        "t0019 is behind: t0019-0@0 of 1.",
         "980 more topics are behind.",
         "The ledger has 0 of 1,000 partitions of 1,000 topics at their planned ends.",
     ]

@@ -69,7 +69,7 @@ class Audits:
         return Audits((*open_mismatches, *new_mismatches)[-KEPT:], {run_name: counted[run_name] for run_name in newest})
 
     def still_there(self, observation: CheckObservation) -> "Audits":
-        """Without the places of which the source has nothing any more (they are deleted, or the topic was created anew and does not reach
+        """Without the places of which the source has nothing any more (they are deleted, or the topic was created again and does not reach
         so far), or which the flow no longer mirrors: no audit can look there. All of them while the clusters cannot be compared."""
         if not observation.comparable:
             return self
@@ -157,7 +157,8 @@ def add_step_errors(observation: CheckObservation, errors: Iterable[ErrorReport]
 
 
 def ask_dry_runs(flow: Flow) -> list[ErrorReport]:
-    """What the steps of `DRY` would fail with now; nothing is written. Of what may end by itself nobody knows whether it lasts."""
+    """What the steps of `DRY` would fail with now; nothing is written. Without what may end by itself: one look does not show
+    whether it lasts."""
     errors: list[ErrorReport] = []
     for step in DRY:
         if is_enabled(flow, step):

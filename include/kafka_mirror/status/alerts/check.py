@@ -67,8 +67,8 @@ class FreshnessCheck:
             "lag_seconds": round(max((late.seconds for late in self.observation.late), default=0.0), 1) if comparable else None,
             "lag_bytes": _bytes(self.observation.late) if comparable else None,
             "behind_offsets": status.lag if comparable else None,
-            "oldest_seconds": _rounded(status.oldest_seconds if status.lag else 0.0) if comparable and status.lag is not None else None,
-            "watermark_records": _copied(status),
+            "oldest_seconds": _round(status.oldest_seconds if status.lag else 0.0) if comparable and status.lag is not None else None,
+            "watermark_records": _count_copied(status),
             "open": to_document(self.alerts),
             "of_steps": sorted(self.observation.of_steps),
             "paused": {"partitions": len(paused), "first": paused[:PAUSED_SHOWN]},
@@ -111,7 +111,7 @@ def _with_others(result: CheckResult, others: Sequence[FlowProblem]) -> CheckRes
 
 
 def _follows(problem: FlowProblem, causes: Collection[str]) -> bool:
-    """Whether a run is late because a cluster does not answer, or because nothing is copied, which is told by itself."""
+    """Whether a run is late because a cluster does not answer, or because nothing is copied, which has an alert of its own."""
     return problem.kind == MISSED and (UNREACHABLE in causes or (NOT_COPYING in causes and str(problem.what).endswith(".copy")))
 
 
@@ -137,7 +137,7 @@ def test_alert(flow: str) -> Alert:
         kind="Test",
         summary="This is a test: nothing is wrong.",
         detail=f"Somebody asked for it by: {own('freshness --test-alert')}",
-        next="Nothing; its end is told at once.",
+        next="Nothing; its end follows at once.",
         since=datetime.now(UTC),
         flow=flow,
         severity="warning",
@@ -154,11 +154,11 @@ def _bytes(late: Iterable[LatePartition]) -> int | None:
     return round(sum(sizes)) if sizes or not list(late) else None
 
 
-def _rounded(seconds: float | None) -> float | None:
+def _round(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 1)
 
 
-def _copied(status: Status) -> int | None:
+def _count_copied(status: Status) -> int | None:
     """How many records the ledger says were copied since its beginning; None if it cannot be read."""
     counts = [partition.records for partition in status.partitions if partition.records is not None]
     return sum(counts) if counts else None
@@ -167,8 +167,8 @@ def _copied(status: Status) -> int | None:
 def observe_for_alerts(flow: "Flow", seconds: float = SECONDS) -> CheckObservation:
     """What there is to see of the flow now. Raises nothing: a check that cannot look, or takes longer, is a problem like any other.
 
-    It looks in a thread that is left alone after that time: a client that hangs cannot be ended, and a check that waits for it tells nobody
-    anything.
+    It looks in a thread that is left alone after that time: a client that hangs cannot be ended, and a check that waits for it alerts
+    no one.
     """
     answers: list[CheckObservation] = []
     thread = threading.Thread(target=lambda: answers.append(_observe(flow)), name=f"mirror-look {flow.name}", daemon=True)

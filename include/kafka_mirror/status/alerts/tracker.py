@@ -1,4 +1,4 @@
-"""From the problems of each check to alerts: told once when one begins, once when it is over, whatever runs, retries and restarts happen;
+"""From the problems of each check to alerts: one message when it begins, one when it is over, whatever runs, retries and restarts happen;
 and in between only if it has become much bigger, or where that is wanted after some time.
 
 check        1        2        3        4        5        6
@@ -26,8 +26,8 @@ STILL, WORSE = "still", "worse"
 @dataclass(frozen=True)
 class TrackedProblem:
     """A problem that was seen. `absent`: since when it is not seen any more. `notified`: to which connections its beginning was given, and
-    when that was last; `size`: how big it is, and was when it was told. `places`: where it was seen, and nobody has seen since that it is
-    not there any more."""
+    when that was last; `size`: how big it is, and was in the last message. `places`: where it was seen, and no check has seen
+    since that it is gone."""
 
     alert: Alert
     is_open: bool = False
@@ -41,13 +41,13 @@ class TrackedProblem:
 
 @dataclass(frozen=True)
 class Notification:
-    """That a connection is to be told of an alert: that it begins (or still lasts), or that it is over."""
+    """A message to a connection about an alert: that it begins (or still lasts), or that it is over."""
 
     connection: str
     alert: Alert
     cleared: bool
     again: str = ""
-    """Why it is told though it was told before: STILL, WORSE; empty: it was not."""
+    """Why there is another message: STILL, WORSE; empty: it is the first one."""
 
     @property
     def as_sent(self) -> Alert:
@@ -73,15 +73,15 @@ def track(
     """What is known after a check, and whom to tell what.
 
     A problem is an alert when it has lasted for its `for_seconds`, and over when it is gone for `quiet_seconds`. What could not be judged
-    stays as it was, and so does what was seen in a place that is not seen now. A connection that came later is told of what is open. With
-    `repeat`, what is open is told again after so many seconds; with `growth`, when it is so many times as big as it was told.
+    stays as it was, and so does what was seen in a place that is not seen now. A connection that came later gets what is open. With
+    `repeat`, what is open is sent again after that many seconds; with `growth`, when it is that many times as big as it was sent.
     """
     present = {problem.key(flow): problem for problem in judgement.problems}
     after: dict[str, TrackedProblem] = {}
     telling: list[Notification] = []
     for key, problem in present.items():
         whole = before.get(key_of(flow, problem.kind)) if problem.shared else None
-        tracked = _tracked(before.get(key), problem, flow, now, opens=problem.opens and not (whole and whole.is_open))
+        tracked = _track(before.get(key), problem, flow, now, opens=problem.opens and not (whole and whole.is_open))
         if tracked is not None:
             unseen_places = before[key].places & judgement.unseen if key in before else frozenset()
             after[key] = replace(tracked, places=problem.places | unseen_places)
@@ -101,7 +101,7 @@ def track(
             else:
                 after[key] = replace(problem_before, absent=gone)
     for key, tracked in after.items():
-        after[key], more = _notified(tracked, connections, now, repeat, growth)
+        after[key], more = _notify(tracked, connections, now, repeat, growth)
         telling += more
     return after, telling
 
@@ -111,7 +111,7 @@ def open_alerts(tracking: Iterable[TrackedProblem]) -> list[Alert]:
     return sorted((tracked.alert for tracked in tracking if tracked.is_open), key=lambda alert: (alert.since, alert.key))
 
 
-def _tracked(before: TrackedProblem | None, problem: FlowProblem, flow: str, now: datetime, *, opens: bool) -> TrackedProblem | None:
+def _track(before: TrackedProblem | None, problem: FlowProblem, flow: str, now: datetime, *, opens: bool) -> TrackedProblem | None:
     """A problem that is there now; None if it is no matter of its own."""
     if before is not None and before.is_open:
         return replace(before, alert=problem.alert(flow, before.alert.since), absent=None, size=problem.size)
@@ -122,7 +122,7 @@ def _tracked(before: TrackedProblem | None, problem: FlowProblem, flow: str, now
     return TrackedProblem(problem.alert(flow, since), is_open, size=problem.size)
 
 
-def _notified(
+def _notify(
     tracked: TrackedProblem, connections: Sequence[str], now: datetime, repeat: float | None, growth: float | None
 ) -> tuple[TrackedProblem, list[Notification]]:
     if not tracked.is_open or tracked.absent is not None:
@@ -150,7 +150,7 @@ Outbox = tuple[Notification, ...]
 
 
 def with_more(outbox: Outbox, telling: Iterable[Notification], connections: Sequence[str]) -> Outbox:
-    """The outbox with these behind. What is for connections that are no longer configured goes; and of a problem that came and went
+    """The outbox with these at its end. What is for connections that are no longer configured goes; and of a problem that came and went
     several times while a connection did not take anything, the newest time alone is kept."""
     notifications = [notification for notification in outbox if notification.connection in connections]
     for notification in telling:
@@ -171,7 +171,7 @@ def deliver(
     outbox: Outbox, send: Callable[[Notification], None], seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic
 ) -> tuple[Outbox, dict[str, MirrorError]]:
     """Sends each in its turn; gives what is left and why, by connection. A connection that fails is not asked again this time, unless it
-    refused that one alert alone: then others follow. Nothing more is begun after so many seconds: a run that was ended in the middle would
+    refused that one alert alone: then others follow. Nothing more is begun after `seconds`: a run that was ended in the middle would
     send the same once more. The connections for which the least waits come first: those that work.
     """
     until, waiting = clock() + seconds, Counter(notification.connection for notification in outbox)
@@ -212,7 +212,7 @@ class AlertState:
 
 
 def state_of(document: Any) -> AlertState:
-    """What `as_document` gave. Raises ValueError for anything else: the caller begins anew then, and what is open is told again."""
+    """What `as_document` gave. Raises ValueError for anything else: the caller then begins with nothing, and what is open is sent again."""
     try:
         return unpack(AlertState, document["packed"])
     except (KeyError, TypeError) as error:

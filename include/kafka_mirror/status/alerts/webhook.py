@@ -43,7 +43,7 @@ class Webhook:
             try:
                 answer = client.post(**self._request(alert, cleared))
             except _FAILURES as error:
-                raise self._failed(error) from None
+                raise self._as_failure(error) from None
             self._check(answer)
 
     async def async_send(self, alert: Alert, cleared: bool) -> None:
@@ -52,7 +52,7 @@ class Webhook:
             try:
                 answer = await client.post(**self._request(alert, cleared))
             except _FAILURES as error:
-                raise self._failed(error) from None
+                raise self._as_failure(error) from None
             self._check(answer)
 
     # ------------------------------------------------------------ inside
@@ -65,22 +65,22 @@ class Webhook:
 
     def _check(self, answer: httpx.Response) -> None:
         if not answer.is_success:
-            said = f"HTTP {answer.status_code} {self._hidden(answer.text)}".strip()
-            raise NotificationFailed(self.connection, self._where(), said, this_alone=answer.status_code in _REFUSED)
+            said = f"HTTP {answer.status_code} {self._hide(answer.text)}".strip()
+            raise NotificationFailed(self.connection, self._name_host(), said, this_alone=answer.status_code in _REFUSED)
 
-    def _failed(self, error: Exception) -> NotificationFailed:
+    def _as_failure(self, error: Exception) -> NotificationFailed:
         if isinstance(error, httpx.TimeoutException):
-            return NotificationFailed(self.connection, self._where(), f"no answer within {self.seconds:g} s")
-        return NotificationFailed(self.connection, self._where(), f"{type(error).__name__}: {self._hidden(str(error))}")
+            return NotificationFailed(self.connection, self._name_host(), f"no answer within {self.seconds:g} s")
+        return NotificationFailed(self.connection, self._name_host(), f"{type(error).__name__}: {self._hide(str(error))}")
 
-    def _where(self) -> str:
+    def _name_host(self) -> str:
         """The host: the rest of the address may be a secret."""
         try:
             return httpx.URL(self.url).netloc.decode("ascii") or "the address"
         except httpx.InvalidURL:
             return "the address"
 
-    def _hidden(self, text: str) -> str:
+    def _hide(self, text: str) -> str:
         path = self.url.partition("://")[2].partition("/")[2]
         parts = [part for header in (path, *self.headers.values()) for part in (header, *header.split())]
         secrets = [self.url, *parts, *(self.login or ())]
