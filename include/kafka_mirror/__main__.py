@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("Interrupted. What was committed stays, and the next run goes on after it.", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output (`| head`) has gone; nothing that is still buffered can be said.
+        # The reader of our output (`| head`) has gone; nothing that is still buffered can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_CODES[FAILED]
 
@@ -99,7 +99,7 @@ def _answers(options: argparse.Namespace) -> Answers:
     for notice in configuration.notices:
         print(f"Notice: {notice}", file=sys.stderr)
     if options.each_flow:
-        yield from _of_flows(options, configuration)
+        yield from _answer_flows(options, configuration)
     else:
         for invalid in configuration.invalid:
             print(f"Notice: {invalid.error.message}", file=sys.stderr)
@@ -107,7 +107,7 @@ def _answers(options: argparse.Namespace) -> Answers:
         yield from _unreadable(configuration)
 
 
-def _of_flows(options: argparse.Namespace, configuration: Configuration) -> Answers:
+def _answer_flows(options: argparse.Namespace, configuration: Configuration) -> Answers:
     """The answer for the flow that is named, or for each."""
     name = options.flow
     try:
@@ -178,20 +178,20 @@ def _tell(options: argparse.Namespace, answers: Answers) -> int:
         documents.append(answer.document(flow))
         code = max(code, EXIT_CODES.get(answer.state, 0))
         if not options.json:
-            state = _shown_state(options, answer)
+            state = _show_state(options, answer)
             if flow is not None and state is not None:
                 say_flow(flow, state)
             say(answer.pieces)
         for error in answer.errors:
-            say_error(flow, _shortened(error, told))
+            say_error(flow, _shorten(error, told))
     if options.json:
         print(json.dumps({"command": options.command, "flows": documents}, indent=2))
     sys.stdout.flush()
     return code
 
 
-def _shown_state(options: argparse.Namespace, answer: Answer) -> str | None:
-    """What people are told of the flow beside its name; None: not even that.
+def _show_state(options: argparse.Namespace, answer: Answer) -> str | None:
+    """What the output says of the flow beside its name; None: not even that.
 
     Where a command only looked, `done` would read as if the mirroring were done; where the command line is wrong, `unusable` as if the
     flow were.
@@ -202,8 +202,8 @@ def _shown_state(options: argparse.Namespace, answer: Answer) -> str | None:
     return "" if looked and answer.state == DONE else answer.state
 
 
-def _shortened(error: ErrorReport, told: set[Problem]) -> ErrorReport:
-    """The error, or a sentence if all its problems were told of another flow: what stands at the top of a file is wrong for all flows."""
+def _shorten(error: ErrorReport, told: set[Problem]) -> ErrorReport:
+    """The error, or a sentence if all its problems stand at another flow: what stands at the top of a file is wrong for all flows."""
     if error.problems and told.issuperset(error.problems):
         return replace(error, message="The configuration cannot be used, for reasons that stand above.", next="")
     told.update(error.problems)

@@ -1,7 +1,7 @@
-"""What MirrorMaker 2's `MirrorClient` and `RemoteClusterUtils` tell applications, for whoever has the target's bootstrap servers.
+"""What MirrorMaker 2's `MirrorClient` and `RemoteClusterUtils` tell applications that have the target's bootstrap servers.
 
-It needs no flow and no file: only the cluster to which consumers fail over, where `heartbeats` and checkpoints are. Whoever wrote them,
-MirrorMaker 2 or this mirror, the answers are the same.
+It needs no flow and no file: only the cluster to which consumers fail over, where `heartbeats` and checkpoints are. If MirrorMaker 2
+or this mirror wrote them, the answers are the same.
 """
 
 import re
@@ -104,7 +104,7 @@ class MirrorClient:
     def remote_consumer_offsets(self, alias: str, group: str) -> Offsets:
         """Where a consumer group of the cluster `alias` goes on here, by remote partition; empty for a group without checkpoints.
 
-        Raises CheckpointsMissing if nobody translates offsets of that cluster, DeadlineExceeded if not all could be read in time.
+        Raises CheckpointsMissing if no mirror translates offsets of that cluster, DeadlineExceeded if not all could be read in time.
         """
         return self._checkpoints(alias, lambda name: name == group).get(group, {})
 

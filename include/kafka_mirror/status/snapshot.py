@@ -213,7 +213,7 @@ class FlowSnapshot:
     rhythm: float = 0.0
     """How many seconds old what is missing may be while the flow is well."""
     lag_limit: float | None = None
-    """For how many seconds a record may wait before somebody is told; None: as long as it takes."""
+    """For how many seconds a record may wait before an alert is sent; None: as long as it takes."""
     pool: str = DEFAULT_POOL
     """The Airflow pool of its copies."""
     slots: int = 1

@@ -1,8 +1,8 @@
 """The watchdog itself: a small process that waits for signs of life, and ends the process that owes them.
 
 It runs as a program of its own, with the standard library alone, so nothing of the mirror or of a Kafka client can hold it up. Standard
-input carries lines of JSON: `[process, seconds, text]` means "if no other line comes within so many seconds, write this text and end this
-process"; `null` means that nobody is watched. The end of standard input ends the watchdog.
+input carries lines of JSON: `[process, seconds, text]` means "if no other line comes within this many seconds, write this text and end this
+process"; `null` means that no process is watched. The end of standard input ends the watchdog.
 """
 
 import json

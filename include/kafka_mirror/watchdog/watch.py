@@ -3,7 +3,7 @@
 librdkafka can wait for itself while its Python binding holds Python's lock (the GIL); every thread of the process stands then, and so does
 Airflow's `execution_timeout`, which is a signal handler in Python. So a process of its own (`process`) waits for a sign of life
 from a thread of ours. Without one it writes what happened and what comes next to the process's standard error, has the stacks of all
-threads written behind it, and kills the process together with what it started, if it leads a process group. The copy is crash-only: the
+threads written after it, and kills the process together with what it started, if it leads a process group. The copy is crash-only: the
 next attempt fences this one.
 """
 
@@ -107,7 +107,7 @@ class Watchdog:
             assert process.stdin is not None
             self._input = os.dup(process.stdin.fileno())
             process.stdin.close()
-            process.returncode = 0  # nobody waits for it: it goes when this process has gone
+            process.returncode = 0  # it is not waited for: it goes when this process has gone
         if not self._gives_signs:
             self._gives_signs = True
             threading.Thread(target=self._give_signs, name="signs of life", daemon=True).start()
@@ -142,8 +142,8 @@ _of_this_process = Watchdog()
 @contextmanager
 def watched(work: str, then: str, seconds: float | None = None, silence: float | None = None) -> Iterator[None]:
     """Kills this process if no thread of Python runs for `silence` seconds while the block does (None: SILENCE_SECONDS), or if the block
-    takes longer than `seconds` (None: it may). `work` names what the block does and `then` says what comes next, for the sentences that are
-    left behind."""
+    takes longer than `seconds` (None: it may). `work` names what the block does and `then` says what comes next, for the sentences that it
+    writes then."""
     ends = None if seconds is None else time.monotonic() + seconds
     with _of_this_process.watching(WatchedWork(work, then, silence or SILENCE_SECONDS, seconds, ends)):
         yield
