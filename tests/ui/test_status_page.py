@@ -87,6 +87,15 @@ def test_page_says_what_is_wrong_why_and_what_to_do(shown: Shown, page: Page, pi
     picture("1-paused-with-a-gap")
 
 
+def test_an_error_leads_to_its_section_of_the_runbook_below_the_bar(shown: Shown, page: Page) -> None:
+    shown.log_in(page)
+    page.locator("#needs a.code").first.click()
+    expect(page).to_have_url(re.compile(r"/mirror/runbook#sourcegap$"))
+    expect(page.locator("#sourcegap")).to_be_in_viewport()
+    top, bar = page.evaluate("['#sourcegap', '#bar'].map((each) => document.querySelector(each).getBoundingClientRect())")
+    assert top["top"] >= bar["bottom"]
+
+
 def test_lag_falls_while_the_copy_runs_without_a_touch(shown: Shown, page: Page, picture: Callable[..., None]) -> None:
     shown.log_in(page)
     api = shown.airflow.api()
