@@ -178,10 +178,10 @@ def test_airflows_database_tells_paused_dags_pools_and_runs(
     assert {"refresh-topics", "heartbeats"} <= {dag.what for dag in view.dags}
     assert view.pools == {"default_pool": 128}
     assert "scheduler" in view.silent
-    assert view.freshness == ()
+    assert view.freshness is None
     assert (view.copied, view.copied_by) == ("", ""), "a copy that failed has no verdict to show"
     run_dag("east-to-west.freshness", with_others=True)
-    [document] = AirflowAccess().view(admin(), FlowName("east", "west")).freshness
+    document = AirflowAccess().view(admin(), FlowName("east", "west")).freshness
     assert {"time", "open", "lag_records", "lag_seconds", "lag_bytes"} <= set(document)
     assert AirflowAccess().view(admin(), FlowName("east", "we")).dags == (), "another flow's DAGs are not ours"
 
