@@ -46,5 +46,6 @@ def test_a_topic_that_cannot_be_created_makes_it_red(
     oracle.create_topic(pair.source_bootstrap, topic)
     run = refresh(**{"replication.factor": "3"})
     assert (run.state, run.xcom["refresh_topics"]["created"]) == ("failed", {})
-    assert "refresh-topics failed in part:\n- " in (shown := task_log.take())
+    assert "refresh-topics failed in part: each error above has its next step." in (shown := task_log.take())
+    assert f"RemoteTopicRefused: {topic}" in shown
     assert pair.remote(topic) in shown
