@@ -85,7 +85,8 @@ def lag_chart(points: Sequence[LagPoint], span: str, limit: float | None, now: f
         return round((time - begin) / seconds * WIDTH, 1)
 
     times = [point.time for point in recent]
-    edges = [begin, *(point.time for point in recent if point.seconds is not None), now]
+    first = max(begin, points[0].time) if points else begin  # before it the flow may not have existed
+    edges = [first, *(point.time for point in recent if point.seconds is not None), now]
     unknown = [(left, right) for left, right in pairwise(edges) if right - left > longest]
     lags = [point.seconds for point in recent]
     highest = max((lag for lag in lags if lag is not None), default=0.0)

@@ -61,6 +61,12 @@ def test_a_cluster_that_did_not_answer_is_a_gap_too() -> None:
     assert len(lag_chart(points, "1h", None, NOW).gaps) == 1
 
 
+def test_the_time_before_a_flow_was_first_seen_is_no_gap() -> None:
+    new = every(60, 5)
+    assert lag_chart(new, "1h", None, NOW).gaps == ()
+    assert lag_chart([LagPoint(NOW - 7200, 1.0, 0), *new], "1h", None, NOW).gaps == ((0.0, WIDTH - 4 * WIDTH / 60),)
+
+
 def test_points_that_come_every_quarter_of_an_hour_have_no_gap_between_them() -> None:
     assert lag_chart(every(900, 25), "6h", None, NOW).gaps == ()
 
