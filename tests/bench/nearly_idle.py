@@ -2,7 +2,8 @@
 partition, and with none.
 
 Ours run on Airflow's real scheduler and a Spark that stays; their CPU seconds are those of the tasks and of Spark, as in `follow`.
-The minutes with records come one after the other. Those without begin once a run is over that has copied, so that the next one is idle.
+The minutes with records come one after the other. Those without begin in a run that is idle: the run after one that has copied still takes
+its lanes over and follows.
 """
 
 import sys
@@ -47,7 +48,7 @@ def ours(both: Stage, thousand: ThousandPartitions, minutes: int) -> tuple[str, 
 
         def await_idle_run() -> None:
             now = time.time()
-            time.sleep(INTERVAL - now % INTERVAL + MINUTE)
+            time.sleep(2 * INTERVAL - now % INTERVAL + MINUTE)
 
         busy, idle = minutes_of(thousand, pair, lambda: flow.cpu, minutes, await_idle_run)
         thousand.compare(pair)
