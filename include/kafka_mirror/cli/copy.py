@@ -77,11 +77,13 @@ def _follow(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: st
     """Copies and follows until the time is over: by a Spark job, or in this process."""
     due = time.monotonic() + options.follow
     with checkpoints_meanwhile(flow, due):
-        follow = _follow_here if options.without_spark else _follow_on_spark
-        return follow(flow, options, planned, run_name, due)
+        if options.without_spark:
+            return _follow_here(flow, planned, run_name, due)
+        return _follow_on_spark(flow, options, planned, run_name, due)
 
 
-def _follow_here(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: str, due: float) -> RunResult:  # noqa: ARG001 — as below
+def _follow_here(flow: Flow, planned: Plan, run_name: str, due: float) -> RunResult:
+    """In this process. Ctrl-C ends the lanes after their open transactions."""
     from kafka_mirror.copy.run import copy_in_process
 
     with _stop_by_interrupt() as stop:

@@ -11,7 +11,7 @@ from operator import add
 from typing import Any
 
 from kafka_mirror.config import Flow
-from kafka_mirror.errors import MirrorError
+from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.groups import checkpoints, group_offsets
 from kafka_mirror.groups.checkpoints import CheckpointsResult
 from kafka_mirror.groups.context import GroupContext, group_context, take_share
@@ -124,7 +124,7 @@ def checkpoints_meanwhile(flow: Flow, due: float) -> AbstractContextManager[None
 
 
 class CheckpointsOfRun:
-    """Writes a flow's checkpoints again and again. It looks for groups as often as `refresh-groups` does."""
+    """Writes a flow's checkpoints again and again. It looks for groups as often as the DAG `refresh-groups`; without that, each time."""
 
     def __init__(self, flow: Flow, due: float, now: Callable[[], float] = time.monotonic) -> None:
         self._flow = flow
@@ -138,10 +138,13 @@ class CheckpointsOfRun:
         now = self._now()
         if now >= self._due:
             return False
-        if now - self._found_at >= self._flow.value("refresh.groups.interval.seconds"):
+        errors: tuple[ErrorReport, ...] = ()
+        is_kept = self._flow.value("refresh.groups.enabled")
+        if not is_kept or now - self._found_at >= self._flow.value("refresh.groups.interval.seconds"):
             self._groups, self._found_at = known_groups(self._flow), now
+            errors = self._groups.errors
         done = checkpoints.emit(group_context(self._flow), self._groups.names) if self._groups.names else CheckpointsResult()
-        for error in (*self._groups.errors, *done.errors):
+        for error in (*errors, *done.errors):
             log.warning("%s", error)
         if done.written:
             log.info("%s: %d checkpoints written, of %d groups.", self._flow.name, done.written, done.groups)

@@ -132,7 +132,7 @@ def _metadata(body: memoryview, version: int) -> Metadata:
 
 
 def older_metadata(answer: Any) -> Metadata:
-    """The same from an answer that kafka-python's schema has read, of a broker before Kafka 2.8."""
+    """Metadata from an answer that kafka-python's schema has read, of a broker before Kafka 2.8."""
     brokers = {int(broker.node_id): (str(broker.host), int(broker.port)) for broker in answer.brokers}
     topics = [
         DescribedTopic(

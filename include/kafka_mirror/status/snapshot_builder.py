@@ -124,7 +124,7 @@ def topics_of(
 
 
 def lanes_of(partitions: Iterable[PartitionSnapshot], observation: Observation) -> tuple[LaneSnapshot, ...]:
-    """The same by lane; lanes without partitions are left out, unless their ledger cannot be read."""
+    """Partitions and lag of each lane; lanes without partitions are left out, unless their ledger cannot be read."""
     by_lane: dict[int, list[PartitionSnapshot]] = {lane: [] for lane in observation.unreadable}
     for partition in partitions:
         by_lane.setdefault(partition.lane, []).append(partition)

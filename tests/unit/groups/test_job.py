@@ -176,11 +176,10 @@ def of_run(monkeypatch, tmp_path):
     monkeypatch.setattr(checkpoints, "emit", emit)
     monkeypatch.setattr(job, "group_context", lambda _flow: None)
     file = tmp_path / "mm2.properties"
-    file.write_text(CONFIGURATION)
-    flow = load([file]).flow("east->west")
 
-    def at(*times):
-        moments = iter(times)
+    def at(*times, line=""):
+        file.write_text(CONFIGURATION + line)
+        flow, moments = load([file]).flow("east->west"), iter(times)
         writer = CheckpointsOfRun(flow, 700.0, lambda: next(moments))
         return [writer.write() for _ in times], asked
 
@@ -190,6 +189,16 @@ def of_run(monkeypatch, tmp_path):
 def test_a_run_looks_for_groups_once_in_their_interval_and_writes_their_checkpoints_each_time(of_run, caplog):
     assert of_run(0.0, 60.0, 120.0, 600.0) == ([True] * 4, ["groups", ("billing",), ("billing",), ("billing",), "groups", ("billing",)])
     assert str(DOWN) in caplog.text
+
+
+def test_a_group_that_cannot_be_read_is_named_once_in_the_interval(of_run, caplog):
+    of_run(0.0, 60.0, 120.0)
+    assert caplog.text.count(str(DOWN)) == 1
+
+
+def test_where_nothing_refreshes_groups_a_run_looks_for_them_each_time(of_run):
+    written, asked = of_run(0.0, 60.0, line="east->west.refresh.groups.enabled = false\n")
+    assert (written, asked) == ([True, True], ["groups", ("billing",)] * 2)
 
 
 def test_a_run_that_is_due_leaves_checkpoints_to_the_next_one(of_run):

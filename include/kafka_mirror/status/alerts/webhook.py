@@ -47,7 +47,7 @@ class Webhook:
             self._check(answer)
 
     async def async_send(self, alert: Alert, cleared: bool) -> None:
-        """The same in an event loop."""
+        """Says in an event loop that an alert begins, or that it is over. Raises NotificationFailed."""
         async with httpx.AsyncClient(timeout=self.seconds) as client:
             try:
                 answer = await client.post(**self._request(alert, cleared))
