@@ -84,7 +84,9 @@ def test_long_backlogs_of_one_lane_take_turns_over_runs(make_mirroring, pair, or
 
 
 def test_a_long_backlog_keeps_no_other_lane_waiting_and_moves_on_in_every_other_run_at_least(make_backlog):
-    mirroring, long, small = make_backlog(**{"lanes": 8, "run.max.seconds": 1, "transaction.max.bytes": 65536})
+    # 12 MB at this rate take three seconds on any machine: the budget of one second ends the first run before its work.
+    limits = {"run.max.seconds": 1, "max.bytes.per.second": 4_000_000, "transaction.max.bytes": 65536}
+    mirroring, long, small = make_backlog(lanes=8, **limits)
     green(mirroring.copy())
     assert mirroring.assert_mirrored(small).records == 40, "each lane has a transaction, however short the time"
     assert mirroring.copy().errors == ()
