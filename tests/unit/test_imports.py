@@ -50,8 +50,8 @@ AUDIT_CORE = {"compare.py", "digest.py", "copied_ranges.py", "model.py", "report
 CUTOVER_ADAPTERS = {
     *("failover/close_flow.py", "failover/source_comparison.py", "failover/steps.py", "failover/survey.py"),
     *("groups/move_groups.py", "groups/placement.py", "groups/survey.py"),
-    *("steps/audit_gate.py", "steps/catch_up.py", "steps/fence.py", "steps/fence_acls.py"),
-    *("steps/last_copy.py", "steps/ledger_marks.py", "steps/open_wave.py", "steps/opposite_flow.py"),
+    *("steps/audit_gate.py", "steps/copies.py", "steps/fence.py", "steps/fence_acls.py"),
+    *("steps/ledger_marks.py", "steps/open_wave.py", "steps/opposite_flow.py"),
     *("steps/preflight.py", "steps/wave_ends.py", "steps/topic_settings.py", "steps/way_back.py", "steps/writers.py"),
     *("wave/control_notes.py", "wave/move.py", "wave/run.py"),
 }

@@ -1,4 +1,5 @@
 """The steps of a planned wave but for its groups: the preflight, the copies, the write fence, the audit gate and `open`.
 
-Each step has a file of its name; the other files ask the clusters for it, or judge what these answered.
+`copies` has both `catch-up` and `last-copy`, and each other step a file of its name; the other files ask the clusters for them, or judge
+what these answered.
 """

@@ -7,7 +7,7 @@ equal.
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.audit.report import sentence
 from kafka_mirror.audit.run import Compare, audit, what_to_compare
 from kafka_mirror.audit.scope import Scope
-from kafka_mirror.cutover.steps.wave_ends import find_other_logs, look_at_source
+from kafka_mirror.cutover.steps.wave_ends import find_other_logs, look_at_source, report_late
 from kafka_mirror.cutover.wave.findings import Finding, has_stop, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
@@ -31,7 +31,6 @@ from kafka_mirror.errors import (
     AuditTolerated,
     LeaderMissing,
     MirrorError,
-    NotCopiedToTheEnd,
 )
 from kafka_mirror.errors.next_step import Command, of_the_flow, of_the_wave
 from kafka_mirror.errors.words import first_few
@@ -47,7 +46,10 @@ AUDITED = "audited"
 @dataclass(frozen=True)
 class PartitionEnds:
     """One source partition as both clusters and the ledger show it now. `watermark` is None if the ledger does not have it; `generation`
-    changes with either topic, and with a person's decision about its offsets."""
+    changes with either topic, and with a person's decision about its offsets.
+
+    As evidence it says that the source offsets `[start, watermark)` were equal, and where the target ended then.
+    """
 
     start: int
     source_end: int
@@ -61,87 +63,61 @@ class PartitionEnds:
         return self.watermark is None and self.start == self.source_end
 
 
-@dataclass(frozen=True)
-class AuditedPartition:
-    """Source offsets `[start, end)` that were equal, and where the target ended then."""
-
-    start: int
-    end: int
-    target_end: int
-    generation: str
-
-
 Ends = Mapping[TopicPartition, PartitionEnds]
-Evidence = Mapping[TopicPartition, AuditedPartition]
 
 
-def find_audit_starts(evidence: Evidence, ends: Ends) -> dict[TopicPartition, int]:
-    """From which source offset on each partition is to be audited; one that is absent, whole."""
-    return {tp: audited.end for tp, audited in evidence.items() if tp in ends and _counts(audited, ends[tp])}
+def find_audit_starts(evidence: Ends, ends: Ends) -> dict[TopicPartition, int]:
+    """From which source offset on each partition is to be audited; one that is absent, whole: so is a log that lost its end, or another
+    one."""
+    return {tp: audited.source_end for tp, audited in evidence.items() if tp in ends and _goes_on(audited, ends[tp])}
 
 
-def is_current(evidence: Evidence, ends: Ends, whole: bool) -> bool:
-    """Whether nothing came since on either side. `whole`: only if the partitions were audited from the beginning."""
-    return all(end.is_empty or (tp in evidence and _is_current(evidence[tp], end, whole)) for tp, end in ends.items())
+def _goes_on(audited: PartitionEnds, end: PartitionEnds) -> bool:
+    is_longer = end.source_end >= audited.source_end and (end.target_end or 0) >= (audited.target_end or 0)
+    return audited.generation == end.generation and is_longer
 
 
-def make_evidence(before: Evidence, starts: Mapping[TopicPartition, int], ends: Ends) -> dict[TopicPartition, AuditedPartition]:
+def make_evidence(before: Ends, starts: Mapping[TopicPartition, int], ends: Ends) -> dict[TopicPartition, PartitionEnds]:
     """What is proven after a good audit from `starts` on, up to the watermarks that `ends` had before it."""
     return {
-        tp: AuditedPartition(before[tp].start if tp in starts else 0, end.watermark, end.target_end, end.generation)
+        tp: replace(end, start=before[tp].start if tp in starts else 0, source_end=end.watermark)
         for tp, end in ends.items()
         if end.watermark is not None and end.target_end is not None
     }
 
 
-def write_evidence(evidence: Evidence) -> dict[str, dict[str, list[Any]]]:
+def write_evidence(evidence: Ends) -> dict[str, dict[str, list[Any]]]:
     """The evidence as JSON takes it."""
-    return by_topic({tp: list(astuple(audited)) for tp, audited in evidence.items()})
+    return by_topic({tp: [of.start, of.source_end, of.target_end, of.generation] for tp, of in evidence.items()})
 
 
-def read_evidence(facts: Mapping[str, Any]) -> dict[TopicPartition, AuditedPartition]:
+def read_evidence(facts: Mapping[str, Any]) -> dict[TopicPartition, PartitionEnds]:
     """What the step's facts say was audited; empty if they say nothing of it."""
-    return {tp: AuditedPartition(*row) for tp, row in by_partition(facts.get(AUDITED, {})).items()}
-
-
-def _counts(audited: AuditedPartition, end: PartitionEnds) -> bool:
-    """Whether the copy went on after what was audited, on the same topics: a log that lost its end is audited whole."""
-    return audited.generation == end.generation and end.source_end >= audited.end and (end.target_end or 0) >= audited.target_end
-
-
-def _is_current(audited: AuditedPartition, end: PartitionEnds, whole: bool) -> bool:
-    same = (audited.end, audited.end, audited.target_end) == (end.source_end, end.watermark, end.target_end)
-    return same and audited.generation == end.generation and not (whole and audited.start)
+    rows = by_partition(facts.get(AUDITED, {})).items()
+    return {tp: PartitionEnds(start, end, end, target_end, generation) for tp, (start, end, target_end, generation) in rows}
 
 
 def find_not_copied(ends: Ends, partitions: Collection[TopicPartition], source: str) -> Iterator[Finding]:
-    """A stop for each topic that is not copied to its end: an audit after the fence is of everything."""
-    for topic in sorted({tp.topic for tp in partitions}):
-        of_topic = [tp for tp in sorted(partitions) if tp.topic == topic]
-        silent = [tp for tp in of_topic if tp not in ends]
-        if silent:
-            yield stop(LeaderMissing(first_few(silent), source, topic=topic))
-        late = [tp for tp in of_topic if tp in ends and not ends[tp].is_empty and ends[tp].watermark != ends[tp].source_end]
-        if late:
-            places = first_few([f"{tp} ({ends[tp].watermark} of {ends[tp].source_end})" for tp in late])
-            yield stop(NotCopiedToTheEnd(len(late), len(of_topic), places, topic=topic))
+    """A stop for partitions without a leader, and one for those that are not copied to their end: an audit after the fence is of
+    everything."""
+    if silent := sorted(set(partitions) - ends.keys()):
+        yield stop(LeaderMissing(first_few(silent), source))
+    marks = {tp: end.watermark for tp, end in ends.items() if end.watermark is not None}
+    yield from report_late(marks, {tp: ends[tp].source_end for tp in partitions if tp in ends and not ends[tp].is_empty})
 
 
-def find_outdated(before: Ends, now: Ends) -> Iterator[Finding]:
-    """A stop for each topic of which the audit does not speak any more: an end moved, a decision or another topic changed how a partition
-    is copied, or a partition is new."""
+def find_outdated(evidence: Ends, now: Ends, whole: bool = False) -> Iterator[Finding]:
+    """A stop for each topic of which the audit does not speak: an end moved, a decision or another topic changed how a partition is copied,
+    or a partition is new. `whole`: also where it compared only what came last."""
     places = {tp: (end.source_end, end.target_end) for tp, end in now.items()}
-    moved = [tp for tp, end in before.items() if places.get(tp) != (end.source_end, end.target_end)]
-    changed = [tp for tp, end in before.items() if tp not in moved and now[tp].generation != end.generation]
-    new = [tp for tp, end in now.items() if tp not in before and not end.is_empty]
+    moved = [tp for tp, end in evidence.items() if places.get(tp) != (end.source_end, end.target_end)]
+    changed = [tp for tp, end in evidence.items() if tp not in moved and now[tp].generation != end.generation]
+    new = [tp for tp, end in now.items() if tp not in evidence and not end.is_empty]
+    partial = [tp for tp, end in evidence.items() if whole and end.start and tp not in (*moved, *changed)]
     yield from _report_outdated(moved, "something was written since the audit looked at {}, on the source or on the target")
     yield from _report_outdated(changed, "since the audit looked at {}, a decision was acted on there, or a topic was created again")
     yield from _report_outdated(new, "the audit did not look at {}")
-
-
-def find_partial(partitions: Collection[TopicPartition]) -> Iterator[Finding]:
-    """A stop for each topic of which only what came last was audited, where the whole is asked for."""
-    return _report_outdated(partitions, "of {} the audit compared only what came last, and --full-audit asks for all")
+    yield from _report_outdated(partial, "of {} the audit compared only what came last, and --full-audit asks for all")
 
 
 def _report_outdated(partitions: Collection[TopicPartition], why: str) -> Iterator[Finding]:
@@ -186,11 +162,10 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     """Audits the wave after its fence. Raises what concerns a cluster as a whole."""
     partitions = move.source_partitions()
     ends, errors = _ends(move, partitions)
-    findings = [*errors, *find_not_copied(ends, partitions, move.flow.source)]
-    facts = dict(notes.of_step(AUDIT_GATE))
-    if findings:
+    if findings := (*errors, *find_not_copied(ends, partitions, move.flow.source)):
         return make_outcome(AUDIT_GATE, findings)
-    if is_current(read_evidence(facts), ends, options.full_audit):
+    facts = notes.of_step(AUDIT_GATE)
+    if not any(find_outdated(read_evidence(facts), ends, options.full_audit)):
         return make_outcome(AUDIT_GATE, [], ("Nothing came on either side since the wave's last good audit.",), facts)
     return _compare(move, notes, options, ends)
 
@@ -208,23 +183,14 @@ def holds(move: Move, notes: WaveNotes, options: StepOptions) -> tuple[Finding, 
     """Why the audit does not speak for everything any more; empty as long as it does."""
     partitions = move.source_partitions()
     ends, errors = _ends(move, partitions)
-    evidence = read_evidence(notes.of_step(AUDIT_GATE))
-    if not errors and is_current(evidence, ends, options.full_audit):
-        return ()
-    before = {tp: PartitionEnds(of.start, of.end, of.end, of.target_end, of.generation) for tp, of in evidence.items()}
-    partial = [tp for tp, of in evidence.items() if options.full_audit and of.start]
-    missing = [
-        *errors,
-        *find_not_copied(ends, partitions, move.flow.source),
-        *(tuple(find_outdated(before, ends)) or find_partial(partial)),
-    ]
-    return tuple(missing)
+    outdated = find_outdated(read_evidence(notes.of_step(AUDIT_GATE)), ends, options.full_audit)
+    return (*errors, *find_not_copied(ends, partitions, move.flow.source), *outdated)
 
 
 # ------------------------------------------------------------ asking
 
 
-def _compare(move: Move, notes: WaveNotes, options: StepOptions, ends: Mapping[TopicPartition, PartitionEnds]) -> StepOutcome:
+def _compare(move: Move, notes: WaveNotes, options: StepOptions, ends: Ends) -> StepOutcome:
     began = time.monotonic()
     noted = read_evidence(notes.of_step(AUDIT_GATE))
     starts = {} if options.full_audit else find_audit_starts(noted, ends)

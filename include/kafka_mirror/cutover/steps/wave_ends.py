@@ -17,6 +17,7 @@ another one than was noted, the log is asked up to where it is the noted one (KI
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from kafka_mirror.copy.plan.ranges import unconfirmed
@@ -34,6 +35,7 @@ from kafka_mirror.errors import (
     TargetWritten,
 )
 from kafka_mirror.errors.words import first_few
+from kafka_mirror.formats.documents import columns, rows_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogOffsets, LogPosition
@@ -56,27 +58,35 @@ def select_unopened(records: Records, partitions: Collection[TopicPartition]) ->
     return [tp for tp in partitions if (record := records.get(tp)) is None or record.moved is None]
 
 
-def check_source_ends(records: Records, ends: Mapping[TopicPartition, SourceLog]) -> Iterator[Finding]:
+def report_late(
+    marks: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], obstacles: Mapping[TopicPartition, str] = MappingProxyType({})
+) -> Iterator[Finding]:
+    """A stop for partitions that are not copied to these ends. `marks`: up to where each is copied, if anything of it is; `obstacles`: what
+    else keeps a partition from being copied whole."""
+    places = {tp: f"is at {marks.get(tp, 'nothing')} of {end}" for tp, end in ends.items() if marks.get(tp) != end} | dict(obstacles)
+    if places:
+        where = first_few([f"{tp} {place}" for tp, place in sorted(places.items())])
+        yield stop(NotCopiedToTheEnd(len(places), len({*ends, *obstacles}), where))
+
+
+def check_source_ends(records: Records, logs: "Logs") -> Iterator[Finding]:
     """What is said against partitions whose copy does not end where the source does."""
-    unknown = [tp for tp in ends if tp not in records]
-    if unknown:
+    if unknown := [tp for tp in logs if tp not in records]:
         yield stop(NotCopiedYet(first_few(unknown)))
-    late = [(tp, why) for tp, end in sorted(ends.items()) if tp in records and (why := _why_late(records[tp], end))]
-    if late:
-        yield stop(NotCopiedToTheEnd(len(late), len(ends), first_few([f"{tp} {why}" for tp, why in late])))
+    obstacles = {tp: why for tp, log in logs.items() if tp in records and (why := _find_obstacle(records[tp], log))}
+    ends = {tp: state.log.end for tp, state in logs.items() if tp in records and tp not in obstacles and state.log is not None}
+    yield from report_late({tp: record.watermark for tp, record in records.items()}, ends, obstacles)
 
 
-def _why_late(record: LedgerRecord, end: SourceLog) -> str:
-    """Why a partition is not copied to its end; empty if it is."""
+def _find_obstacle(record: LedgerRecord, state: SourceLog) -> str:
+    """Why it does not count up to where a partition is copied; empty if it does."""
     if record.handed_back is not None:
         return "(MirrorMaker 2 mirrors it)"
-    if end.log is None or min(end.log.stable, end.log.end) < 0:
+    if state.log is None or min(state.log.stable, state.log.end) < 0:
         return "(it has no leader)"
-    if not record.is_of(end.topic_id, end.log.leader_epoch):
+    if not record.is_of(state.topic_id, state.log.leader_epoch):
         return "(the topic was created again)"
-    if end.log.stable < end.log.end:
-        return f"(a transaction is open from {end.log.stable} on)"
-    return "" if record.watermark == end.log.end else f"(copied up to {record.watermark}, and the source ends at {end.log.end})"
+    return f"(a transaction is open from {state.log.stable} on)" if state.log.stable < state.log.end else ""
 
 
 def check_target_ends(remotes: Iterable[RemotePartition], records: Records) -> Iterator[Finding]:
@@ -108,29 +118,23 @@ def report_pending(decisions: Decisions, present: Present, partitions: Collectio
     ]
 
 
-def write_ends(records: Records, partitions: Collection[TopicPartition]) -> dict[str, Any]:
+def write_ends(records: Records, partitions: Collection[TopicPartition]) -> dict[str, list[Any]]:
     """Where both sides ended when the wave was opened, as columns: after the last source offset, and after our last record."""
-    rows = sorted(tp for tp in partitions if tp in records)
-    return {
-        "topic": [tp.topic for tp in rows],
-        "partition": [tp.partition for tp in rows],
-        "source_end": [records[tp].watermark for tp in rows],
-        "target_end": [records[tp].target_next for tp in rows],
-    }
+    rows = ((*tp, records[tp].watermark, records[tp].target_next) for tp in sorted(partitions) if tp in records)
+    return columns(("topic", "partition", "source_end", "target_end"), rows)
 
 
-def write_offsets(offsets: Mapping[TopicPartition, int]) -> dict[str, Any]:
+def write_offsets(offsets: Mapping[TopicPartition, int]) -> dict[str, list[Any]]:
     """Offsets by partition, as columns."""
-    rows = sorted(offsets)
-    return {"topic": [tp.topic for tp in rows], "partition": [tp.partition for tp in rows], "end": [offsets[tp] for tp in rows]}
+    return columns(_OFFSETS, ((*tp, end) for tp, end in sorted(offsets.items())))
 
 
 def read_offsets(document: Mapping[str, Any]) -> dict[TopicPartition, int]:
     """The offset of each partition, from columns. Raises ValueError where one is longer than another."""
-    rows = zip(document.get("topic", ()), document.get("partition", ()), document.get("end", ()), strict=True)
-    return {TopicPartition(topic, partition): end for topic, partition, end in rows}
+    return {TopicPartition(topic, partition): end for topic, partition, end in rows_of(_OFFSETS, document)}
 
 
+_OFFSETS = ("topic", "partition", "end")
 _PAUSES = (0.2, 0.5, 1.0, 2.0)
 """How long to wait before the servers are asked again, in seconds: while a leader moves, they contradict each other for a moment."""
 _EPOCH_SECONDS = 5.0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.cutover.failover import steps as failover
 from kafka_mirror.cutover.groups import move_groups
-from kafka_mirror.cutover.steps import audit_gate, catch_up, fence, last_copy, open_wave, preflight
+from kafka_mirror.cutover.steps import audit_gate, copies, fence, open_wave, preflight
 from kafka_mirror.cutover.wave.control_notes import Also, ControlNotes, StoredWaves, WaveStore, find_written_since_open
 from kafka_mirror.cutover.wave.move import Move, open_move
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveNotes, WaveRecord, encode_wave, select_facts
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 _PLANNED = (
     WaveStep(PREFLIGHT, preflight.step),
-    WaveStep(CATCH_UP, catch_up.step),
+    WaveStep(CATCH_UP, copies.catch_up),
     WaveStep(FENCE, fence.step, lambda move, notes, _options: fence.find_fence_breaks(move, notes), fence.rollback),
-    WaveStep(LAST_COPY, last_copy.step),
+    WaveStep(LAST_COPY, copies.last_copy),
     WaveStep(AUDIT_GATE, audit_gate.step, audit_gate.holds),
     WaveStep(MOVE_GROUPS, move_groups.step, take_back=move_groups.rollback),
     WaveStep(OPEN, open_wave.step, take_back=open_wave.rollback),

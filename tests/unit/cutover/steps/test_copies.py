@@ -1,11 +1,11 @@
-"""When catching up goes on, waits and stops."""
+"""When catching up goes on, waits and stops, how fast it is, and whose errors count."""
 
 from types import SimpleNamespace as Answer
 
 import pytest
 
-from kafka_mirror.cutover.steps import catch_up
-from kafka_mirror.cutover.steps.catch_up import WaveLag, WavePlan
+from kafka_mirror.cutover.steps import copies
+from kafka_mirror.cutover.steps.copies import WaveLag, forecast_catch_up, report_unplanned, select_errors, show_forecast
 from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, DONE, STOPPED, StepOptions, StepOutcome
@@ -41,11 +41,11 @@ def run(monkeypatch):
             records, *errors = passes[-1]
             return Answer(records=records, errors=tuple(errors))
 
-        monkeypatch.setattr(catch_up, "plan_wave", plan_wave)
-        monkeypatch.setattr(catch_up.WaveCopy, "copy", copy_wave)
-        monkeypatch.setattr(catch_up, "audit_ahead", audit_ahead)
-        monkeypatch.setattr(catch_up.time, "sleep", lambda _: None)
-        return catch_up.step(MOVE, Answer(), OPTIONS), audits[0] if audits else len(passes)
+        monkeypatch.setattr(copies, "plan_wave", plan_wave)
+        monkeypatch.setattr(copies.WaveCopy, "copy", copy_wave)
+        monkeypatch.setattr(copies, "audit_ahead", audit_ahead)
+        monkeypatch.setattr(copies.time, "sleep", lambda _: None)
+        return copies.catch_up(MOVE, Answer(), OPTIONS), audits[0] if audits else len(passes)
 
     return call
 
@@ -92,6 +92,50 @@ def test_what_the_plan_says_against_the_wave_stops_before_anything_is_copied(run
 
 
 def test_partitions_that_the_plan_is_silent_about_are_a_stop_with_its_notices():
-    plan = Answer(notices=("orders is left out: pause by ada", "payments: something else"))
-    (finding,) = WavePlan(plan, WaveLag(0.0, {}, {}), (BUSY,), (ORDERS,)).stops
+    (finding,) = report_unplanned([ORDERS], ("orders is left out: pause by ada", "payments: something else"))
     assert (finding.code, finding.message) == ("NotCopied", "The copy leaves out orders-0. orders is left out: pause by ada")
+
+
+def test_errors_of_other_topics_are_none_of_the_wave_and_those_of_the_flow_are():
+    others = ErrorReport("SourceGap", "Gone.", "payments", 0)
+    assert select_errors([LOST, others, BUSY, LOST], {"orders"}) == (LOST, BUSY)
+
+
+A, B = ORDERS, TopicPartition("orders", 1)
+
+
+def sample(time, marks, ends):
+    return WaveLag(time, dict(zip((A, B), marks, strict=True)), dict(zip((A, B), ends, strict=True)))
+
+
+FIRST, SECOND = sample(10.0, (0, 0), (1000, 100)), sample(20.0, (400, 100), (1100, 100))
+
+
+def test_lag_is_what_lies_between_watermark_and_end():
+    assert (SECOND.total, SECOND.most, SECOND.lags) == (700, 700, {A: 700, B: 0})
+    assert (FIRST.over(100), FIRST.over(99)) == ({A: 1000}, {A: 1000, B: 100})
+    assert WaveLag(0.0, {A: 5}, {A: 3}).total == 0
+
+
+@pytest.mark.parametrize("samples", [[], [FIRST], [FIRST, FIRST]])
+def test_two_samples_and_time_between_them_make_a_rate(samples):
+    assert forecast_catch_up(samples, 0) is None
+
+
+def test_the_excess_goes_down_by_what_is_copied_less_what_is_written():
+    forecast = forecast_catch_up([FIRST, SECOND], 300)
+    assert (forecast.copied, forecast.added, forecast.seconds) == (50.0, 10.0, 10.0)
+
+
+def test_a_wave_that_has_caught_up_takes_no_time_and_one_that_falls_behind_never_will():
+    assert forecast_catch_up([FIRST, SECOND], 700).seconds == 0.0
+    slow = sample(20.0, (10, 0), (1100, 100))
+    assert forecast_catch_up([FIRST, slow], 0).seconds is None
+
+
+def test_people_are_told_lag_rates_and_time():
+    assert show_forecast(FIRST, None) == "The wave lags by 1,100 records, by 1,000 in one partition at most."
+    told = show_forecast(SECOND, forecast_catch_up([FIRST, SECOND], 300))
+    assert told.endswith("; 50 records/s are copied, 10 records/s are written: at this rate it has caught up in 10 s.")
+    slow = forecast_catch_up([FIRST, sample(20.0, (0, 0), (1100, 100))], 0)
+    assert show_forecast(SECOND, slow).endswith("at this rate it will not catch up.")
