@@ -8,19 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from kafka_mirror.config.policies import config_property_filter
 from kafka_mirror.cutover.groups.findings import WaveGroup, find_in_groups
 from kafka_mirror.cutover.groups.survey import survey_groups
 from kafka_mirror.cutover.steps.opposite_flow import check_age, find_opposite_flow, survey_opposite_fence
-from kafka_mirror.cutover.steps.topic_settings import (
-    report_acls,
-    report_configs,
-    survey_acls,
-    survey_rights,
-    survey_topics,
-)
+from kafka_mirror.cutover.steps.topic_settings import check_acls, check_configs, check_rights
 from kafka_mirror.cutover.steps.writers import Writers, report_writers, survey_writers
 from kafka_mirror.cutover.wave.findings import (
     INFORMATION,
@@ -55,7 +48,6 @@ from kafka_mirror.errors import (
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.documents import moment_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.control_records import HANDED_BACK, THROTTLE, Decision
 from kafka_mirror.status.observe import observe
 from kafka_mirror.status.status import (
@@ -141,9 +133,6 @@ def _numbers(partitions: Iterable[PartitionStatus]) -> str:
     return first_few([partition.partition for partition in partitions])
 
 
-Result = TypeVar("Result")
-
-
 @dataclass(frozen=True)
 class Preflight:
     """What a preflight saw, and what it says. `writers` is None if no broker could be asked."""
@@ -189,76 +178,56 @@ class _Survey:
         self.findings += report_wave_topics(wave, topics)
         self.findings += judge_partitions(self.status, topics.names, wave.max_lag)
         if topics.names:
-            self._ask(self._clusters)
+            self._ask(self._ask_clusters)
         self.findings += judge_flow(flow, bool(self.groups), self.observation.decisions)
         self.findings += map(stop, self.refused.values())
         partitions = tuple(partition for partition in self.status.partitions if partition.topic in topics.names)
         findings = with_flow(sort_findings(self.findings), flow.name)
         return Preflight(self.observation.time, topics.names, partitions, self.groups, self.writers, findings)
 
-    def _clusters(self) -> None:
-        source = self.move.sides.source
-        topics = source.topics(self.move.topics.names, self.refused, operation="READ")
+    def _ask_clusters(self) -> None:
+        flow, source, target, names = self.move.flow, self.move.sides.source, self.move.sides.target, self.move.topics.names
+        topics = source.topics(names, self.refused, operation="READ")
         partitions = [TopicPartition(topic.name, partition.number) for topic in topics.values() for partition in topic.partitions]
         began, ends = time.monotonic(), source.offsets(partitions, "latest", errors={})
-        self._ask(lambda: self._settings(topics))
-        self._ask(self._acls)
-        self._ask(self._earlier_fence)
-        self._ask(self._rights)
-        self._ask(self._groups)
-        self._ask(lambda: self._writers(partitions, ends, began))
+        self._ask(lambda: check_configs(flow, topics, source, target, self.refused))
+        self._ask(lambda: check_acls(flow, names, source, target))
+        self._ask(self._check_earlier_fence)
+        self._ask(lambda: check_rights(flow, source, target, self.refused))
+        self._ask(self._check_groups)
+        self._ask(lambda: self._check_writers(partitions, ends, began))
 
-    def _settings(self, topics: Mapping[str, Topic]) -> None:
-        flow, sides = self.move.flow, self.move.sides
-        config_filter, is_synced = config_property_filter(flow), bool(flow.value("sync.topic.configs.enabled"))
-        for topic in survey_topics(topics, self.move.context.selection, sides.source, sides.target, self.refused):
-            self.findings += report_configs(topic, config_filter, is_synced)
-
-    def _acls(self) -> None:
-        flow, sides = self.move.flow, self.move.sides
-        acls, lacking = survey_acls(self.move.topics.names, self.move.context.selection, sides.source, sides.target)
-        self.findings += lacking
-        if acls is not None:
-            self.findings += report_acls(acls, flow.source, flow.target, bool(flow.value("sync.topic.acls.enabled")))
-
-    def _earlier_fence(self) -> None:
+    def _check_earlier_fence(self) -> Iterator[Finding]:
         flow, sides, topics = self.move.flow, self.move.sides, self.move.topics.names
         opposite = find_opposite_flow(flow, topics)
-        self.findings += check_age(opposite, flow, sides.source)
+        yield from check_age(opposite, flow, sides.source)
         acls, findings = survey_opposite_fence(opposite, topics, sides.source, sides.target)
-        self.findings += findings
-        self.findings += [
-            information("FenceGoes", f"{acl.topic}: {acl} on {flow.target}, set by an earlier wave, goes when this one opens.")
-            for acl in acls
-        ]
+        yield from findings
+        for acl in acls:
+            yield information("FenceGoes", f"{acl.topic}: {acl} on {flow.target}, set by an earlier wave, goes when this one opens.")
 
-    def _rights(self) -> None:
-        sides = self.move.sides
-        self.findings += survey_rights(self.move.flow, sides.source, sides.target, self.refused)
-
-    def _groups(self) -> None:
+    def _check_groups(self) -> Iterator[Finding]:
         surveyed = survey_groups(self.move)
         self.groups = surveyed.groups
-        self.findings += find_in_groups(surveyed, self.move.flow.source, self.move.flow.target)
+        return find_in_groups(surveyed, self.move.flow.source, self.move.flow.target)
 
-    def _writers(self, partitions: list[TopicPartition], ends: Mapping[TopicPartition, int], began: float) -> None:
+    def _check_writers(self, partitions: list[TopicPartition], ends: Mapping[TopicPartition, int], began: float) -> Iterator[Finding]:
         """`ends`: those of a moment, to see whether they moved since."""
         source = self.move.sides.source
         writers = survey_writers(self.move.flow, source, partitions, self.refused)
         now = source.offsets(ends, "latest", errors={})
         growth = {tp: now[tp] - end for tp, end in ends.items() if tp in now}
         self.writers = replace(writers, growth=growth, seconds=time.monotonic() - began)
-        self.findings += report_writers(self.writers)
+        return report_writers(self.writers)
 
-    def _ask(self, question: Callable[[], Result]) -> Result | None:
-        """What the question brings; None if it failed, which stops the wave."""
+    def _ask(self, question: Callable[[], Iterable[Finding] | None]) -> None:
+        """Keeps what a question brings; that it failed stops the wave."""
         try:
-            return question()
+            self.findings += question() or ()
         except ConfigurationError:
             raise
         except MirrorError as error:
             self.findings.append(stop(error))
-            return None
 
 
 def step(move: Move, _notes: WaveNotes, _options: StepOptions) -> StepOutcome:

@@ -1,13 +1,9 @@
-"""Where the topics of a wave differ from their remote topics: configs, partitions, readers and writers; and the rights that a move lacks.
-
-The surveys ask both clusters, and the findings judge what these answered.
-"""
+"""What the preflight asks about the settings of a wave's topics: configs, partitions, readers and writers on both sides; and rights."""
 
 from collections.abc import Collection, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafka_mirror.config.policies import replication_policy
+from kafka_mirror.config.policies import config_property_filter, replication_policy, topic_selection
 from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning
 from kafka_mirror.errors import (
     AclsDiffer,
@@ -23,7 +19,6 @@ from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.acls import pattern_acls
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import EVERYBODY, LITERAL, Acl, ConfigEntry, PatternAcl, Topic, may
-from kafka_mirror.policy import ConfigPropertyFilter, TopicSelection
 from kafka_mirror.topics.config_diff import compare_configs, select_configs_to_sync
 from kafka_mirror.topics.topic_acls import remote_acls
 
@@ -34,79 +29,77 @@ _OWN = "DYNAMIC_TOPIC_CONFIG"
 _CLUSTER, _INSTEAD = "the cluster", ", or do that by hand"
 
 Entries = Mapping[str, ConfigEntry]
+Errors = MutableMapping[str, MirrorError]
 
 
-@dataclass(frozen=True)
-class TopicSides:
-    """A topic and its remote topic: names, numbers of partitions, configs. Configs that could not be read are empty."""
-
-    topic: str
-    remote: str
-    partitions: int
-    remote_partitions: int
-    configs: Entries
-    remote_configs: Entries
-
-
-def report_configs(sides: TopicSides, config_filter: ConfigPropertyFilter, is_synced: bool) -> Iterator[Finding]:
-    """What differs between the two. `is_synced`: whether the flow keeps configs the same (sync.topic.configs.enabled); then a difference is
-    a step that was not run, and stops the wave."""
-    if sides.remote_partitions > sides.partitions:
-        yield warning(PartitionsDiffer(sides.topic, sides.remote, sides.partitions, sides.remote_partitions))
-    if not sides.configs or not sides.remote_configs:
-        return
-    changes = compare_configs(select_configs_to_sync(sides.configs, config_filter), sides.remote_configs)
-    if changes:
-        error = ConfigsDiffer(sides.topic, sides.remote, first_few(changes))
-        yield stop(error) if is_synced else warning(error)
-    others = _differences(sides, {change.entry for change in changes})
-    if others:
-        said = f"{sides.remote}: these configs differ, and the flow leaves them alone: {first_few(others)}."
-        yield information("ConfigsDiffer", said, topic=sides.topic)
+def check_configs(flow: "Flow", topics: Mapping[str, Topic], source: Cluster, target: Cluster, refused: Errors) -> Iterator[Finding]:
+    """What differs between topics and their remote topics, where these are there. A config that the flow keeps the same
+    (sync.topic.configs.enabled) stops the wave: a step was not run. What a cluster does not show of a topic is in `refused`."""
+    selection, config_filter = topic_selection(flow), config_property_filter(flow)
+    remotes = {name: selection.remote(name) for name in topics}
+    there = target.topics(remotes.values(), refused)
+    configs, remote_configs = source.configs(topics, refused), target.configs(there, refused)
+    for name, remote in sorted(remotes.items()):
+        if remote not in there:
+            continue
+        partitions, remote_partitions = len(topics[name].partitions), len(there[remote].partitions)
+        if remote_partitions > partitions:
+            yield warning(PartitionsDiffer(name, remote, partitions, remote_partitions))
+        entries, remote_entries = configs.get(name, {}), remote_configs.get(remote, {})
+        if not entries or not remote_entries:
+            continue
+        changes = compare_configs(select_configs_to_sync(entries, config_filter), remote_entries)
+        if changes:
+            error = ConfigsDiffer(name, remote, first_few(changes))
+            yield stop(error) if flow.value("sync.topic.configs.enabled") else warning(error)
+        others = _find_differences(entries, remote_entries, {change.entry for change in changes})
+        if others:
+            said = f"{remote}: these configs differ, and the flow leaves them alone: {first_few(others)}."
+            yield information("ConfigsDiffer", said, topic=name)
 
 
-def _differences(sides: TopicSides, named: Collection[str]) -> list[str]:
+def _find_differences(configs: Entries, remote_configs: Entries, named: Collection[str]) -> list[str]:
     """Entries that somebody set for one of the two topics, and that differ."""
     differences = []
-    for name in sorted({*sides.configs, *sides.remote_configs} - set(named)):
-        source, remote = sides.configs.get(name), sides.remote_configs.get(name)
-        is_own = any(entry is not None and entry.source == _OWN for entry in (source, remote))
-        values = [None if entry is None else entry.value for entry in (source, remote)]
-        if is_own and values[0] != values[1]:
-            differences.append(f"{name} {values[0]} (remote topic: {values[1]})")
+    for name in sorted({*configs, *remote_configs} - set(named)):
+        entries = configs.get(name), remote_configs.get(name)
+        is_own = any(entry is not None and entry.source == _OWN for entry in entries)
+        value, remote_value = (None if entry is None else entry.value for entry in entries)
+        if is_own and value != remote_value:
+            differences.append(f"{name} {value} (remote topic: {remote_value})")
     return differences
 
 
-@dataclass(frozen=True)
-class AclSides:
-    """The ACLs of topics on both clusters; None where a cluster has no authorizer. `missing` are those that the flow's remote topics lack,
-    each with its source topic; `remotes` are the remote names of the wave's topics."""
-
-    source: frozenset[PatternAcl] | None
-    target: frozenset[PatternAcl] | None
-    missing: Mapping[Acl, str]
-    remotes: Mapping[str, str]
-
-
-def report_acls(acls: AclSides, source: str, target: str, is_synced: bool) -> Iterator[Finding]:
-    """Who may read on the source and not on the target, and who may write there and not here. `is_synced`: whether the flow carries the
-    ACLs of readers (sync.topic.acls.enabled)."""
-    if acls.source is None:
-        yield information("NoAuthorizer", f"{source} has no authorizer, so no ACL can hold its producers off: a person has to stop them.")
+def check_acls(flow: "Flow", topics: Collection[str], source: Cluster, target: Cluster) -> Iterator[Finding]:
+    """Who may read on the source and not on the target, and who may write there and not here; a warning where a cluster does not show its
+    ACLs. A reader's ACL that the flow carries (sync.topic.acls.enabled) stops the wave where it lacks."""
+    selection = topic_selection(flow)
+    try:
+        of_source, of_target = pattern_acls(source), pattern_acls(target)
+    except AuthorizationRefused as refusal:
+        yield warning(RightMissing(refusal.cluster, "DESCRIBE", _CLUSTER, "comparing the ACLs of both sides", _INSTEAD))
         return
-    if acls.target is None:
+    if of_source is None:
+        yield information(
+            "NoAuthorizer", f"{flow.source} has no authorizer, so no ACL can hold its producers off: a person has to stop them."
+        )
         return
-    for topic, remote in sorted(acls.remotes.items()):
-        lacking = sorted(acl for acl, of_topic in acls.missing.items() if of_topic == topic)
+    if of_target is None:
+        return
+    there = {binding.acl for binding in of_target if binding.pattern == LITERAL}
+    missing = {acl: topic for acl, topic in remote_acls(of_source, selection).items() if acl not in there}
+    for topic in sorted(topics):
+        remote = selection.display_name(topic)
+        lacking = sorted(acl for acl, of_topic in missing.items() if of_topic == topic)
         if lacking:
             error = AclsDiffer(topic, first_few([f"{acl.topic}: {acl}" for acl in lacking]))
-            yield stop(error) if is_synced else warning(error)
-        readers = _find_lacking(acls.source, acls.target, "READ", topic, remote, of_many=True)
+            yield stop(error) if flow.value("sync.topic.acls.enabled") else warning(error)
+        readers = _find_lacking(of_source, of_target, "READ", topic, remote, of_many=True)
         if readers:
-            yield warning(ReadersWithoutAcl(topic, source, remote, target, readers))
-        writers = _find_lacking(acls.source, acls.target, "WRITE", topic, topic)
+            yield warning(ReadersWithoutAcl(topic, flow.source, remote, flow.target, readers))
+        writers = _find_lacking(of_source, of_target, "WRITE", topic, topic)
         if writers:
-            yield warning(WritersWithoutAcl(topic, source, target, writers))
+            yield warning(WritersWithoutAcl(topic, flow.source, flow.target, writers))
 
 
 def _find_lacking(
@@ -131,50 +124,7 @@ def _is_fence(acl: Acl) -> bool:
     return (acl.permission, acl.operation, acl.principal) == ("DENY", "WRITE", EVERYBODY)
 
 
-Errors = MutableMapping[str, MirrorError]
-
-
-def survey_topics(
-    topics: Mapping[str, Topic], selection: TopicSelection, source: Cluster, target: Cluster, refused: Errors
-) -> list[TopicSides]:
-    """Topics beside their remote topics, where these are there. What a cluster does not show of one is in `refused`."""
-    remotes = {name: selection.remote(name) for name in topics}
-    there = target.topics(remotes.values(), refused)
-    configs = source.configs(topics, refused)
-    remote_configs = target.configs(there, refused)
-    return [
-        TopicSides(
-            name,
-            remote,
-            len(topics[name].partitions),
-            len(there[remote].partitions),
-            configs.get(name, {}),
-            remote_configs.get(remote, {}),
-        )
-        for name, remote in sorted(remotes.items())
-        if remote in there
-    ]
-
-
-def survey_acls(
-    topics: Collection[str], selection: TopicSelection, source: Cluster, target: Cluster
-) -> tuple[AclSides | None, tuple[Finding, ...]]:
-    """The ACLs of both clusters; None, and a warning of the right that is lacking, where one of them does not show its ACLs."""
-    sides: list[frozenset[PatternAcl] | None] = []
-    for cluster in (source, target):
-        try:
-            sides.append(pattern_acls(cluster))
-        except AuthorizationRefused:
-            lacking = RightMissing(cluster.alias, "DESCRIBE", _CLUSTER, "comparing the ACLs of both sides", _INSTEAD)
-            return None, (warning(lacking),)
-    of_source, of_target = sides
-    there = {binding.acl for binding in of_target or () if binding.pattern == LITERAL}
-    wanted = remote_acls(of_source or (), selection)
-    missing = {acl: topic for acl, topic in wanted.items() if topic in topics and acl not in there}
-    return AclSides(of_source, of_target, missing, {topic: selection.display_name(topic) for topic in topics}), ()
-
-
-def survey_rights(flow: "Flow", source: Cluster, target: Cluster, refused: Errors) -> Iterator[Finding]:
+def check_rights(flow: "Flow", source: Cluster, target: Cluster, refused: Errors) -> Iterator[Finding]:
     """A warning of each right that later steps would use, and that can be tested without writing. A control topic that may not be written
     is in `refused`."""
     operations = source.operations()

@@ -10,7 +10,6 @@ from kafka_mirror.config import load
 from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups
 from kafka_mirror.cutover.steps import preflight as module
 from kafka_mirror.cutover.steps.preflight import preflight
-from kafka_mirror.cutover.steps.topic_settings import AclSides
 from kafka_mirror.cutover.steps.writers import Writers
 from kafka_mirror.cutover.wave import move
 from kafka_mirror.cutover.wave.findings import STOP
@@ -25,7 +24,6 @@ from tests.unit.cli.command_line import VALID
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ORDERS = Topic("orders", "id", (Partition(0, 1, (1,), (1,)),))
 ORDERS_0 = TopicPartition("orders", 0)
-OK = AclSides(frozenset(), frozenset(), {}, {})
 
 
 @pytest.fixture
@@ -40,10 +38,10 @@ def clusters(monkeypatch):
     """Both clusters answer that all is well; `clusters(name=…)` replaces one question's answer, and gives the names of those asked."""
     calls = []
     answers = {
-        "survey_topics": lambda *_: [],
-        "survey_acls": lambda *_: (OK, ()),
+        "check_configs": lambda *_: (),
+        "check_acls": lambda *_: (),
         "survey_opposite_fence": lambda *_: ((), ()),
-        "survey_rights": lambda *_: (),
+        "check_rights": lambda *_: (),
         "survey_groups": lambda *_: WaveGroups((WaveGroup("billing", ()),)),
         "survey_writers": lambda *_: Writers(NOW),
     }
@@ -80,7 +78,7 @@ def test_a_wave_that_nothing_stops_may_move(flow, clusters):
 
 
 @pytest.mark.parametrize(
-    "question", ["survey_topics", "survey_acls", "survey_opposite_fence", "survey_rights", "survey_groups", "survey_writers"]
+    "question", ["check_configs", "check_acls", "survey_opposite_fence", "check_rights", "survey_groups", "survey_writers"]
 )
 def test_a_question_that_fails_stops_the_wave_and_the_others_are_asked_all_the_same(flow, clusters, question):
     calls = clusters(**{question: fails})
@@ -96,11 +94,11 @@ def test_an_end_that_moved_while_the_questions_were_asked_is_said(flow, clusters
 
 
 def test_what_is_refused_of_single_topics_stops_it(flow, clusters):
-    def refuses(_topics, _selection, _source, _target, refused):
+    def refuses(_flow, _topics, _source, _target, refused):
         refused["orders"] = DeadlineExceeded("orders cannot be seen.", next="Look.")
         return []
 
-    clusters(survey_topics=refuses)
+    clusters(check_configs=refuses)
     assert [each.message for each in preflight(flow, Wave(("orders",))).findings if each.kind == STOP] == ["orders cannot be seen."]
 
 
