@@ -10,7 +10,7 @@ export PYTHONPATH := include:.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint rules types docs format test test-unit test-release faults compat kerberos cutover-trial bench demo stop lock wheel image compose-trial promtool
+.PHONY: help install lint rules types docs format test test-unit test-release faults compat kerberos cutover-trial bench demo stop lock constraints wheel image compose-trial promtool
 
 help: ## this list
 	@echo "make <target>, with Python 3.11-3.13, Java 17+ (JDK) and Maven:"
@@ -51,7 +51,7 @@ compat: install ## many new cases, put to MirrorMaker 2's own classes and to the
 bench: install ## measure beside MirrorMaker 2 (two and a half hours; some of it: NAMES="…"), and append to tests/bench/RESULTS.md
 	$(PY) -m tests.bench $(NAMES)
 
-lint: types rules ## format, rules, types, and who may import what
+lint: types rules ## format, rules, types, who may import what, and whether the wheel fits Airflow's constraints
 
 types: install
 	$(PY) -m mypy
@@ -59,7 +59,7 @@ types: install
 rules: install
 	$(PY) -m ruff format --check --quiet .
 	$(PY) -m ruff check --quiet .
-	$(PYTEST) -q tests/unit/test_imports.py tests/unit/test_import_cycles.py
+	$(PYTEST) -q tests/unit/test_imports.py tests/unit/test_import_cycles.py tests/unit/config/test_support.py
 
 docs: install ## the handbook as a site in .run/handbook; a link or an anchor that leads nowhere fails it
 	@$(PY) tools/handbook/generate.py --check
@@ -85,3 +85,10 @@ lock: ## pin again, with hashes, what requirements.txt asks for and what the ima
 	$(COMPILE) requirements.txt -o requirements.lock
 	$(COMPILE) $(IN_IMAGE) -c requirements.lock -o image/airflow-3.3.2.lock
 	$(COMPILE) $(IN_IMAGE) -c tests/package/constraints/airflow-3.2.1-python3.12.txt -o image/airflow-3.2.1.lock
+
+constraints: ## does the wheel, with what the image has of its extras, resolve under each of Airflow's official constraints? (needs uv)
+	@for file in tests/package/constraints/*.txt; do \
+	  python=$${file##*-python}; sed -n 's/^pyspark-client==/pyspark==/p' $$file \
+	  | uv pip compile -q --python-version $${python%.txt} - $(filter-out image/requirements.txt,$(IN_IMAGE)) -c $$file -o /dev/null \
+	  || exit 1; echo "$${file##*/}: resolved"; \
+	done

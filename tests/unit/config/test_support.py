@@ -37,6 +37,8 @@ def test_the_package_can_be_installed_under_airflows_official_constraints(file: 
     refused = [str(each) for each in asked if not each.specifier.contains(held[canonicalize_name(each.name)])]
     assert len(asked) > 10
     assert refused == []
+    pyspark = next(each for each in requirements() if each.name == SPARK.package)
+    assert pyspark.specifier.contains(held[SPARK.also]), "no pyspark of the version that the other distribution is pinned to"
 
 
 def test_there_are_constraints_of_each_airflow_that_is_tested() -> None:
