@@ -78,8 +78,10 @@ compose-trial: install image ## start all of docker-compose.yaml from that image
 promtool: ## Prometheus' checker of rules into .run/bin, for the tests (Debian)
 	@tools/fetch_promtool.sh
 
-wheel: install ## build the package into dist/
+wheel: install ## build the package into dist/, with its bill of materials (CycloneDX) and SHA256SUMS
+	rm -f dist/*
 	$(PY) -m hatchling build -t wheel
+	$(PY) tools/sbom.py dist/*.whl
 
 lock: ## pin again, with hashes, what requirements.txt asks for and what the image holds (needs uv)
 	$(COMPILE) requirements.txt -o requirements.lock

@@ -3,9 +3,8 @@
 import json
 import re
 from collections.abc import Callable
-from importlib.metadata import Distribution, PathDistribution
+from importlib.metadata import Distribution
 from pathlib import Path
-from zipfile import Path as ZipPath
 from zipfile import ZipFile
 
 import jsonschema
@@ -16,12 +15,6 @@ from kafka_mirror.provider import get_provider_info
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from tests.package.environment import LOCKED, ROOT, Environment, build_wheel, closure, locked
-
-
-@pytest.fixture(scope="module")
-def distribution(wheel: Path) -> Distribution:
-    """What the wheel says of itself."""
-    return PathDistribution(ZipPath(wheel, f"airflow_kafka_mirror-{kafka_mirror.__version__}.dist-info/"))  # type: ignore[arg-type]
 
 
 def test_everything_of_the_library_the_spark_programs_and_the_example_are_in_the_wheel(wheel: Path) -> None:
