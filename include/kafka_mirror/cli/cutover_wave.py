@@ -24,7 +24,7 @@ from kafka_mirror.errors.next_step import own
 from kafka_mirror.errors.words import count_text
 
 if TYPE_CHECKING:
-    from kafka_mirror.cutover.groups.findings import WaveGroup
+    from kafka_mirror.cutover.groups.survey import WaveGroup
     from kafka_mirror.cutover.steps.preflight import Preflight
     from kafka_mirror.cutover.steps.writers import Writers
     from kafka_mirror.cutover.wave.control_notes import StoredWaves
@@ -52,7 +52,7 @@ def _preflight_text(result: "Preflight") -> list[Piece]:
 
 
 def _group_row(group: "WaveGroup") -> tuple[object, ...]:
-    exact = sum(position.is_exact for position in group.positions)
+    exact = sum(position.translated.rereads_nothing for position in group.positions)
     reread = "?" if group.reread is None else group.reread
     people = len(group.members), len(group.target_members)
     return (show(group.name), len(group.positions), exact, reread, len(group.unanswered), *people)
@@ -78,15 +78,15 @@ def _group_document(group: "WaveGroup") -> dict[str, Any]:
         "group": group.name,
         "positions": [
             {
-                "topic": each.topic,
-                "partition": each.partition,
-                "offset": each.offset,
-                "answer": each.answer.kind,
-                "position": each.answer.target,
-                "reread": each.answer.reread,
-                "ahead": each.answer.ahead,
-                "reason": each.answer.reason,
-                "target_offset": each.target_offset,
+                "topic": each.source.topic,
+                "partition": each.source.partition,
+                "offset": each.committed.offset,
+                "answer": each.translated.kind,
+                "position": each.translated.target,
+                "reread": each.translated.reread,
+                "ahead": each.translated.ahead,
+                "reason": each.translated.reason,
+                "target_offset": group.stands_at(each),
             }
             for each in group.positions
         ],

@@ -159,6 +159,6 @@ def _write_lines(emitted: CheckpointsResult, dry_run: bool) -> Iterable[str]:
     if emitted.over_budget:
         yield f"{emitted.over_budget:,} stayed early; {OVER_BUDGET}."
     for offset in emitted.unanswered[:_SHOWN]:
-        yield f"{show(offset.group)} in {offset.source}@{offset.committed.offset}: no answer; {offset.translated.reason}"
+        yield f"{show(offset.group)} in {offset}: no answer; {offset.translated.reason}"
     if len(emitted.unanswered) > _SHOWN:
         yield f"… and {len(emitted.unanswered) - _SHOWN:,} more without an answer."

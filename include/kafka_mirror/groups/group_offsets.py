@@ -215,7 +215,7 @@ def _judge(name: str, wanted: _Wanted, decided: ToCommit, refused: Mapping[Topic
         f"further on on the target in {first_few(decided.ahead, most=3)}" if decided.ahead else "",
         f"no remote partition for {first_few(gone, most=3)}" if gone else "",
         f"refused: {first_few(other, most=3)}" if other else "",
-        *(f"no answer for {offset.source}@{offset.committed.offset}: {offset.translated.reason}" for offset in wanted.unanswered[:3]),
+        *(f"no answer for {offset}: {offset.translated.reason}" for offset in wanted.unanswered[:3]),
         f"and {len(wanted.unanswered) - 3} more without an answer" if len(wanted.unanswered) > 3 else "",
     ]
     synced = len(decided.write) - len(refused)

@@ -51,6 +51,9 @@ class GroupOffset:
         the group read."""
         return self.committed.offset if self.shared_end is None else min(self.committed.offset, self.shared_end)
 
+    def __str__(self) -> str:
+        return f"{self.source}@{self.committed.offset}"
+
 
 @dataclass(frozen=True)
 class TranslatedGroups:

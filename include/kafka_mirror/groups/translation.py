@@ -55,6 +55,11 @@ class TranslatedOffset:
     place: str = field(default="", compare=False)
     """What a checkpoint notes of it, so that it need not be counted again (`holes.EXACT_PLACE`, `holes.UncountedHole`)."""
 
+    @property
+    def rereads_nothing(self) -> bool:
+        """Whether the group would miss nothing and read nothing again."""
+        return self.kind == EXACT or (self.kind == EARLY and self.reread == 0)
+
 
 @dataclass(frozen=True)
 class SourceState:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_mirror.cutover.groups.findings import WaveGroup, WavePosition
+from kafka_mirror.cutover.groups.survey import WaveGroup
 from kafka_mirror.cutover.steps import preflight as module
 from kafka_mirror.cutover.steps.preflight import Preflight
 from kafka_mirror.cutover.steps.writers import Writers
@@ -13,13 +13,16 @@ from kafka_mirror.cutover.wave.findings import information, stop, warning
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_translation import GroupOffset
 from kafka_mirror.groups.translation import EARLY, TranslatedOffset
-from kafka_mirror.kafka.model import ActiveProducer, GroupMember
+from kafka_mirror.kafka.model import ActiveProducer, Committed, GroupMember
 from kafka_mirror.status.status import BEHIND, PartitionStatus
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 PLAN = ("cutover", "plan", "--flow", "east->west", "--topics", "orders.*, pay")
-GROUP = WaveGroup("billing", (WavePosition("orders", 0, 12, TranslatedOffset(EARLY, 3, 9, 600), 2),), (), (GroupMember("app", "/h"),))
+HERE, THERE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
+POSITION = GroupOffset("billing", HERE, Committed(12), THERE, TranslatedOffset(EARLY, 3, 9, 600), None)
+GROUP = WaveGroup("billing", (POSITION,), (), (GroupMember("app", "/h"),), there={THERE: Committed(2)})
 WRITERS = Writers(NOW, {TopicPartition("orders", 0): (ActiveProducer(7, 1, None, None),)})
 INFORMS = information("Lag", "It is behind.")
 WARNS = warning(ErrorReport("GroupActive", "It runs.", next="Stop it."))

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from kafka_mirror.cutover.failover.missing_records import EndSighting, MissingRecords, find_missing_records, report_missing
 from kafka_mirror.cutover.failover.positions import FailoverPosition, TargetLog, find_positions, report_positions
-from kafka_mirror.cutover.groups.findings import describe_members
+from kafka_mirror.cutover.groups.survey import describe_members
 from kafka_mirror.cutover.wave.findings import Finding, information, report_wave_topics, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.selection import WaveTopics, matches

@@ -4,9 +4,16 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
-from kafka_mirror.cutover.groups.findings import GroupLogs, WaveGroup, WaveGroups, find_active_groups, find_group_stops
 from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer
-from kafka_mirror.cutover.groups.survey import find_unstable_positions, survey_groups
+from kafka_mirror.cutover.groups.survey import (
+    GroupLogs,
+    WaveGroup,
+    WaveGroups,
+    find_active_groups,
+    find_group_stops,
+    find_unstable_positions,
+    survey_groups,
+)
 from kafka_mirror.cutover.wave.findings import Finding, has_stop, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
@@ -14,7 +21,6 @@ from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, St
 from kafka_mirror.errors import ClusterContradictsItself, GroupReadOn, GroupUnstable, MirrorError
 from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_move import Positions
 from kafka_mirror.kafka.groups import Groups, describe_groups, read_positions
 from kafka_mirror.kafka.model import Committed
@@ -78,8 +84,8 @@ def _have_left(move: Move, names: Collection[str]) -> bool:
 
 def _read_logs(move: Move, groups: tuple[WaveGroup, ...]) -> GroupLogs:
     positions = [position for group in groups for position in group.positions]
-    ours = {*move.source_partitions(), *(TopicPartition(position.topic, position.partition) for position in positions)}
-    remotes = sorted({position.remote for position in positions if position.answer.target is not None})
+    ours = {*move.source_partitions(), *(position.source for position in positions)}
+    remotes = sorted({position.remote for position in positions if position.translated.target is not None})
     source, target, refused = move.sides.source, move.sides.target, dict[str, MirrorError]()
     starts, ends = (target.offsets(remotes, which, errors=refused) for which in ("earliest", "latest"))
     bounds = {tp: (start, ends[tp]) for tp, start in starts.items() if tp in ends}
@@ -89,11 +95,11 @@ def _read_logs(move: Move, groups: tuple[WaveGroup, ...]) -> GroupLogs:
 def _make_aim(group: WaveGroup) -> GroupAim:
     """Where the group continues. The leader epoch of its commits counts the source's leaders, so it is left out."""
     positions = {
-        position.remote: Committed(position.answer.target, position.metadata)
+        position.remote: Committed(position.translated.target, position.committed.metadata)
         for position in group.positions
-        if position.answer.target is not None
+        if position.translated.target is not None
     }
-    return GroupAim(positions, {TopicPartition(position.topic, position.partition): position.offset for position in group.positions})
+    return GroupAim(positions, {position.source: position.committed.offset for position in group.positions})
 
 
 def _find_read_on(move: Move, aims: Mapping[str, GroupAim]) -> Iterator[Finding]:

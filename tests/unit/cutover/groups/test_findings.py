@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_mirror.cutover.groups.findings import (
+from kafka_mirror.cutover.groups.survey import (
     GroupLogs,
     WaveGroup,
     WaveGroups,
-    WavePosition,
     find_active_groups,
     find_group_stops,
     find_in_groups,
 )
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_translation import GroupOffset
 from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, TranslatedOffset, no_answer
-from kafka_mirror.kafka.model import GroupMember
+from kafka_mirror.kafka.model import Committed, GroupMember
 
 HERE, THERE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
 EXACTLY, EARLIER = TranslatedOffset(EXACT, 5, 5, 0), TranslatedOffset(EARLY, 3, 9, 600)
@@ -25,8 +25,11 @@ LOGS = GroupLogs({HERE: 0}, {THERE: (0, 9)})
 
 
 def group(*answers, there=None, **facts):
-    positions = (WavePosition("orders", number, 12, answer, there, "east.orders") for number, answer in enumerate(answers or (EXACTLY,)))
-    return WaveGroup("billing", tuple(positions), **facts)
+    positions = [
+        GroupOffset("billing", HERE._replace(partition=number), Committed(12), THERE._replace(partition=number), answer, None)
+        for number, answer in enumerate(answers or (EXACTLY,))
+    ]
+    return WaveGroup("billing", tuple(positions), there={} if there is None else {of.remote: Committed(there) for of in positions}, **facts)
 
 
 def preflight(*groups, **facts):

@@ -5,11 +5,10 @@ import shlex
 from hypothesis import given
 
 from kafka_mirror.cutover.failover.survey import find_denials
-from kafka_mirror.cutover.groups.findings import (
+from kafka_mirror.cutover.groups.survey import (
     GroupLogs,
     WaveGroup,
     WaveGroups,
-    WavePosition,
     find_active_groups,
     find_group_stops,
     find_in_groups,
@@ -17,8 +16,9 @@ from kafka_mirror.cutover.groups.findings import (
 from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.errors import GroupNotTakenBack, GroupUsedOnTarget
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_translation import GroupOffset
 from kafka_mirror.groups.translation import no_answer
-from kafka_mirror.kafka.model import Acl, GroupMember
+from kafka_mirror.kafka.model import Acl, Committed, GroupMember
 from tests.unit.errors.test_display import NAMES, controls
 
 ORDERS = TopicPartition("orders", 0)
@@ -27,7 +27,7 @@ ORDERS = TopicPartition("orders", 0)
 def findings(name, client, member):
     """All that is said of a group that has everything wrong with it."""
     people = (GroupMember(client, "/10.0.0.1", member),)
-    positions = (WavePosition("orders", 0, 5, no_answer("it lies in front of the log")),)
+    positions = (GroupOffset(name, ORDERS, Committed(5), ORDERS, no_answer("it lies in front of the log"), None),)
     group = WaveGroup(name, positions, ("payments",), people, people, has_checkpoints=False, left_out=("west.orders",))
     of_wave = WaveGroups((group,), (name,), left_out=(name,), shares=(name,))
     yield from find_in_groups(of_wave, "east", "west")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.cutover.groups import move_groups
 from kafka_mirror.cutover.groups import survey as group_survey
-from kafka_mirror.cutover.groups.findings import WaveGroup, WaveGroups, WavePosition
+from kafka_mirror.cutover.groups.survey import WaveGroup, WaveGroups
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
 from kafka_mirror.cutover.wave.step import DONE, MOVE_GROUPS, STOPPED, WAITING, StepOutcome
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -21,7 +21,8 @@ from kafka_mirror.kafka.model import Committed, LogOffsets, Partition, Topic
 from tests.wave_notes import NotesInMemory, step_options
 
 PLACE = TopicPartition("stock", 0)
-READERS = WaveGroup("readers", (WavePosition(*PLACE, 10, TranslatedOffset(EXACT, 10, 10, 0), None, "east.stock"),))
+EXACTLY = TranslatedOffset(EXACT, 10, 10, 0)
+READERS = WaveGroup("readers", (GroupOffset("readers", PLACE, Committed(10), TopicPartition("east.stock", 0), EXACTLY, None),))
 
 
 def step(**by_server):

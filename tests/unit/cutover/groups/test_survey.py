@@ -6,8 +6,7 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.cutover.groups import survey as group_survey
-from kafka_mirror.cutover.groups.findings import find_in_groups
-from kafka_mirror.cutover.groups.survey import survey_groups
+from kafka_mirror.cutover.groups.survey import find_in_groups, survey_groups
 from kafka_mirror.cutover.wave.findings import STOP
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
@@ -110,9 +109,9 @@ def test_all_groups_with_a_position_in_the_waves_topics_move_and_share_groups_ar
 
 def test_a_group_moves_with_its_positions_in_the_wave_and_in_what_came_from_the_target(survey):
     billing, old = survey("orders")[0].groups
-    assert {(each.topic, each.partition, each.offset) for each in billing.positions} == {("orders", 0, 7), ("west.orders", 0, 2)}
+    assert {(*each.source, each.committed.offset) for each in billing.positions} == {("orders", 0, 7), ("west.orders", 0, 2)}
     assert billing.outside == ("payments",), "a topic that is gone holds nobody back"
-    assert {each.topic: each.target_offset for each in billing.positions} == {"orders": 9, "west.orders": None}
+    assert {each.source.topic: billing.stands_at(each) for each in billing.positions} == {"orders": 9, "west.orders": None}
     assert (billing.has_checkpoints, old.has_checkpoints) == (True, False)
     assert survey("orders", "payments")[0].groups[1].outside == ()
 
@@ -138,7 +137,7 @@ def test_a_streams_group_moves_as_any_other_and_its_state_says_whether_it_has_me
     monkeypatch.setattr(group_survey, "describe_groups", lambda *_: {})  # brokers describe it by another request
     (flows,) = survey("invoices")[0].groups
     assert (flows.name, flows.is_streams, flows.has_checkpoints) == ("flows", True, False)
-    assert [(each.topic, each.offset) for each in flows.positions] == [("invoices", 4)]
+    assert [(each.source.topic, each.committed.offset) for each in flows.positions] == [("invoices", 4)]
     assert len(flows.members) == 1
 
 
