@@ -27,7 +27,7 @@ REGISTRY = "kafka.protocol.api_header"
 PURE = ("formats", "policy", "logins", "config")
 PURE_FILES = {
     *(f"ledger.{name}" for name in ("record", "codec", "control_records", "decisions", "apply_decisions")),
-    *(f"groups.{name}" for name in ("translation", "group_rules", "offset_sync_pairs", "offset_sync_store", "opposite_map")),
+    *(f"groups.{name}" for name in ("translation", "group_rules", "offset_sync_pairs", "offset_sync_store")),
 }
 """Of rooms that otherwise ask clusters."""
 ADAPTERS = {
@@ -51,8 +51,8 @@ CUTOVER_ADAPTERS = {
     *("failover/close_flow.py", "failover/source_comparison.py", "failover/steps.py", "failover/survey.py"),
     *("groups/move_groups.py", "groups/placement.py", "groups/survey.py"),
     *("steps/audit_gate.py", "steps/copies.py", "steps/fence.py", "steps/fence_acls.py"),
-    *("steps/ledger_marks.py", "steps/open_wave.py", "steps/opposite_flow.py"),
-    *("steps/preflight.py", "steps/wave_ends.py", "steps/topic_settings.py", "steps/way_back.py", "steps/writers.py"),
+    *("steps/open_ledgers.py", "steps/open_wave.py", "steps/opposite_flow.py"),
+    *("steps/preflight.py", "steps/wave_ends.py", "steps/topic_settings.py", "steps/writers.py"),
     *("wave/control_notes.py", "wave/move.py", "wave/run.py"),
 }
 """The cutover's modules that ask clusters; the others judge what these saw."""

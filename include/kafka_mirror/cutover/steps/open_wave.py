@@ -21,7 +21,7 @@ from kafka_mirror.copy.plan.left_on_source import written_since_moved
 from kafka_mirror.copy.plan.run import plan_without_work
 from kafka_mirror.copy.plan.target_checks import RemotePartition, window
 from kafka_mirror.cutover.steps.fence import lift_for_way_back
-from kafka_mirror.cutover.steps.ledger_marks import set_marks, take_off_marks
+from kafka_mirror.cutover.steps.open_ledgers import WayBack, set_marks, take_off_marks
 from kafka_mirror.cutover.steps.opposite_flow import (
     check_age,
     check_merging,
@@ -44,7 +44,6 @@ from kafka_mirror.cutover.steps.wave_ends import (
     write_ends,
     write_offsets,
 )
-from kafka_mirror.cutover.steps.way_back import WayBack
 from kafka_mirror.cutover.wave.findings import WARNING, Finding, has_stop, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes

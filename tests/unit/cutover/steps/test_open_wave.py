@@ -13,7 +13,7 @@ from kafka_mirror.copy import lane_writer
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import after
 from kafka_mirror.copy.plan.left_on_source import unexplained
-from kafka_mirror.cutover.steps import ledger_marks, open_wave, way_back
+from kafka_mirror.cutover.steps import open_ledgers, open_wave
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
 from kafka_mirror.cutover.wave.selection import WaveTopics
 from kafka_mirror.cutover.wave.step import DONE, PLANNED, STOPPED, StepOptions
@@ -202,9 +202,14 @@ class World:
             patch.object(open_wave, "survey_opposite_fence", lambda *_: ((), ())),
             patch.object(open_wave, "take_back_opposite_fence", lambda *_: ()),
             patch.multiple(open_wave, **asked, find_opposite_flow=lambda flow, _: opposite[flow.name], BoundedReader=reader),
-            patch.object(ledger_marks, "lane_task", _task_of_lane),
             patch.object(lane_writer, "write_lane", lambda *given: self._write_lane(*given)),
-            patch.multiple(way_back, **asked, control_of=self._control, read_decisions=lambda flow, *_, **__: Decisions(flow.read())),
+            patch.multiple(
+                open_ledgers,
+                **asked,
+                lane_task=_task_of_lane,
+                control_of=self._control,
+                read_decisions=lambda flow, *_, **__: Decisions(flow.read()),
+            ),
             patch.object(open_wave, "written_since_moved", self._written_since_moved),
         ):
             yield

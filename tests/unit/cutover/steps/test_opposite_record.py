@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_mirror.cutover.steps.way_back import make_opposite_record
+from kafka_mirror.cutover.steps.opposite_record import make_opposite_record
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.ledger.control_records import RETURNED
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Skipped

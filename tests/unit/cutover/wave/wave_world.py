@@ -14,7 +14,7 @@ from kafka_mirror.cutover.failover import close_flow
 from kafka_mirror.cutover.failover import steps as failover
 from kafka_mirror.cutover.groups import move_groups, placement
 from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer
-from kafka_mirror.cutover.steps import fence, fence_acls, ledger_marks, open_wave, way_back
+from kafka_mirror.cutover.steps import fence, fence_acls, open_ledgers, open_wave
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
 from kafka_mirror.cutover.wave import control_notes as wave_notes
 from kafka_mirror.cutover.wave import run
@@ -232,9 +232,8 @@ class World:
                 "written_since_moved": lambda *_: (),
                 "BoundedReader": lambda *_: SimpleNamespace(first_visible=lambda *_: {}),
             },
-            ledger_marks: lanes,
             lane_writer: {"write_lane": self._write_lane, "LANES_AT_ONCE": 1},
-            way_back: asked | {name: by_itself[name] for name in ("control_of", "read_decisions")},
+            open_ledgers: asked | lanes | {name: by_itself[name] for name in ("control_of", "read_decisions")},
             failover: {"survey_failover": lambda *_: SimpleNamespace(missing=())},
             close_flow: {
                 "plan_without_work": asked["plan_without_work"],

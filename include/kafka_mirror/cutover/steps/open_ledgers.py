@@ -1,38 +1,36 @@
-"""Begins the way back of a wave: writes the opposite flow's ledger, and then that its topics returned to its source.
+"""What `open` writes into the ledgers of both directions: lane by lane, each after its fence, and only while the wave is its run's own.
 
-                      copied from here │ a cutover moved the producers      copied from here on
-    source (east)     ─────────────────┤ watermark           ▲ target_next  ◄── appended by the way back
-    target (west)     ─────────────────┤ target_next         ▼ watermark    ◄── written by producers
+In the flow's own ledger the marks say which partitions are moved. A lane reads them after its fence, so an old plan copies nothing. Each
+lane is fenced before it is marked, and again before a mark is taken off: another run that is writing it cannot commit that any more.
 
-A topic that keeps its name goes on after the copied records, which end at the same record on both sides. So the way back never copies what
-came from the source, and the first direction, when the topic moves back, never what came from the way back. A topic that producers begin
-under its old name is first seen as of open, whatever the flow's `auto.offset.reset` says of topics that it sees later.
+In the opposite flow's ledger the way back begins (`opposite_record`). Then the control topic says that its topics returned to its source. A
+topic that producers begin under its old name is first seen as of open, whatever the flow's `auto.offset.reset` says of topics that it sees
+later.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition
 from kafka_mirror.config.policies import topic_selection
-from kafka_mirror.copy.lane_writer import Records
+from kafka_mirror.copy.lane_writer import Records, write_lanes
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight
 from kafka_mirror.copy.plan.run import plan_without_work
 from kafka_mirror.copy.plan.source_partitions import offsets_by_time
-from kafka_mirror.cutover.steps.ledger_marks import Change, take_mark_off, write_partitions
+from kafka_mirror.copy.run import lane_task
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
+from kafka_mirror.cutover.steps.opposite_record import make_opposite_record
 from kafka_mirror.cutover.wave.control_notes import write_next
 from kafka_mirror.cutover.wave.record import WaveNotes
-from kafka_mirror.cutover.wave.step import StepOptions
-from kafka_mirror.formats.offsets.intervals import merged
+from kafka_mirror.cutover.wave.step import OPEN, StepOptions
 from kafka_mirror.formats.offsets.map import OffsetMap
-from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.opposite_map import find_history_end, opposite_map
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.ledger.apply_decisions import caught_up
 from kafka_mirror.ledger.checks import check_handed_back
 from kafka_mirror.ledger.clusters import control_of, read_decisions, read_state
 from kafka_mirror.ledger.control_records import RETURNED, Decision
@@ -40,86 +38,61 @@ from kafka_mirror.ledger.decisions import Decisions, moment_after
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer
 from kafka_mirror.topics.topics import refresh_topics
 
-
-def make_opposite_record(
-    record: LedgerRecord,
-    before: LedgerRecord | None,
-    *,
-    topic: str,
-    lanes: int,
-    leader_epoch: int | None,
-    decided: Decided,
-    writer: Writer,
-) -> LedgerRecord:
-    """What the ledger of the opposite flow says of a partition once this `record` of its own is closed.
-
-    `before`: what that ledger said of it until now; `topic`: the topic's name on the source, `leader_epoch` that of the partition on the
-    target, which is the opposite flow's source. `lanes` are that flow's.
-    """
-    ours = before if before is not None and _is_same(before, record) else None
-    joined = ours is not None and _is_untouched(record, ours)
-    opposite = LedgerRecord(
-        watermark=record.target_next,
-        leader_epoch=leader_epoch,
-        source_topic_id=record.target_topic_id,
-        target_topic=topic,
-        target_topic_id=record.source_topic_id,
-        target_next=_end_of_copied(record),
-        source_cluster_id=record.target_cluster_id,
-        target_cluster_id=record.source_cluster_id,
-        lanes=lanes,
-        offset_map=opposite_map(record),
-        writer=writer,
-        decided=decided,
-        # What lies below came from the other side, and is no history that a backfill could fill.
-        start=0,
-        earlier=before.totals if before is not None else (0, 0),
-    )
-    if ours is None:
-        return opposite
-    opposite = replace(
-        opposite,
-        start=ours.live_start,
-        history=ours.history,
-        history_topics=ours.history_topics,
-        skipped=ours.skipped,
-        covered=ours.covered,
-    )
-    if not joined:
-        return opposite
-    flowed_back = (ours.watermark, opposite.watermark)
-    covered = merged((*ours.covered, flowed_back)) if ours.covered and not _skips(record, ours.offset_map.target_end) else ours.covered
-    return caught_up(replace(opposite, offset_map=_join(ours.offset_map, record), covered=covered, older=ours.older))
+if TYPE_CHECKING:
+    from kafka_mirror.config import Flow
 
 
-def _is_same(before: LedgerRecord, record: LedgerRecord) -> bool:
-    """Whether both records are of the same two topics."""
-    return (before.source_topic_id, before.target_topic_id) == (record.target_topic_id, record.source_topic_id)
+Change = Callable[[LedgerRecord | None, Writer], LedgerRecord | None]
+"""From what the ledger says of a partition to what it is to say; None: nothing else."""
+Changes = dict[TopicPartition, Change]
+Epochs = Mapping[str, Mapping[str, int]]
+"""Leader epochs by topic and partition, as notes have them."""
 
 
-def _is_untouched(record: LedgerRecord, before: LedgerRecord) -> bool:
-    """Whether all that happened since the direction last changed is that records were copied: no person decided anything, and no backfill
-    wrote history into the remote topic. Then the map from before that still holds."""
-    is_decided = record.decided is None or record.decided.decision != RETURNED
-    return not is_decided and record.older is None and find_history_end(record) <= before.watermark
+def set_marks(
+    flow: "Flow", plan: Plan, notes: WaveNotes, looked_at: Records, partitions: Iterable[TopicPartition], decided: Decided
+) -> tuple[Records, set[TopicPartition]]:
+    """Marks partitions that were copied no further than when they were looked at. Gives their records, and those of which more was copied
+    since, which are not marked. `plan`: one without work, for what a lane needs. Raises WaveRunElsewhere, and what a lane says."""
+    copied: set[TopicPartition] = set()
+
+    def mark(tp: TopicPartition, record: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
+        if record is None or _place(record) != _place(looked_at[tp]):
+            copied.add(tp)
+            return None
+        return replace(record, moved=record.moved or decided, writer=writer)
+
+    return _write_partitions(flow, plan, notes, {tp: partial(mark, tp) for tp in partitions}), copied
 
 
-def _join(former: OffsetMap, record: LedgerRecord) -> OffsetMap:
-    """The map from before the direction changed, and what flowed back since."""
-    back = opposite_map(record, since=former.source_end)
-    return former.extended(back.runs).with_mark(back.thinned_behind or (not back.runs and former.thinned_behind))
+def take_off_marks(flow: "Flow", plan: Plan, notes: WaveNotes, partitions: Iterable[TopicPartition]) -> int:
+    """Takes the marks off these partitions, and fences their lanes, marked or not; gives how many had one. Raises WaveRunElsewhere, and
+    what a lane says."""
+    return len(_write_partitions(flow, plan, notes, dict.fromkeys(partitions, _take_mark_off)))
 
 
-def _skips(record: LedgerRecord, since: int) -> bool:
-    return any(skip.end > since for skip in record.skipped)
+def _take_mark_off(record: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
+    return None if record is None or record.moved is None else replace(record, moved=None, writer=writer)
 
 
-def _end_of_copied(record: LedgerRecord) -> int:
-    """The source offset directly after the last record that was copied, where nothing but markers stands between it and the watermark. So a
-    reader that has read all gets its very place."""
-    offset_map = record.offset_map
-    is_known = record.older is None and not opposite_map(record).thinned_behind and offset_map.runs
-    return offset_map.source_end if is_known else record.watermark
+def _write_partitions(flow: "Flow", plan: Plan, notes: WaveNotes, changes: Mapping[TopicPartition, Change]) -> Records:
+    """Fences the lanes of these partitions and writes their changed records, some lanes at once; gives the records that were written.
+    Raises WaveRunElsewhere, and what a lane says."""
+    lanes: int = flow.value("mirror.lanes")
+    by_lane: dict[int, list[TopicPartition]] = {}
+    for tp in changes:
+        by_lane.setdefault(lane_of(*tp, lanes), []).append(tp)
+
+    def change(lane: int, before: Records, writer: Writer) -> Records:
+        notes.check()  # after the fence: a run that takes the wave from now on fences the lane, and nothing is committed
+        records = {tp: changes[tp](before.get(tp), writer) for tp in by_lane[lane]}
+        return {tp: record for tp, record in records.items() if record is not None}
+
+    return write_lanes((lane_task(flow, plan, lane, OPEN) for lane in sorted(by_lane)), lambda lane: partial(change, lane))
+
+
+def _place(record: LedgerRecord) -> tuple[int, int]:
+    return record.watermark, record.target_next
 
 
 @dataclass
@@ -141,8 +114,8 @@ class WayBack:
         state = read_state(self.opposite.flow, self.target)
         return state.decisions, state.view.records.values()
 
-    def begin(self, closed: Records, ends: Mapping[TopicPartition, int], epochs: "Epochs") -> int:
-        """Begins it, and gives the number of partitions whose ledger record was written. Running it again does what is left.
+    def begin(self, closed: Records, ends: Mapping[TopicPartition, int], epochs: Epochs) -> None:
+        """Begins it. Running it again does what is left.
 
         `closed`: the wave's own ledger records, marked as moved; `ends`: where the topics ended as of open on the opposite flow's source
         that producers begin there under their own names; `epochs`: in which leader epoch those of one name ended there.
@@ -150,11 +123,11 @@ class WayBack:
         state = read_state(self.opposite.flow, self.target, dry_run=False)
         waiting = [topic for topic in self.opposite.topics if topic not in state.decisions.returned_topics]
         if not waiting:
-            return 0
+            return
         ids = self.source.cluster_id(), self.target.cluster_id()
         plan = plan_without_work(self.opposite.flow, *ids, state.ledger_id, state.decisions)
         changes = {**self._rebase(closed, waiting, epochs), **self._first_seen(state.records, ends, waiting, plan)}
-        written = write_partitions(self.opposite.flow, plan, self.notes, changes)
+        _write_partitions(self.opposite.flow, plan, self.notes, changes)
         who, why, wave = self.options.who, self.options.reason, self.options.wave
 
         def returned() -> list[Decision]:
@@ -165,11 +138,10 @@ class WayBack:
             return [Decision(RETURNED, who, when, why, topic=topic, wave=wave) for topic in waiting]
 
         write_next(state.control, returned)
-        return len(written)
 
     # ------------------------------------------------------------ their records
 
-    def _rebase(self, closed: Records, topics: Iterable[str], epochs: "Epochs") -> "Changes":
+    def _rebase(self, closed: Records, topics: Iterable[str], epochs: Epochs) -> Changes:
         """For topics of one name: the record after what was copied, unless it was written for this very move before."""
         of_one_name = {tp: record for tp, record in closed.items() if tp.topic in {*topics} & {*self.opposite.same}}
         return {
@@ -190,11 +162,11 @@ class WayBack:
             record, before, topic=topic, lanes=self._lanes, leader_epoch=leader_epoch, decided=decided, writer=writer
         )
 
-    def _first_seen(self, in_ledger: Records, ends: Mapping[TopicPartition, int], topics: Iterable[str], plan: Plan) -> "Changes":
+    def _first_seen(self, in_ledger: Records, ends: Mapping[TopicPartition, int], topics: Iterable[str], plan: Plan) -> Changes:
         """For topics that producers begin themselves: the first record of partitions that are there, and no mark on those that flowed
         before. Where the flow begins at the earliest record, or the topic is not there yet, its own first sight is right."""
         names = {*topics} & {*self.opposite.own}
-        changes: Changes = {tp: take_mark_off for tp, record in in_ledger.items() if tp.topic in names and record.moved is not None}
+        changes: Changes = {tp: _take_mark_off for tp, record in in_ledger.items() if tp.topic in names and record.moved is not None}
         new = [tp for tp in ends if tp.topic in names and tp not in in_ledger and self._start(tp) != EARLIEST]
         if not new:
             return changes
@@ -256,10 +228,3 @@ class WayBack:
     def _start(self, tp: TopicPartition) -> StartPosition:
         start: StartPosition = self.opposite.flow.per_topic("mirror.start", tp.topic)
         return start
-
-
-Changes = dict[TopicPartition, Change]
-
-
-Epochs = Mapping[str, Mapping[str, int]]
-"""Leader epochs by topic and partition, as notes have them."""

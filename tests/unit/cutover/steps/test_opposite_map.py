@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import after
-from kafka_mirror.cutover.steps.way_back import make_opposite_record
+from kafka_mirror.cutover.steps.opposite_record import make_opposite_record, opposite_map
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, runs_of
-from kafka_mirror.groups.opposite_map import opposite_map
 from kafka_mirror.groups.translation import EXACT, NONE, SourceState, translate
 from kafka_mirror.ledger.codec import decode, encode
 from kafka_mirror.ledger.control_records import RETURNED
