@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from kafka_mirror.__main__ import main
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_rules import Candidate, StoredCheckpoint, due, key_of, to_commit
+from kafka_mirror.groups.checkpoint_rules import Candidate, StoredCheckpoint, due, key_of
+from kafka_mirror.groups.group_offsets import to_commit
 from kafka_mirror.policy import DefaultReplicationPolicy
 from services.flows import ClusterPair
 from services.oracle import Oracle

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.mm2 import Checkpoint, Heartbeat, OffsetSync
 from kafka_mirror.formats.offsets.map import OffsetMap, runs_of
-from kafka_mirror.groups.offset_sync_pairs import MOST, choose_pairs
 from kafka_mirror.groups.offset_sync_store import OffsetSyncStore, SyncPair
+from kafka_mirror.groups.offset_syncs import MOST, choose_pairs
 from tests.compat.peer import Peer, Refused, compared
 
 KINDS = {"offset_sync": mm2.decode_offset_sync, "checkpoint": mm2.decode_checkpoint, "heartbeat": mm2.decode_heartbeat}
@@ -61,11 +61,9 @@ streams = st.lists(st.tuples(offsets, offsets), max_size=40) | rising.map(lambda
 
 
 def our_store(loaded: Sequence[tuple[int, int]], live: Sequence[tuple[int, int]], must_read_to_end: bool) -> OffsetSyncStore:
-    store = OffsetSyncStore(must_read_to_end)
-    for pair in loaded:
-        store.sync(OffsetSync("orders", 0, *pair))
-    store.read_to_end()
-    for pair in live:
+    """As MirrorMaker 2 has it: one that must read to the end begins with the newest pair that it loaded."""
+    store = OffsetSyncStore()
+    for pair in (*(loaded[-1:] if must_read_to_end else loaded), *live):
         store.sync(OffsetSync("orders", 0, *pair))
     return store
 

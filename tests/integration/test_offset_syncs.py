@@ -74,10 +74,9 @@ def positions(mirroring, topic, partition=0):
 
 
 def store_of(mirroring, side="source"):
-    store = OffsetSyncStore(must_read_to_end=False)
+    store = OffsetSyncStore()
     for sync in read(mirroring, side).records:
         store.sync(sync)
-    store.read_to_end()
     return store
 
 

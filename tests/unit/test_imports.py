@@ -27,7 +27,7 @@ REGISTRY = "kafka.protocol.api_header"
 PURE = ("formats", "policy", "logins", "config")
 PURE_FILES = {
     *(f"ledger.{name}" for name in ("record", "codec", "control_records", "decisions", "apply_decisions")),
-    *(f"groups.{name}" for name in ("translation", "group_rules", "offset_sync_pairs", "offset_sync_store")),
+    *(f"groups.{name}" for name in ("translation", "checkpoint_rules", "offset_sync_store")),
 }
 """Of rooms that otherwise ask clusters."""
 ADAPTERS = {

@@ -12,11 +12,11 @@ from kafka_mirror.formats.documents import columns
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.context import GroupContext, group_clusters, open_control
+from kafka_mirror.groups.checkpoint_rules import Candidate, SeenLogs, due, target_epoch
+from kafka_mirror.groups.context import GroupContext, Offsets, group_clusters, open_control
 from kafka_mirror.groups.exact_offsets import KnownPlaces
 from kafka_mirror.groups.find import read_group_offsets
-from kafka_mirror.groups.group_rules import Candidate, SeenLogs, due, target_epoch
-from kafka_mirror.groups.group_translation import GroupOffset, Offsets, translate_groups
+from kafka_mirror.groups.group_translation import GroupOffset, translate_groups
 from kafka_mirror.groups.hole_reader import OVER_BUDGET
 from kafka_mirror.groups.mm2_topics import read_stored, write_checkpoints
 from kafka_mirror.groups.translation import BY_MAP, EXACT, NONE

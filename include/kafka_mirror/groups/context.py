@@ -1,12 +1,11 @@
-"""What translating group offsets needs of a flow: its settings, its two clusters, and what its control topic says of moved topics.
+"""What translating group offsets needs of a flow: its settings, its two clusters, and its control topic.
 
-The settings are resolved, for they travel to Spark workers, which have no configuration. What a cutover moved is not committed on the
-target any more, until its topics return.
+The settings are resolved, for they travel to Spark workers, which have no configuration.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_mirror.config.policies import topic_selection
@@ -16,7 +15,6 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.control import Control
-from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.step import run_by_hand
 from kafka_mirror.policy import ReplicationPolicy, TopicSelection
 
@@ -52,10 +50,6 @@ class GroupContext(ResolvedFlow):
         """On the source or on the target; it is named after the other one."""
         return self.policy.offset_syncs_topic(self.target if self.offset_syncs_on_source else self.source)
 
-    def upstream_of(self, topic: str) -> str | None:
-        """The name on the target of a topic that the source has from there (KIP-1098); None for every other topic."""
-        return self.selection.from_target(topic)
-
 
 def group_context(flow: "Flow", run: str = "") -> GroupContext:
     """The flow's for this run, with every reference resolved now. Raises ConfigurationError."""
@@ -69,11 +63,6 @@ def group_context(flow: "Flow", run: str = "") -> GroupContext:
         control_replication_factor=flow.value("mirror.ledger.replication.factor"),
         run=run or run_by_hand("group-offsets"),
     )
-
-
-def take_share(context: GroupContext, parts: int) -> GroupContext:
-    """The context for one of several parts of a step, with its share of what the step may read to count."""
-    return replace(context, count_max_bytes=context.count_max_bytes // parts)
 
 
 class GroupClusters(NamedTuple):
@@ -104,24 +93,3 @@ def open_control(context: GroupContext, target: Cluster) -> Control:
     """The flow's control topic."""
     topic, clients = context.policy.control_topic(context.source), context.clients
     return Control(topic, target, clients.target_consumer, clients.target_producer, deciders_id(context.source, context.lanes))
-
-
-def leave_out_moved(offsets: Offsets, decisions: Decisions, upstream_of: Callable[[str], str | None]) -> tuple[Offsets, dict[str, str]]:
-    """The positions that did not move, and for each group that has others why these are left alone.
-
-    A group moves with all its topics. So its positions in what the source has from the target (`upstream_of`) moved with them.
-    """
-    topics = {tp.topic for positions in offsets.values() for tp in positions}
-    moved = {topic: decision for topic in topics if (decision := decisions.moved(topic)) is not None}
-    remaining: dict[str, Mapping[TopicPartition, Committed]] = {}
-    reasons: dict[str, str] = {}
-    for group, positions in offsets.items():
-        away = sorted({tp.topic for tp in positions if tp.topic in moved})
-        if not away:
-            remaining[group] = positions
-            continue
-        stays = {tp: at for tp, at in positions.items() if tp.topic not in moved and upstream_of(tp.topic) is None}
-        if stays:
-            remaining[group] = stays
-        reasons[group] = f"left alone, for the wave {moved[away[0]].wave} moved {', '.join(away)} to the target"
-    return remaining, reasons

@@ -13,9 +13,8 @@ from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.documents import to_columns
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.commit_history import CommitNotes
-from kafka_mirror.groups.context import GroupContext, Offsets, group_clusters, leave_out_moved, open_control
+from kafka_mirror.groups.context import GroupContext, Offsets, group_clusters, open_control
 from kafka_mirror.groups.find import read_group_offsets
-from kafka_mirror.groups.group_rules import ToCommit, to_commit
 from kafka_mirror.groups.group_translation import NOT_MIRRORED, GroupOffset, translate_groups
 from kafka_mirror.groups.translation import no_answer
 from kafka_mirror.kafka.cluster import Cluster
@@ -24,7 +23,9 @@ from kafka_mirror.kafka.group_offsets import AT_ONCE
 from kafka_mirror.kafka.groups import Group, Groups
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.clusters import check_ledger_name, check_two_clusters, collect_decisions
+from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.step import StepResult
+from kafka_mirror.policy import TopicSelection
 
 SYNCED, UP_TO_DATE, SKIPPED, FAILED = "synced", "up to date", "skipped", "failed"
 
@@ -40,6 +41,9 @@ CAME_TO_LIFE = {
 """What a broker says of a commit without membership to a group that has members."""
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 _SHOWN = 50
+
+Logs = Mapping[TopicPartition, tuple[int, int]]
+"""Log start and end of partitions of the target."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +78,33 @@ def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = F
         control = open_control(context, target)
         decisions = collect_decisions(control)
         check_ledger_name(context.policy.ledger_topic(context.source), context.source, target, decisions)
-        remaining, moved = leave_out_moved(selected.offsets, decisions, context.upstream_of)
+        remaining, moved = leave_out_moved(selected.offsets, decisions, context.selection)
         translated = translate_groups(context, remaining, source, target)
         notes = CommitNotes(control, decisions, context.control_replication_factor)
         outcome = _Target(target, target_groups, notes, context.run, dry_run).sync(translated.offsets)
     outcome = replace(outcome, groups=_add_moved(outcome.groups, moved))
     return GroupOffsetsResult((), (*selected.errors, *translated.errors)) + outcome
+
+
+def leave_out_moved(offsets: Offsets, decisions: Decisions, selection: TopicSelection) -> tuple[Offsets, dict[str, str]]:
+    """The positions that did not move, and for each group that has others why these are left alone.
+
+    A group moves with all its topics. So its positions in what the source has from the target moved with them.
+    """
+    topics = {tp.topic for positions in offsets.values() for tp in positions}
+    moved = {topic: decision for topic in topics if (decision := decisions.moved(topic)) is not None}
+    remaining: dict[str, Mapping[TopicPartition, Committed]] = {}
+    reasons: dict[str, str] = {}
+    for group, positions in offsets.items():
+        away = sorted({tp.topic for tp in positions if tp.topic in moved})
+        if not away:
+            remaining[group] = positions
+            continue
+        stays = {tp: at for tp, at in positions.items() if tp.topic not in moved and selection.from_target(tp.topic) is None}
+        if stays:
+            remaining[group] = stays
+        reasons[group] = f"left alone, for the wave {moved[away[0]].wave} moved {', '.join(away)} to the target"
+    return remaining, reasons
 
 
 def _add_moved(outcomes: Iterable[GroupOutcome], moved: Mapping[str, str]) -> tuple[GroupOutcome, ...]:
@@ -111,6 +136,39 @@ class _Wanted:
     unanswered: list[GroupOffset] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class ToCommit:
+    """What is committed, and the partitions for which nothing is: where the group stands already, stands further on, or whose remote
+    partition is not there."""
+
+    write: Mapping[TopicPartition, int]
+    there: tuple[TopicPartition, ...] = ()
+    ahead: tuple[TopicPartition, ...] = ()
+    missing: tuple[TopicPartition, ...] = ()
+
+
+def to_commit(translated: Mapping[TopicPartition, int], committed: Mapping[TopicPartition, int], logs: Logs) -> ToCommit:
+    """Compares what was translated with what the group has on the target; `logs` are log start and end there.
+
+    A group is never moved back (KIP-545), and never to a position that its partition does not have.
+    """
+    write: dict[TopicPartition, int] = {}
+    there: list[TopicPartition] = []
+    ahead: list[TopicPartition] = []
+    missing: list[TopicPartition] = []
+    for tp, offset in translated.items():
+        if tp not in logs:
+            missing.append(tp)
+            continue
+        start, end = logs[tp]
+        wanted, present = min(max(offset, start), end), committed.get(tp)
+        if present is None or present < wanted:
+            write[tp] = wanted
+        else:
+            (there if present == wanted else ahead).append(tp)
+    return ToCommit(write, tuple(there), tuple(ahead), tuple(missing))
+
+
 class _Target:
     """The target's groups, looked at directly before they are written to."""
 
@@ -131,7 +189,7 @@ class _Target:
             synced += self._sync({name: wanted[name] for name in names[first : first + AT_ONCE]}, logs)
         return synced
 
-    def _read_logs(self, partitions: Collection[TopicPartition]) -> tuple[dict[TopicPartition, tuple[int, int]], set[TopicPartition]]:
+    def _read_logs(self, partitions: Collection[TopicPartition]) -> tuple[Logs, set[TopicPartition]]:
         """Log start and end of each partition that is there and has a leader, and those that are there without one."""
         topics = self._cluster.topics({tp.topic for tp in partitions})
         there = [tp for tp in partitions if tp.topic in topics and tp.partition < len(topics[tp.topic].partitions)]
@@ -143,7 +201,7 @@ class _Target:
         said = f"Cluster '{self._cluster.alias}': {tp} has no leader, so its offsets are unknown. None was committed for it."
         return without_leader(tp, said)
 
-    def _sync(self, wanted: Mapping[str, _Wanted], logs: Mapping[TopicPartition, tuple[int, int]]) -> GroupOffsetsResult:
+    def _sync(self, wanted: Mapping[str, _Wanted], logs: Logs) -> GroupOffsetsResult:
         # The state first: a member that joins and commits after it is found by the look at the offsets, or refused by the broker.
         states = self._groups.listed()
         errors: dict[str, MirrorError] = {}

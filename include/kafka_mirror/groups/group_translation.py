@@ -7,9 +7,9 @@ from functools import cached_property
 from kafka_mirror.errors import ErrorReport, MirrorError, SourceUnreadable
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.groups.context import GroupContext
+from kafka_mirror.groups.checkpoint_rules import SeenLog, SeenLogs, StoredCheckpoints
+from kafka_mirror.groups.context import GroupContext, Offsets
 from kafka_mirror.groups.exact_offsets import EarlyOffset, KnownPlaces, count_early
-from kafka_mirror.groups.group_rules import SeenLog, SeenLogs, StoredCheckpoints
 from kafka_mirror.groups.hole_reader import HoleCounter, PartitionHole
 from kafka_mirror.groups.mm2_topics import read_stored, read_topic
 from kafka_mirror.groups.offset_sync_store import OffsetSyncStore
@@ -19,7 +19,6 @@ from kafka_mirror.kafka.model import Committed, LogPosition
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.ledger.topic import Ledger
 
-Offsets = Mapping[str, Mapping[TopicPartition, Committed]]
 Records = Mapping[TopicPartition, LedgerRecord]
 
 NOT_MIRRORED = "the flow does not mirror the topic"
@@ -120,7 +119,7 @@ class _Sides:
         self.errors: list[MirrorError] = []
         wanted = sorted(wanted)
         names = {tp.topic for tp in wanted}
-        self._upstream = {name: upstream for name in names if (upstream := context.upstream_of(name)) is not None}
+        self._upstream = {name: upstream for name in names if (upstream := context.selection.from_target(name)) is not None}
         self._remote = {name: context.selection.display_name(name) for name in names if name not in self._upstream}
         self._unusable = {name: error for name in sorted(self._remote) if (error := context.selection.refusal(name)) is not None}
         self._mirrored = {name for name in self._remote if context.selection.should_replicate(name)}
@@ -256,14 +255,13 @@ class _Sides:
     @cached_property
     def _store(self) -> OffsetSyncStore:
         """What MirrorMaker 2 left; it is read only where the ledger does not know enough."""
-        clients, store = self._context.clients, OffsetSyncStore(must_read_to_end=False)
+        clients, store = self._context.clients, OffsetSyncStore()
         on_source = self._context.offset_syncs_on_source
         cluster, settings = (self._source, clients.source_consumer) if on_source else (self._target, clients.target_consumer)
         content = read_topic(cluster, settings, self._context.offset_syncs_topic, mm2.decode_offset_sync)
         self.errors += content.damaged
         for record in content.records:
             store.sync(record)
-        store.read_to_end()
         return store
 
 

@@ -14,7 +14,7 @@ from kafka_mirror.config import Flow
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.groups import checkpoints, group_offsets
 from kafka_mirror.groups.checkpoints import CheckpointsResult
-from kafka_mirror.groups.context import GroupContext, group_context, take_share
+from kafka_mirror.groups.context import GroupContext, group_context
 from kafka_mirror.groups.find import KnownGroups, known_groups
 from kafka_mirror.groups.group_offsets import GroupOffsetsResult
 from kafka_mirror.kafka.polling import repeated
@@ -46,7 +46,8 @@ class GroupWork:
 def run_for_groups(spark: Spark, flow: Flow, work: GroupWork) -> StepResult:
     """The job: the step on the workers of a Spark, which share what it may read to count."""
     context, named = group_context(flow, work.run), chunks(work.names, spark.cores())
-    parts = [(work.step, take_share(context, len(named)), part, work.dry_run) for part in named]
+    share = replace(context, count_max_bytes=context.count_max_bytes // max(len(named), 1))
+    parts = [(work.step, share, part, work.dry_run) for part in named]
     return GROUP_STEPS[work.step].done(reduce(add, spark.run(ON_WORKERS, parts, len(parts))), work.dry_run)
 
 

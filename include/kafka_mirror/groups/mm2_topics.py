@@ -16,7 +16,7 @@ from kafka_mirror.formats.batches.batch_records import ReadRecord
 from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import headers_or_none
-from kafka_mirror.groups.group_rules import Candidate, SeenLog, SeenLogs, StoredCheckpoint, key_of
+from kafka_mirror.groups.checkpoint_rules import Candidate, SeenLog, SeenLogs, StoredCheckpoint, key_of
 from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import without_leader

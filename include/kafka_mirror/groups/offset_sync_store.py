@@ -26,13 +26,10 @@ class SyncPair(NamedTuple):
 
 
 class OffsetSyncStore:
-    """Give it the records of an offset syncs topic in their order with `sync`, then say `read_to_end`; it takes more at any time."""
+    """Give it the records of an offset syncs topic in their order. (MirrorMaker 2 that does not know its own checkpoints begins with the
+    newest one of each partition that is there.)"""
 
-    def __init__(self, must_read_to_end: bool) -> None:
-        """`must_read_to_end`: until `read_to_end` a partition's newest pair replaces all before it, as in MirrorMaker 2 when it does not
-        know its own checkpoints; with False the history that the topic still has is used."""
-        self._must_read_to_end = must_read_to_end
-        self._at_end = False
+    def __init__(self) -> None:
         self._slots: dict[TopicPartition, list[SyncPair]] = {}
 
     def sync(self, offset_sync: OffsetSync) -> None:
@@ -40,24 +37,18 @@ class OffsetSyncStore:
         partition = TopicPartition(offset_sync.topic, offset_sync.partition)
         new = SyncPair(offset_sync.upstream, offset_sync.downstream)
         slots = self._slots.get(partition)
-        loading = self._must_read_to_end and not self._at_end
-        if slots is None or loading or new.upstream < slots[0].upstream:
+        if slots is None or new.upstream < slots[0].upstream:
             self._slots[partition] = [new] * SLOTS
         else:
             _insert(slots, new)
-
-    def read_to_end(self) -> None:
-        """From now on there are translations."""
-        self._at_end = True
 
     def translate(self, topic: str, partition: int, offset: int) -> int | None:
         """The target offset from which a group that is at this source offset misses nothing.
 
         It is that of the nearest pair at or before the source offset, plus one if the pair is before it. TOO_OLD (−1) if all pairs are
-        after the offset; None if there is no pair of the partition, or `read_to_end` was not said. In both cases MirrorMaker 2 writes no
-        checkpoint.
+        after the offset; None if there is no pair of the partition. In both cases MirrorMaker 2 writes no checkpoint.
         """
-        slots = self._slots.get(TopicPartition(topic, partition)) if self._at_end else None
+        slots = self._slots.get(TopicPartition(topic, partition))
         if slots is None:
             return None
         pair = next((pair for pair in slots if pair.upstream <= offset), slots[-1])

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from kafka_mirror.errors import MirrorError, NoGroupOffsets
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import has_id_in_header, headers_or_none, schema_id
-from kafka_mirror.groups.context import group_clusters, group_context
+from kafka_mirror.groups.context import Offsets, group_clusters, group_context
 from kafka_mirror.groups.exact_offsets import KnownPlaces
 from kafka_mirror.groups.find import find_groups
-from kafka_mirror.groups.group_translation import GroupOffset, Offsets, TranslatedGroups, stored_checkpoints, translate_groups
+from kafka_mirror.groups.group_translation import GroupOffset, TranslatedGroups, stored_checkpoints, translate_groups
 from kafka_mirror.groups.translation import BY_MAP, EARLY, EXACT, INCOMPLETE, NONE, no_answer
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.ledger.clusters import clusters

@@ -24,7 +24,7 @@ from kafka_mirror.formats.mm2 import Checkpoint, OffsetSync
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.map import runs_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_rules import Candidate, SeenLog, SeenLogs, StoredCheckpoint, due, key_of, target_epoch
+from kafka_mirror.groups.checkpoint_rules import Candidate, SeenLog, SeenLogs, StoredCheckpoint, due, key_of, target_epoch
 from kafka_mirror.groups.offset_sync_store import OffsetSyncStore
 from kafka_mirror.groups.offset_syncs import due_pairs
 from kafka_mirror.groups.translation import EXACT, SourceState, generation, translate
@@ -96,8 +96,7 @@ class MirrorLife:
         self.old_end: int | None = None  # where the older copies ended when the restart began that now copies again
         self.reach = 0  # right behind the last source offset of which the target has a copy, when it is copied once more
         self.decided = DECIDED_AT
-        self.syncs = OffsetSyncStore(must_read_to_end=False)
-        self.syncs.read_to_end()
+        self.syncs = OffsetSyncStore()
         self.synced = False  # whether the newest event wrote offset syncs
         self.record = record or ledger_record(watermark=start, target_next=0, records=0, start=start)
         self.numbers = {source: number for number, source in enumerate(self.sources)}  # of the source's records, by their offsets

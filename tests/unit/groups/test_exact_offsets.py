@@ -13,8 +13,8 @@ from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.older_copies import OlderCopies
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups import hole_reader as module
+from kafka_mirror.groups.checkpoint_rules import StoredCheckpoint
 from kafka_mirror.groups.exact_offsets import EarlyOffset, KnownPlaces, count_early
-from kafka_mirror.groups.group_rules import StoredCheckpoint
 from kafka_mirror.groups.hole_reader import CountFailure, HoleCounter, PartitionHole
 from kafka_mirror.groups.translation import BY_CHECKPOINT, BY_COUNT, BY_MAP, EARLY, EXACT, SourceState, translate, translate_back
 from kafka_mirror.ledger.record import Decided, History, HistoryTopic, Skipped

@@ -8,8 +8,7 @@ from kafka_mirror.config import load
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import group_context
-from kafka_mirror.groups.group_offsets import SKIPPED, SYNCED, UP_TO_DATE, _judge, _Wanted
-from kafka_mirror.groups.group_rules import ToCommit
+from kafka_mirror.groups.group_offsets import SKIPPED, SYNCED, UP_TO_DATE, ToCommit, _judge, _Wanted
 from kafka_mirror.groups.group_translation import NOT_MIRRORED, GroupOffset, _LedgerView, _Sides, translate_groups
 from kafka_mirror.groups.translation import NONE, no_answer
 from kafka_mirror.kafka.groups import Committed

@@ -22,10 +22,9 @@ def feed(store, syncs):
         store.sync(OffsetSync("orders", 0, upstream, downstream))
 
 
-def loaded(syncs=(), *, must_read_to_end=False):
-    store = OffsetSyncStore(must_read_to_end)
+def loaded(syncs=()):
+    store = OffsetSyncStore()
     feed(store, syncs)
-    store.read_to_end()
     return store
 
 
@@ -43,39 +42,30 @@ def translated(store, *offsets):
 
 
 GOLDEN = [
-    ("0@10 1@9 2@8 3@4 4@0", True, (), range(11)),
-    ("0@1000 5@990 6@960 7@900 8@840 9@720 10@480 11@0", False, range(0, 1001, 10), ()),
-    ("0@1000", True, range(0, 1001, 10), ()),
-    (
-        "0@10000 5@9990 6@9970 7@9940 8@9880 9@9640 10@9160 11@8680 12@6760 13@4840 14@1000",
-        *(True, range(0, 1001, 10), range(1010, 10001, 10)),
-    ),
+    ("0@10 1@9 2@8 3@4 4@0", range(11)),
+    ("0@1000 5@990 6@960 7@900 8@840 9@720 10@480 11@0", range(0, 1001, 10)),
+    ("0@10000 5@9990 6@9970 7@9940 8@9880 9@9640 10@9160 11@8680 12@6760 13@4840 14@1000", range(1000, 10001, 10)),
     (
         "0@10000 5@9990 6@9960 7@9900 8@9840 9@9600 10@9120 11@8640 12@7680 13@3840 14@0",
-        *(False, range(0, 1001, 10), range(1000, 10001, 10)),
+        (*range(0, 1001, 10), *range(1000, 10001, 10)),
     ),
-    ("0@300 8@200 9@100", False, (100, 200, 300), ()),
-    ("0@475 8@375 9@175", False, (175, 275, 375, 475), ()),
+    ("0@300 8@200 9@100", (100, 200, 300)),
+    ("0@475 8@375 9@175", (175, 275, 375, 475)),
     (
         "0@99990 8@99889 9@99788 10@99384 11@98576 12@96960 13@93728 14@90496 15@77568 16@51712 17@0",
-        *(True, (), (0, *range(101, 99991, 101))),
+        (0, *range(101, 99991, 101)),
     ),
-    ("0@17:10 1@16:9 2@15:8 3@11:4", True, (), ((11, 4), (12, 5), (13, 6), (14, 7), (15, 8), (16, 9), (17, 10))),
+    ("0@17:10 1@16:9 2@15:8 3@11:4", ((11, 4), (12, 5), (13, 6), (14, 7), (15, 8), (16, 9), (17, 10))),
 ]
 
 
-@pytest.mark.parametrize(("slots", "must_read_to_end", "before", "after"), GOLDEN)
-def test_the_slots_hold_what_mirror_maker_2s_hold(slots, must_read_to_end, before, after):
-    store = loaded(before, must_read_to_end=must_read_to_end)
-    feed(store, after)
-    assert shown(store) == slots
+@pytest.mark.parametrize(("slots", "syncs"), GOLDEN)
+def test_the_slots_hold_what_mirror_maker_2s_hold(slots, syncs):
+    assert shown(loaded(syncs)) == slots
 
 
-def test_there_is_no_translation_before_the_end_was_reached_nor_without_a_sync():
-    store = OffsetSyncStore(must_read_to_end=False)
-    feed(store, [(100, 200)])
-    assert translated(store, 0, 100, 200) == [None] * 3
-    store.read_to_end()
+def test_there_is_no_translation_without_a_sync():
+    store = loaded([(100, 200)])
     assert translated(store, 0, 100, 200) == [TOO_OLD, 200, 201]
     assert (store.translate("orders", 1, 100), store.translate("others", 0, 100)) == (None, None)
 
@@ -102,15 +92,10 @@ def test_a_translation_gets_coarser_as_newer_pairs_come():
     assert translated(store, 13, 12) == [5, 5]
 
 
-@pytest.mark.parametrize("must_read_to_end", [True, False])
-def test_an_upstream_rewind_clears_the_store(must_read_to_end):
-    store = loaded(range(0, 5000, 10), must_read_to_end=must_read_to_end)
+def test_an_upstream_rewind_clears_the_store():
+    store = loaded(range(0, 5000, 10))
     feed(store, [(1500, 11000)])
     assert translated(store, 1499, 1500, 2000) == [TOO_OLD, 11000, 11001]
-
-
-def test_a_store_that_must_be_read_to_its_end_knows_nothing_older_than_its_newest_pair():
-    assert translated(loaded(range(0, 1001, 10), must_read_to_end=True), 999, 1000) == [TOO_OLD, 1000]
 
 
 def test_the_partitions_of_a_topic_do_not_mix():
@@ -148,10 +133,10 @@ def spaced(spacings):
 
 
 @settings(max_examples=40)
-@given(st.lists(st.integers(1, 2**20) | st.integers(1, 3) | st.integers(1, 2**58), max_size=25).map(spaced), st.booleans())
-@example(spaced([100, 200, 100, 100, 200]), False)
-def test_the_slots_keep_their_distances_after_every_pair(offsets, must_read_to_end):
-    store = loaded(offsets[:1], must_read_to_end=must_read_to_end)
+@given(st.lists(st.integers(1, 2**20) | st.integers(1, 3) | st.integers(1, 2**58), max_size=25).map(spaced))
+@example(spaced([100, 200, 100, 100, 200]))
+def test_the_slots_keep_their_distances_after_every_pair(offsets):
+    store = loaded(offsets[:1])
     for newest in offsets[1:]:
         feed(store, [newest])
         if newest < USUAL:

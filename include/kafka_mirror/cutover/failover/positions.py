@@ -22,7 +22,7 @@ from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_rules import StoredCheckpoint, StoredCheckpoints
+from kafka_mirror.groups.checkpoint_rules import StoredCheckpoint, StoredCheckpoints
 from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, NONE, SourceState, TranslatedOffset, generation, translate
 from kafka_mirror.ledger.record import LedgerRecord
 

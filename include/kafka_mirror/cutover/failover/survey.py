@@ -32,7 +32,7 @@ from kafka_mirror.errors.display import show
 from kafka_mirror.errors.next_step import Command
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_rules import StoredCheckpoints
+from kafka_mirror.groups.checkpoint_rules import StoredCheckpoints
 from kafka_mirror.groups.mm2_topics import read_stored
 from kafka_mirror.kafka.acls import topic_acls
 from kafka_mirror.kafka.cluster import Cluster

@@ -202,10 +202,9 @@ def _find_first_positions(
 
 def _select_moved(offsets: Offsets, topics: Collection[str], context: GroupContext) -> Offsets:
     """What moves with the wave: positions in its topics, and in topics that the source has from the target."""
-    return {
-        name: {tp: committed for tp, committed in positions.items() if tp.topic in topics or context.upstream_of(tp.topic) is not None}
-        for name, positions in offsets.items()
-    }
+    moves = {tp.topic for positions in offsets.values() for tp in positions}
+    moves = {topic for topic in moves if topic in topics or context.selection.from_target(topic) is not None}
+    return {name: {tp: committed for tp, committed in positions.items() if tp.topic in moves} for name, positions in offsets.items()}
 
 
 def _find_outside(
@@ -213,13 +212,13 @@ def _find_outside(
 ) -> tuple[str, ...]:
     """Topics of the source on which the group has positions and that do not move. A topic that is gone is no obstacle."""
     others = {tp.topic for tp in positions if tp.topic not in topics and tp.topic in source_names}
-    return tuple(sorted(name for name in others if context.upstream_of(name) is None))
+    return tuple(sorted(name for name in others if context.selection.from_target(name) is None))
 
 
 def _find_left_out(positions: Iterable[TopicPartition], source_names: Collection[str], context: GroupContext) -> tuple[str, ...]:
     """Topics of the source from the target whose positions are not translated, for the topic filter does not take them."""
     takes = context.selection.topic_filter.should_replicate
-    topics = {tp.topic for tp in positions if tp.topic in source_names and context.upstream_of(tp.topic) is not None}
+    topics = {tp.topic for tp in positions if tp.topic in source_names and context.selection.from_target(tp.topic) is not None}
     return tuple(sorted(topic for topic in topics if not takes(topic)))
 
 

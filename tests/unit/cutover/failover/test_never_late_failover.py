@@ -10,7 +10,7 @@ from kafka_mirror.cutover.failover.positions import TargetLog, find_positions
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.groups.checkpoint_rules import SeenLog, SeenLogs, StoredCheckpoint
 from kafka_mirror.groups.translation import EXACT, NONE, SourceState, translate_back
 from tests.unit.groups.mirror_life import REMOTE, TP, MirrorLife
 from tests.unit.groups.test_never_late import at_most, small

@@ -12,7 +12,7 @@ from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.groups.checkpoint_rules import SeenLog, SeenLogs, StoredCheckpoint
 from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, NONE, generation
 from kafka_mirror.ledger.record import Decided
 from tests.unit.ledger_records import ledger_record

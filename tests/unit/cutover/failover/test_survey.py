@@ -8,7 +8,7 @@ from kafka_mirror.cutover.steps.fence_acls import deny_write
 from kafka_mirror.cutover.wave.findings import WARNING
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.groups.checkpoint_rules import SeenLog, SeenLogs, StoredCheckpoint
 from kafka_mirror.kafka.model import Acl
 
 BILLS, PARCELS = TopicPartition("east.bills", 1), TopicPartition("east.parcels", 0)

@@ -167,7 +167,7 @@ def move_all(coordinator, placed):
     nothing = SimpleNamespace(committed=lambda *_: {})
     move = SimpleNamespace(
         flow=SimpleNamespace(name="east->west", source="east", target="west"),
-        context=SimpleNamespace(upstream_of=lambda _: None, selection=SimpleNamespace(topic_filter=SimpleNamespace(should_replicate=bool))),
+        context=SimpleNamespace(selection=SimpleNamespace(from_target=lambda _: None, topic_filter=SimpleNamespace(should_replicate=bool))),
         wave=Wave(("stock",), ()),
         names=frozenset(("stock",)),
         topics=WaveTopics(("stock",)),

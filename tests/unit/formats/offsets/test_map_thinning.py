@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, Translation, decoded
-from kafka_mirror.groups.offset_sync_pairs import choose_pairs
 from kafka_mirror.groups.offset_sync_store import OffsetSyncStore
+from kafka_mirror.groups.offset_syncs import choose_pairs
 from tests.unit.formats.offsets.flows import Flow, holes, too_wide
 from tests.unit.formats.offsets.map_texts import reread, text_length
 
@@ -69,8 +69,7 @@ def test_after_a_week_of_a_transaction_a_minute_a_group_a_day_behind_reads_a_few
 @example(Random(1), 1, 1, 0, 1)
 def test_a_group_never_reads_more_again_than_mirror_maker_2_lets_one_that_is_as_far_behind(random, largest, of_the_source, marker, at_once):
     """Its store hits some offsets by chance, so the worst of all that lag no more is compared."""
-    flow, built, store = Flow(random, largest, of_the_source, marker), OffsetMap(), OffsetSyncStore(must_read_to_end=False)
-    store.read_to_end()
+    flow, built, store = Flow(random, largest, of_the_source, marker), OffsetMap(), OffsetSyncStore()
     true = []
     for _ in range(600):
         begun, runs = flow.source, flow.transactions(at_once)

@@ -1,18 +1,12 @@
-"""Which translated offsets become checkpoints: MirrorMaker 2's rules within a generation, everything where a new one begins. Pure.
-
-Which translated offsets are committed on the target for a group that is idle there. Pure.
-"""
+"""Which translated offsets become checkpoints: MirrorMaker 2's rules within a generation, everything where a new one begins. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE, UNPLACED
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.record import LedgerRecord, loss_note
-
-Positions = Mapping[TopicPartition, int]
 
 
 class SeenLog(NamedTuple):
@@ -114,36 +108,3 @@ def is_due(candidate: Candidate, stored: StoredCheckpoint | None) -> bool:
 def key_of(checkpoint: Checkpoint) -> tuple[str, TopicPartition]:
     """What one checkpoint replaces another by."""
     return checkpoint.group, TopicPartition(checkpoint.topic, checkpoint.partition)
-
-
-@dataclass(frozen=True)
-class ToCommit:
-    """What is committed, and the partitions for which nothing is: where the group stands already, stands further on, or whose remote
-    partition is not there."""
-
-    write: Positions
-    there: tuple[TopicPartition, ...] = ()
-    ahead: tuple[TopicPartition, ...] = ()
-    missing: tuple[TopicPartition, ...] = ()
-
-
-def to_commit(translated: Positions, committed: Positions, logs: Mapping[TopicPartition, tuple[int, int]]) -> ToCommit:
-    """Compares what was translated with what the group has on the target; `logs` are log start and end there.
-
-    A group is never moved back (KIP-545), and never to a position that its partition does not have.
-    """
-    write: dict[TopicPartition, int] = {}
-    there: list[TopicPartition] = []
-    ahead: list[TopicPartition] = []
-    missing: list[TopicPartition] = []
-    for tp, offset in translated.items():
-        if tp not in logs:
-            missing.append(tp)
-            continue
-        start, end = logs[tp]
-        wanted, present = min(max(offset, start), end), committed.get(tp)
-        if present is None or present < wanted:
-            write[tp] = wanted
-        else:
-            (there if present == wanted else ahead).append(tp)
-    return ToCommit(write, tuple(there), tuple(ahead), tuple(missing))

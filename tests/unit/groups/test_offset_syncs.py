@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, runs_of
-from kafka_mirror.groups.offset_sync_pairs import MOST, agrees, choose_pairs
 from kafka_mirror.groups.offset_sync_store import OffsetSyncStore, SyncPair
+from kafka_mirror.groups.offset_syncs import MOST, agrees, choose_pairs
 
 FAR = 2**62
 
@@ -179,8 +179,7 @@ class Reader:
 
     def __init__(self):
         self._topic, self._stores = [], []
-        self._live = OffsetSyncStore(must_read_to_end=True)
-        self._live.read_to_end()
+        self._live = OffsetSyncStore()
 
     def take(self, pairs):
         for pair in pairs:
@@ -195,12 +194,10 @@ class Reader:
     def _all(self):
         yield self._live
         for syncs in (self._topic, self._topic[-1:]):
-            for must_read_to_end in (True, False):
-                store = OffsetSyncStore(must_read_to_end)
-                for each in syncs:
-                    store.sync(each)
-                store.read_to_end()
-                yield store
+            store = OffsetSyncStore()
+            for each in syncs:
+                store.sync(each)
+            yield store
 
     def assert_never_late(self, records):
         sources = [upstream for upstream, _ in records]

@@ -1,4 +1,4 @@
-"""Which checkpoints are written over others, and which offsets are committed on the target."""
+"""Which checkpoints are written over others."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE, UNPLACED, Hole, UncountedHole
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_rules import Candidate, StoredCheckpoint, ToCommit, due, is_due, key_of, to_commit
+from kafka_mirror.groups.checkpoint_rules import Candidate, StoredCheckpoint, due, is_due, key_of
 
 offsets = st.integers(0, 5)
 
@@ -70,29 +70,3 @@ def test_a_note_of_the_place_is_written_once_and_moves_no_position_back(candidat
     found = due([candidate], {key_of(candidate.checkpoint): stored})
     assert [each.checkpoint.downstream for each in found] == ([] if written is None else [written])
     assert all(each.place == candidate.place for each in found)
-
-
-A, B, C = (TopicPartition("east.orders", number) for number in range(3))
-positions = st.dictionaries(st.sampled_from((A, B, C)), st.integers(0, 20))
-logs = st.dictionaries(
-    st.sampled_from((A, B, C)), st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda pair: (min(pair), max(pair)))
-)
-
-
-@given(positions, positions, logs)
-def test_what_is_written_lies_in_the_log_and_in_front_of_what_is_there(translated, committed, logs):
-    found = to_commit(translated, committed, logs)
-    assert set(translated) == set(found.write) | {*found.there, *found.ahead, *found.missing}
-    for tp, offset in found.write.items():
-        start, end = logs[tp]
-        assert start <= offset <= end
-        assert committed.get(tp, -1) < offset
-        assert offset == translated[tp] or translated[tp] not in range(start, end + 1)
-    assert set(found.missing) == set(translated) - set(logs)
-    assert all(committed[tp] > translated[tp] or translated[tp] > logs[tp][1] for tp in found.ahead)
-
-
-def test_each_partition_has_its_own_answer():
-    log = dict.fromkeys((A, B), (5, 50))
-    assert to_commit({A: 10, B: 10, C: 10}, {A: 10, B: 11}, log) == ToCommit({}, (A,), (B,), (C,))
-    assert to_commit({A: 2, B: 90}, {}, log).write == {A: 5, B: 50}
