@@ -8,7 +8,7 @@ from kafka_mirror import __version__
 def get_provider_info() -> dict[str, Any]:
     """The entry point `apache_airflow_provider`. Airflow calls it in most of its processes, so it imports nothing else.
 
-    There is no connection type of our own: the mirror reads connections of Airflow's own types.
+    There is no connection type of our own, for the mirror reads connections of Airflow's own types, and no section of `airflow.cfg`.
     """
     return {
         "package-name": "airflow-kafka-mirror",

@@ -1,7 +1,10 @@
 """The wheel: what is in it, what it says of itself, and the command line that it installs where neither Airflow nor Spark is."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib.metadata import Distribution
 from pathlib import Path
@@ -9,6 +12,7 @@ from zipfile import ZipFile
 
 import jsonschema
 import pytest
+import yaml
 
 import kafka_mirror
 from kafka_mirror.provider import get_provider_info
@@ -44,6 +48,31 @@ def test_airflow_takes_what_it_is_told_of_the_provider(distribution: Distributio
     schema = json.loads((LOCKED / "airflow" / "provider_info.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(get_provider_info(), schema)
     assert get_provider_info()["package-name"] == distribution.metadata["Name"]
+
+
+IMPORT_ALL = """
+import sys
+from importlib import import_module
+for name in sys.argv[1:]:
+    module, _, found = name.rpartition(":")
+    assert not module or hasattr(import_module(module), found), name
+    module or import_module(found)
+"""
+
+
+def test_what_airflow_and_its_registry_are_told_of_can_be_imported() -> None:
+    told, registry = get_provider_info(), yaml.safe_load((ROOT / ".airflow-registry.yaml").read_text(encoding="utf-8"))
+    modules = [name for kind in ("operators", "sensors", "triggers", "hooks") for each in told[kind] for name in each["python-modules"]]
+    listed = [each["module"] for kind in registry.values() if isinstance(kind, list) for each in kind]
+    classes = [*told["extra-links"], *told["notifications"], *(each["plugin-class"] for each in told["plugins"]), *listed]
+    names = [*modules, *(":".join(name.rpartition(".")[::2]) for name in classes)]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL, *names], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": "include"}
+    )
+    assert done.returncode == 0, done.stderr
+    assert (registry["package-name"], registry["display-name"]) == (told["package-name"], told["name"])
+    public = re.findall(r'^    "(\w+)",$', (ROOT / "include/kafka_mirror/airflow/operators.py").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {name.rpartition(".")[2] for name in listed if ".operators." in name} == set(public)
 
 
 @pytest.mark.parametrize("extra", ["", "airflow", "spark", "web", "smtp", "msk", "azure", "google", "all"])
