@@ -5,6 +5,7 @@ each requirement, and what that asks for in turn. What the wheel forgets to ask 
 """
 
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -17,6 +18,8 @@ from sysconfig import get_path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from kafka_mirror.config.support import AIRFLOW, SPARK
 
 ROOT = Path(__file__).parents[2]
 LOCKED = Path(get_path("purelib"))
@@ -70,6 +73,21 @@ def install(wheel: Path, directory: Path, *requirements: str) -> Environment:
             program.write_text(f"#!{made.bin / 'python'}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n")
             program.chmod(0o755)
     return made
+
+
+def install_oldest(directory: Path, *requirements: str) -> Environment:
+    """An environment with these requirements, the oldest Airflow, and all versions that its official constraints give it: a download.
+
+    A resolver's choice is no test of it: with newer packages than its constraints have, Airflow 3.2's own API fails.
+    """
+    [constraints] = (ROOT / "tests" / "package" / "constraints").glob(f"airflow-{AIRFLOW.oldest}.*.txt")
+    airflow, python = constraints.stem.removeprefix("airflow-").split("-")
+    [spark] = re.findall(rf"^{SPARK.also}==(\S+)$", constraints.read_text(), re.MULTILINE)
+    subprocess.run([python, "-m", "venv", str(directory)], check=True)
+    pins = (f"apache-airflow=={airflow}", f"{SPARK.package}=={spark}", f"{SPARK.also}=={spark}")
+    pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, "-c", str(constraints), *requirements, *pins], check=True)
+    return Environment(directory)
 
 
 def closure(requirements: Iterable[str], known: Mapping[str, Distribution]) -> set[str]:

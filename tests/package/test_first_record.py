@@ -1,6 +1,6 @@
 """From an empty Airflow to the first mirrored record with the wheel alone: two commands and one file; and the file in a Git DAG bundle.
 
-Airflow runs from an environment that has nothing of this checkout, in a home of its own, with real brokers.
+Airflow, the newest and the oldest, runs from an environment that has nothing of this checkout, in a home of its own, with real brokers.
 """
 
 import json
@@ -19,7 +19,7 @@ from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from tests.airflow.scheduler.in_airflow import InAirflow
-from tests.package.environment import ROOT, Environment, install
+from tests.package.environment import ROOT, Environment, install, install_oldest
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.release
@@ -34,26 +34,37 @@ SUBDIR = "airflow/dags"
 RECORDS = 40
 
 
+@pytest.fixture(scope="module", params=["newest", "oldest"])
+def place(request: pytest.FixtureRequest, services_directory: Path) -> Path:
+    """The folder of one Airflow, by whose name the test goes."""
+    made = services_directory / f"{request.param}-airflow"
+    made.mkdir()
+    return made
+
+
 @pytest.fixture(scope="module")
-def installed(wheel: Path, services_directory: Path) -> Environment:
+def installed(wheel: Path, place: Path) -> Environment:
     """The first command."""
-    return install(wheel, services_directory / "airflow-environment", INSTALL, *USERS_OWN)
+    if place.name == "oldest-airflow":
+        return install_oldest(place / "environment", f"{wheel}[all]", *USERS_OWN)
+    return install(wheel, place / "environment", INSTALL, *USERS_OWN)
 
 
 @pytest.fixture(scope="module")
-def pairs(east: KafkaCluster, west: KafkaCluster, services_directory: Path) -> dict[str, ClusterPair]:
+def pairs(east: KafkaCluster, west: KafkaCluster, place: Path) -> dict[str, ClusterPair]:
     """A flow for each bundle."""
     made = {}
     for name in ("folder", "git"):
-        made[name] = ClusterPair(f"{name}-from", f"{name}-to", east.bootstrap, west.bootstrap, f"of-{name}-bundle", services_directory)
+        aliases = (f"{name}-of-{place.name}", f"{name}-to")
+        made[name] = ClusterPair(*aliases, east.bootstrap, west.bootstrap, f"of-{name}-bundle-of-{place.name}", place)
         made[name].properties(file=f"{name}-bundle.properties")
     return made
 
 
 @pytest.fixture(scope="module")
-def repository(services_directory: Path) -> Path:
+def repository(place: Path) -> Path:
     """A Git repository whose DAG files are in a folder of it."""
-    directory = services_directory / "repository"
+    directory = place / "repository"
     (directory / SUBDIR).mkdir(parents=True)
     (directory / "README.md").write_text("DAGs\n")
     commit(directory)
@@ -72,10 +83,10 @@ def airflow(
     pairs: dict[str, ClusterPair],
     repository: Path,
     make_airflow: Callable[..., AirflowServices],
-    services_directory: Path,
-) -> AirflowServices:
+    place: Path,
+) -> Iterator[AirflowServices]:
     """An Airflow without a DAG, with two bundles."""
-    home = services_directory / "packaged"
+    home = place / "home"
     (home / "dags").mkdir(parents=True)
     # Left there from the time before the package: it must not bring the page a second time.
     shutil.copytree(ROOT / "plugins", home / "plugins")
@@ -85,12 +96,14 @@ def airflow(
         {"name": "git", "classpath": "airflow.providers.git.bundles.git.GitDagBundle", "kwargs": git},
     ]
     environment = {
-        "MIRROR_CONFIG": ",".join(str(services_directory / f"{name}-bundle.properties") for name in pairs),
+        "MIRROR_CONFIG": ",".join(str(place / f"{name}-bundle.properties") for name in pairs),
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(bundles),
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH": str(home / "bundles"),
         "PYTHONPATH": "",
     }
-    return make_airflow("packaged", dags=home / "dags", plugins=home / "plugins", environment=environment, bin=installed.bin)
+    made = make_airflow(place.name, dags=home / "dags", plugins=home / "plugins", environment=environment, bin=installed.bin)
+    yield made
+    made.stop()
 
 
 @pytest.fixture(scope="module")
@@ -108,13 +121,13 @@ def flows(
     pairs: dict[str, ClusterPair],
     oracle: Oracle,
     repository: Path,
-    services_directory: Path,
+    place: Path,
 ) -> dict[str, InAirflow]:
     """Topics with records, the file in each of the bundles, and then the other command."""
     flows = {name: InAirflow(pair, api, oracle) for name, pair in pairs.items()}
     for flow in flows.values():
         flow.produce(flow.create_topic("orders"), RECORDS)
-    (services_directory / "packaged" / "dags" / "mirror.py").write_text(DAG_FILE.format(pairs["folder"].flow))
+    (place / "home" / "dags" / "mirror.py").write_text(DAG_FILE.format(pairs["folder"].flow))
     (repository / SUBDIR / "mirror.py").write_text(DAG_FILE.format(pairs["git"].flow))
     commit(repository)
     api.wait_for_dags([flow.dag for flow in flows.values()])
@@ -162,5 +175,5 @@ def test_airflow_has_the_page_and_the_provider_from_the_package(airflow: Airflow
     with httpx.Client(base_url=airflow.url, timeout=120, trust_env=False) as client:
         login = client.post("/auth/token", json={"username": "admin", "password": airflow.password()}).raise_for_status().json()
         client.headers["Authorization"] = f"Bearer {login['access_token']}"
-        assert "folder-from" in client.get("/mirror/", follow_redirects=True).raise_for_status().text
+        assert "folder-of-" in client.get("/mirror/", follow_redirects=True).raise_for_status().text
         assert "main" in client.get("/mirror/static/page.css").raise_for_status().text
