@@ -121,13 +121,13 @@ def _answer_flows(options: argparse.Namespace, configuration: Configuration) -> 
     except (ConfigurationError, UsageError) as error:
         yield name, Answer(UNUSABLE, errors=(error.report(),))
         return
-    known: set[str] = set()
+    known_names: set[str] = set()
     for flow in flows:
         answer = _one(options, flow)
-        known |= answer.known
+        known_names |= answer.known_names
         yield flow.name, answer
     if name is None:
-        if (missed := unknown_names_notice(options, known)) is not None:
+        if (missed := unknown_names_notice(options, known_names)) is not None:
             yield None, missed
         for invalid in configuration.invalid:
             yield invalid.name, Answer(UNUSABLE, errors=(invalid.error.report(),))
@@ -173,7 +173,7 @@ def _one(options: argparse.Namespace, flow: Flow) -> Answer:
 def _tell(options: argparse.Namespace, answers: Answers) -> int:
     """Says each answer as soon as it is there; with `--json`, all of them in one document at the end."""
     documents, code = [], 0
-    told: set[Problem] = set()
+    said: set[Problem] = set()
     for flow, answer in answers:
         documents.append(answer.document(flow))
         code = max(code, EXIT_CODES.get(answer.state, 0))
@@ -183,7 +183,7 @@ def _tell(options: argparse.Namespace, answers: Answers) -> int:
                 say_flow(flow, state)
             say(answer.pieces)
         for error in answer.errors:
-            say_error(flow, _shorten(error, told))
+            say_error(flow, _shorten(error, said))
     if options.json:
         print(json.dumps({"command": options.command, "flows": documents}, indent=2))
     sys.stdout.flush()
@@ -202,11 +202,11 @@ def _show_state(options: argparse.Namespace, answer: Answer) -> str | None:
     return "" if looked and answer.state == DONE else answer.state
 
 
-def _shorten(error: ErrorReport, told: set[Problem]) -> ErrorReport:
+def _shorten(error: ErrorReport, said: set[Problem]) -> ErrorReport:
     """The error, or a sentence if all its problems stand at another flow: what stands at the top of a file is wrong for all flows."""
-    if error.problems and told.issuperset(error.problems):
+    if error.problems and said.issuperset(error.problems):
         return replace(error, message="The configuration cannot be used, for reasons that stand above.", next="")
-    told.update(error.problems)
+    said.update(error.problems)
     return error
 
 

@@ -42,7 +42,7 @@ class Answer:
     result: Any = None
     errors: tuple[ErrorReport, ...] = ()
     text: str | Sequence[Piece] = ()
-    known: frozenset[str] = frozenset()
+    known_names: frozenset[str] = frozenset()
     """Of what the command was asked for by name, what this flow knows."""
 
     @property

@@ -47,8 +47,8 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     )
     errors = errors_of(result, topics if options.flow else (), options.complete)
     failed = bool(errors) or result.state == DIFFERENT
-    known = frozenset(topics) & {partition.topic for partition in result.partitions}
-    return Answer(FAILED if failed else DONE, result.as_document(), errors, lines_of(result), known)
+    known_topics = frozenset(topics) & {partition.topic for partition in result.partitions}
+    return Answer(FAILED if failed else DONE, result.as_document(), errors, lines_of(result), known_topics)
 
 
 def comparer(flow: Flow, options: argparse.Namespace) -> "Compare":

@@ -55,14 +55,14 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         options.accept_wild_timestamps,
     )
     try:
-        return replace(_fill(flow, request, options), known=frozenset(request.topics))
+        return replace(_fill(flow, request, options), known_names=frozenset(request.topics))
     except UsageError as error:
         mine = tuple(name for name in request.topics if name not in error.names)
         if options.flow is not None or not error.names:
             raise
         if not mine:
             return Answer(NOTHING_TO_DO, text=error.message)
-        return replace(_fill(flow, replace(request, topics=mine), options), known=frozenset(mine))
+        return replace(_fill(flow, replace(request, topics=mine), options), known_names=frozenset(mine))
 
 
 def _fill(flow: Flow, request: BackfillRequest, options: argparse.Namespace) -> Answer:

@@ -51,12 +51,12 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         "": shown_properties(flow),
         **{f"{side} {role}": shown_client(flow, side, role) for side, role in CLIENTS},
     }
-    found = {part: _match(values, options.pattern) for part, values in everything.items()}
-    if options.pattern and not any(found.values()):
+    parts = {part: _match(values, options.pattern) for part, values in everything.items()}
+    if options.pattern and not any(parts.values()):
         raise _unknown_names(flow, options.pattern)
     if options.changed:
-        found = {part: {name: each for name, each in values.items() if each.is_changed} for part, values in found.items()}
-    properties, clients = found.pop(""), found
+        parts = {part: {name: value for name, value in values.items() if value.is_changed} for part, values in parts.items()}
+    properties, clients = parts.pop(""), parts
     problems = unreadable(flow)
     errors = (flow.unusable(problems).report(),) if problems else ()
     result = {
@@ -65,7 +65,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         "clients": {client: {name: _document(value) for name, value in settings.items()} for client, settings in clients.items()},
     }
     if not options.pattern:
-        properties = {name: each for name, each in properties.items() if each.is_set or not CATALOGUE[name].effect}
+        properties = {name: value for name, value in properties.items() if value.is_set or not CATALOGUE[name].effect}
     return Answer(UNUSABLE if errors else DONE, result, errors, _text(flow, properties, clients, options))
 
 
@@ -86,9 +86,9 @@ def _match(values: Values, patterns: list[str]) -> Values:
         return values
     wanted = [pattern.lower() if set(pattern) & set("*?[") else f"*{pattern.lower()}*" for pattern in patterns]
     return {
-        name: each
-        for name, each in values.items()
-        if any(fnmatchcase(text.lower(), pattern) for text in (name, each.origin if each.is_set else name) for pattern in wanted)
+        name: value
+        for name, value in values.items()
+        if any(fnmatchcase(text.lower(), pattern) for text in (name, value.origin if value.is_set else name) for pattern in wanted)
     }
 
 
@@ -101,18 +101,18 @@ def _unknown_names(flow: Flow, patterns: list[str]) -> MirrorError:
     ).of_flow(flow.name)
 
 
-def _document(shown: EffectiveValue) -> dict[str, Any]:
-    return {"value": shown.value, "from": shown.origin}
+def _document(effective: EffectiveValue) -> dict[str, Any]:
+    return {"value": effective.value, "from": effective.origin}
 
 
 def _text(flow: Flow, properties: Values, clients: Mapping[str, Values], options: argparse.Namespace) -> list[Piece]:
     head = ("property", "connectors", "from", "value")
-    rows = [(name, _readers(name), each.origin, _word(each.value)) for name, each in properties.items()]
+    rows = [(name, _readers(name), value.origin, _word(value.value)) for name, value in properties.items()]
     tables = [table(head, rows)]
     for client, settings in clients.items():
-        rows_of_client = [(name, each.origin, _word(each.value)) for name, each in settings.items()]
+        rows_of_client = [(name, value.origin, _word(value.value)) for name, value in settings.items()]
         tables.append(table((f"{client} client", "from", "value"), rows_of_client))
-    pieces: list[Piece] = [piece for each in tables if each for piece in ("", *each)]
+    pieces: list[Piece] = [piece for lines in tables if lines for piece in ("", *lines)]
     nothing = f"Nothing{' that matches' if options.pattern else ''} differs from the defaults."
     return [f"file: {flow.file}", *(pieces or [nothing])]
 

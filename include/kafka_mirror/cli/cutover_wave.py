@@ -65,7 +65,8 @@ def _preflight_document(wave: Wave, result: "Preflight") -> dict[str, Any]:
         "may_move": result.may_move,
         "topics": list(result.topics),
         "partitions": [
-            {"topic": each.topic, "partition": each.partition, "state": each.state, "lag": each.lag} for each in result.partitions
+            {"topic": partition.topic, "partition": partition.partition, "state": partition.state, "lag": partition.lag}
+            for partition in result.partitions
         ],
         "groups": [_group_document(group) for group in result.groups],
         "producers": [] if result.writers is None else _list_producers(result.writers),
@@ -78,17 +79,17 @@ def _group_document(group: "WaveGroup") -> dict[str, Any]:
         "group": group.name,
         "positions": [
             {
-                "topic": each.source.topic,
-                "partition": each.source.partition,
-                "offset": each.committed.offset,
-                "answer": each.translated.kind,
-                "position": each.translated.target,
-                "reread": each.translated.reread,
-                "ahead": each.translated.ahead,
-                "reason": each.translated.reason,
-                "target_offset": group.stands_at(each),
+                "topic": position.source.topic,
+                "partition": position.source.partition,
+                "offset": position.committed.offset,
+                "answer": position.translated.kind,
+                "position": position.translated.target,
+                "reread": position.translated.reread,
+                "ahead": position.translated.ahead,
+                "reason": position.translated.reason,
+                "target_offset": group.stands_at(position),
             }
-            for each in group.positions
+            for position in group.positions
         ],
         "outside": list(group.outside),
         "members": [member._asdict() for member in group.members],
@@ -165,11 +166,11 @@ def report(flow: Flow, options: argparse.Namespace) -> Answer:
     """The report of a wave; with `--output` into a file."""
     from kafka_mirror.cutover.wave.run import read_waves, report_wave
 
-    made = report_wave(flow, read_waves(flow), options.wave)
+    wave_report = report_wave(flow, read_waves(flow), options.wave)
     if options.output is None:
-        return Answer(DONE, made.as_document(), (), made.markdown().rstrip("\n"))
-    _write(made, options.output)
-    return Answer(DONE, made.as_document(), (), f"The report is in {options.output}.")
+        return Answer(DONE, wave_report.as_document(), (), wave_report.markdown().rstrip("\n"))
+    _write(wave_report, options.output)
+    return Answer(DONE, wave_report.as_document(), (), f"The report is in {options.output}.")
 
 
 def _read_wave(flow: Flow, options: argparse.Namespace, stored: "StoredWaves") -> tuple[Wave, StepOptions]:
@@ -267,9 +268,9 @@ def _run_document(flow: Flow, result: "WaveRun") -> dict[str, Any]:
 # ---------------------------------------------------------------- the report
 
 
-def _write(made: WaveReport, file: str) -> None:
+def _write(wave_report: WaveReport, file: str) -> None:
     """Raises UsageError for a file that cannot be written."""
-    text = json.dumps(made.as_document(), indent=2) + "\n" if file.endswith(".json") else made.markdown()
+    text = json.dumps(wave_report.as_document(), indent=2) + "\n" if file.endswith(".json") else wave_report.markdown()
     try:
         Path(file).write_text(text, encoding="utf-8")
     except OSError as failure:

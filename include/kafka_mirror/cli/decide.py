@@ -52,9 +52,9 @@ def add_arguments(step: Parser, add_common: Callable[[Parser, bool], None]) -> N
             _ADD[name](decision)
         add_common(decision, True)
         decision.need(FLOW, *(OPTIONS[name] for name in kind.needs), "--reason")
-    shown = step.add_command(LIST, _LIST, argument_default=_UNSET)
-    add_common(shown, False)
-    shown.set_defaults(looks=True)
+    list_command = step.add_command(LIST, _LIST, argument_default=_UNSET)
+    add_common(list_command, False)
+    list_command.set_defaults(looks=True)
 
 
 def _summary(explanation: str) -> str:
@@ -67,8 +67,8 @@ def _add(step: Any, option: str, hidden: bool, help: str, **how: Any) -> None:
 
 
 def _add_rate(step: argparse.ArgumentParser, hidden: bool = False) -> None:
-    told = f"bytes a second: 5000000, 5MB, 5MiB; {UNLIMITED}: as fast as it can; `{AS_CONFIGURED}`: as mirror.max.bytes.per.second says"
-    _add(step, "--bytes-per-second", hidden, told, metavar="N", type=typed(_rate))
+    text = f"bytes a second: 5000000, 5MB, 5MiB; {UNLIMITED}: as fast as it can; `{AS_CONFIGURED}`: as mirror.max.bytes.per.second says"
+    _add(step, "--bytes-per-second", hidden, text, metavar="N", type=typed(_rate))
 
 
 def _add_start(step: Parser, hidden: bool = False) -> None:
@@ -108,12 +108,12 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
     if options.decision == LIST:
         return _list_decisions(decisions_of(flow))
-    made = decide(flow, request(options), options.dry_run)
+    decisions = decide(flow, request(options), options.dry_run)
     verb = "would be decided" if options.dry_run else "decided"
-    lines = [f"{_describe_subject(effect.decision)}: {verb}: {effect.effect}." for effect in made]
+    lines = [f"{_describe_subject(effect.decision)}: {verb}: {effect.effect}." for effect in decisions]
     if not options.dry_run and options.decision != THROTTLE:
         lines.append("The next run of the copy acts on it.")
-    return Answer(DONE, {"decisions": [_document(effect) for effect in made]}, text="\n".join(lines))
+    return Answer(DONE, {"decisions": [_document(effect) for effect in decisions]}, text="\n".join(lines))
 
 
 def check(options: argparse.Namespace) -> None:
@@ -161,16 +161,16 @@ def _rate(text: str) -> str:
 
 def _list_decisions(decisions: list[tuple[Decision, bool]]) -> Answer:
     rows = [
-        (_describe_subject(each), "in force" if counts else "used up", moment_text(each.when), each.who, each.why)
-        for each, counts in decisions
+        (_describe_subject(decision), "in force" if counts else "used up", moment_text(decision.when), decision.who, decision.why)
+        for decision, counts in decisions
     ]
     lines = table(("decision", "state", "when", "who", "why"), rows) or ["Nothing was decided."]
-    documents = [{**as_document(each), "in_force": counts} for each, counts in decisions]
+    documents = [{**as_document(decision), "in_force": counts} for decision, counts in decisions]
     return Answer(DONE, {"decisions": documents}, text=lines)
 
 
-def _document(made: DecisionWithEffect) -> dict[str, Any]:
-    return {**as_document(made.decision), "effect": made.effect}
+def _document(decision: DecisionWithEffect) -> dict[str, Any]:
+    return {**as_document(decision.decision), "effect": decision.effect}
 
 
 def _describe_subject(decision: Decision) -> str:

@@ -37,23 +37,23 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
     if options.test_alert:
         return _send_test(flow)
-    seen = observe_for_alerts(flow)
-    if seen.comparable:
-        seen = add_step_errors(seen, ask_dry_runs(flow))
-    seen = with_waits(seen, None)
-    late, judgement = seen.late, problems(seen, limits_of(flow))
-    found = [problem.alert(flow.name, seen.status.time) for problem in judgement.problems if problem.opens]
-    lines: list[Piece] = [f"{alert.kind}: {alert.summary}" + (f"\n  {_indent(alert.detail)}" if alert.detail else "") for alert in found]
-    lines += [f"Next: {next}" for next in dict.fromkeys(alert.next for alert in found)]
-    if not found:
+    observation = observe_for_alerts(flow)
+    if observation.comparable:
+        observation = add_step_errors(observation, ask_dry_runs(flow))
+    observation = with_waits(observation, None)
+    late, judgement = observation.late, problems(observation, limits_of(flow))
+    alerts = [problem.alert(flow.name, observation.status.time) for problem in judgement.problems if problem.opens]
+    lines: list[Piece] = [f"{alert.kind}: {alert.summary}" + (f"\n  {_indent(alert.detail)}" if alert.detail else "") for alert in alerts]
+    lines += [f"Next: {next}" for next in dict.fromkeys(alert.next for alert in alerts)]
+    if not alerts:
         lines = ["Nothing is over its limit."]
-    if late and not found:
-        lines += table(_HEAD, [_row(each) for each in late[:_SHOWN]])
+    if late and not alerts:
+        lines += table(_HEAD, [_row(partition) for partition in late[:_SHOWN]])
     result = {
-        "over": to_document(found),
-        "behind": [dict(zip(_HEAD, _row(each), strict=True)) for each in late[:_SHOWN]],
+        "over": to_document(alerts),
+        "behind": [dict(zip(_HEAD, _row(partition), strict=True)) for partition in late[:_SHOWN]],
     }
-    return Answer(FAILED if found else DONE, result, (), lines)
+    return Answer(FAILED if alerts else DONE, result, (), lines)
 
 
 def _send_test(flow: Flow) -> Answer:
@@ -69,13 +69,13 @@ def _send_test(flow: Flow) -> Answer:
     failed: dict[str, MirrorError] = send_by(connections, alert)
     failed |= send_by([connection for connection in connections if connection not in failed], alert, cleared=True)
     took = [connection for connection in connections if connection not in failed]
-    lines = [f"{each} took the test and its end" for each in took]
+    lines = [f"{connection} took the test and its end" for connection in took]
     errors = tuple(error.report() for error in failed.values())
     return Answer(FAILED if failed else DONE, {"sent": took}, errors, "\n".join(lines))
 
 
-def _row(each: "LatePartition") -> tuple[object, ...]:
-    return (each.status.topic, each.status.partition, each.records, duration(each.seconds))
+def _row(partition: "LatePartition") -> tuple[object, ...]:
+    return (partition.status.topic, partition.status.partition, partition.records, duration(partition.seconds))
 
 
 def _indent(text: str) -> str:

@@ -84,9 +84,9 @@ class Parser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else list(args)
         # In front of a command argparse would take the value of an option that it does not know for the command.
         self._refuse_unknown([word for word in takewhile(lambda word: word.startswith("--"), words) if not self._knows(word)])
-        found, unknown = super().parse_known_args(words, namespace)
+        options, unknown = super().parse_known_args(words, namespace)
         self._refuse_unknown(unknown)
-        return found, unknown
+        return options, unknown
 
     def _knows(self, word: str) -> bool:
         option = word.partition("=")[0]
@@ -96,10 +96,10 @@ class Parser(argparse.ArgumentParser):
         if not unknown:
             return
         options = [word.partition("=")[0] for word in unknown if word.startswith("-")]
-        known = [name for action in self.arguments for name in action.option_strings if action.help != argparse.SUPPRESS]
+        names = [name for action in self.arguments for name in action.option_strings if action.help != argparse.SUPPRESS]
         what = f"option {options[0]}" if options else f"argument {unknown[0]!r}"
         words = _command(self.prog)
-        self._refuse(f"{words} has no {what}" if words else f"there is no {what}", options[0] if options else "", known)
+        self._refuse(f"{words} has no {what}" if words else f"there is no {what}", options[0] if options else "", names)
 
     def error(self, message: str) -> NoReturn:
         """What argparse calls for everything else that it does not understand."""
@@ -108,13 +108,13 @@ class Parser(argparse.ArgumentParser):
         self._refuse(message.removeprefix("argument "))
 
     def _refuse_choice(self, argument: str, value: str) -> NoReturn:
-        known = next((each.choices for each in self.arguments if argument in ("/".join(each.option_strings), each.dest)), None)
-        choices = list(self.commands if known is None else map(str, known))
-        what = f"there is no {argument} {value!r}" if known is None else f"{argument} cannot be {value!r}"
+        allowed = next((action.choices for action in self.arguments if argument in ("/".join(action.option_strings), action.dest)), None)
+        choices = list(self.commands if allowed is None else map(str, allowed))
+        what = f"there is no {argument} {value!r}" if allowed is None else f"{argument} cannot be {value!r}"
         self._refuse(what, value, choices, f"Possible are: {', '.join(choices)}. ")
 
-    def _refuse(self, what: str, meant: str = "", known: Iterable[str] = (), possible: str = "") -> NoReturn:
-        near = nearest(meant, known)
+    def _refuse(self, what: str, meant: str = "", candidates: Iterable[str] = (), possible: str = "") -> NoReturn:
+        near = nearest(meant, candidates)
         hint = f"Did you mean {near}? " if near else possible
         raise UsageError(f"The command line cannot be used: {what}.", next=(hint, "See ", Command(f"{self.prog} --help"), "."))
 
@@ -208,7 +208,7 @@ def asked_for(options: argparse.Namespace) -> frozenset[str]:
     return frozenset(names(given)) if option == TOPICS else frozenset((given,))
 
 
-def unknown_names_notice(options: argparse.Namespace, known: Iterable[str]) -> Answer | None:
+def unknown_names_notice(options: argparse.Namespace, known_names: Iterable[str]) -> Answer | None:
     """Returns the notice about names that no flow knew; None if every name was known."""
-    missing = sorted(asked_for(options).difference(known))
+    missing = sorted(asked_for(options).difference(known_names))
     return Answer(FAILED, errors=(NothingSelected(options.command, missing).report(),)) if missing else None

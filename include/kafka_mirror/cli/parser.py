@@ -83,7 +83,7 @@ def listed(summaries: Mapping[str, str]) -> str:
 
 def examples(command: str) -> str:
     """The examples of a command, for the end of its help."""
-    lines = [f"  {program()} {each}" for each in EXAMPLES.get(command, ())]
+    lines = [f"  {program()} {example}" for example in EXAMPLES.get(command, ())]
     return "\n".join(["examples:", *lines]) if lines else ""
 
 
@@ -177,8 +177,8 @@ def parser() -> Parser:
 
 
 def _add(top: Parser, name: str, summary: str, run: Callable[..., Any], *, each_flow: bool = True, writes: bool = False) -> Parser:
-    shown = argparse.RawDescriptionHelpFormatter
-    step = top.add_command(name, summary, epilog=examples(name), formatter_class=shown)
+    formatter = argparse.RawDescriptionHelpFormatter
+    step = top.add_command(name, summary, epilog=examples(name), formatter_class=formatter)
     step.set_defaults(run=run, each_flow=each_flow, looks=not writes)
     if each_flow:
         _add_common_of_a_flow(step, writes)

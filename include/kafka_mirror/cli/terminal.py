@@ -215,8 +215,8 @@ def add(samples: deque[Sample], newest: Sample) -> None:
 def outlook(samples: Sequence[Sample], offsets: int) -> str:
     """How many of the offsets are done, how many come in a second, and how long the others will take."""
     done, rate = samples[-1][1], _rate(samples)
-    left = f", {duration((offsets - done) / rate)} left" if rate > 0 and done < offsets else ""
-    return f"{min(done, offsets):,} of {offsets:,} offsets{rate_text(samples)}{left}"
+    remaining = f", {duration((offsets - done) / rate)} left" if rate > 0 and done < offsets else ""
+    return f"{min(done, offsets):,} of {offsets:,} offsets{rate_text(samples)}{remaining}"
 
 
 def rate_text(samples: Sequence[Sample]) -> str:

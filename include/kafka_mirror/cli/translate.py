@@ -29,34 +29,36 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     from kafka_mirror.status.snapshot_groups import group_position
 
     try:
-        found = group_position(flow, options.group)
+        position = group_position(flow, options.group)
     except NoGroupOffsets as error:
         if options.flow is not None:
             raise
         return Answer(NOTHING_TO_DO, text=error.message)
-    lines = table(_HEAD, [_row(offset) for offset in found.offsets])
+    lines = table(_HEAD, [_row(offset) for offset in position.offsets])
     lines += [
-        f"{offset.source}@{offset.committed.offset}: {offset.translated.reason}" for offset in found.offsets if offset.translated.reason
+        f"{offset.source}@{offset.committed.offset}: {offset.translated.reason}" for offset in position.offsets if offset.translated.reason
     ]
-    result = {"group": options.group, "partitions": [_document(offset) for offset in found.offsets]}
-    return Answer(FAILED if found.errors else DONE, result, found.errors, [*lines, _summary(found.offsets)], frozenset((options.group,)))
+    result = {"group": options.group, "partitions": [_document(offset) for offset in position.offsets]}
+    return Answer(
+        FAILED if position.errors else DONE, result, position.errors, [*lines, _summary(position.offsets)], frozenset((options.group,))
+    )
 
 
-def _row(each: "GroupOffset") -> tuple[object, ...]:
-    answer = each.translated
+def _row(offset: "GroupOffset") -> tuple[object, ...]:
+    answer = offset.translated
     numbers = ("-" if number is None else number for number in (answer.target, answer.reread))
     position, reread = numbers
     kind = answer.kind if answer.by == BY_MAP else f"{answer.kind} (by {answer.by})"
-    return (*each.source, each.committed.offset, each.remote.topic, position, kind, reread, answer.ahead)
+    return (*offset.source, offset.committed.offset, offset.remote.topic, position, kind, reread, answer.ahead)
 
 
-def _document(each: "GroupOffset") -> dict[str, Any]:
-    answer = each.translated
+def _document(offset: "GroupOffset") -> dict[str, Any]:
+    answer = offset.translated
     return {
-        "topic": each.source.topic,
-        "partition": each.source.partition,
-        "offset": each.committed.offset,
-        "remote_topic": each.remote.topic,
+        "topic": offset.source.topic,
+        "partition": offset.source.partition,
+        "offset": offset.committed.offset,
+        "remote_topic": offset.remote.topic,
         "position": answer.target,
         "answer": answer.kind,
         "by": answer.by,
@@ -69,13 +71,13 @@ def _document(each: "GroupOffset") -> dict[str, Any]:
 
 def _summary(offsets: "tuple[GroupOffset, ...]") -> str:
     answers = [offset.translated for offset in offsets]
-    known = sum(answer.reread or 0 for answer in answers)
+    reread = sum(answer.reread or 0 for answer in answers)
     open_ones = sum(1 for answer in answers if answer.target is not None and answer.reread is None)
     missing = sum(1 for answer in answers if answer.target is None)
-    told = [f"Failed over now, it would read {f'at most {known:,} records' if known else 'no record'} again"]
-    told += [f"in {open_ones} partitions how many is unknown"] if open_ones else []
-    told += [f"and {missing} of {len(answers)} partitions have no answer"] if missing else []
-    return ", ".join(told) + "." + _count_ahead(sum(answer.ahead for answer in answers))
+    parts = [f"Failed over now, it would read {f'at most {reread:,} records' if reread else 'no record'} again"]
+    parts += [f"in {open_ones} partitions how many is unknown"] if open_ones else []
+    parts += [f"and {missing} of {len(answers)} partitions have no answer"] if missing else []
+    return ", ".join(parts) + "." + _count_ahead(sum(answer.ahead for answer in answers))
 
 
 def _count_ahead(offsets: int) -> str:

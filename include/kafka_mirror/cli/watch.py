@@ -55,9 +55,9 @@ def watch(
     code = None
     try:
         while True:
-            seen, terminal = look(), console(sys.stdout)
+            answers, terminal = look(), console(sys.stdout)
             terminal.clear()
-            code = tell(fitting(seen, terminal))
+            code = tell(fitting(answers, terminal))
             terminal.print(f"{datetime.now(UTC):%H:%M:%S} UTC, again in {seconds:g} s; Ctrl-C ends it.", style="dim")
             pause(seconds)
     except KeyboardInterrupt:
@@ -82,8 +82,8 @@ def fitting(answers: Answers, terminal: "Console") -> Answers:
         # Some rows are of several lines.
         while len(rows) > _FEWEST_ROWS and len(terminal.render_lines(fitted(replace(piece, rows=rows)))) - 1 > lines:
             rows = rows[:-1]
-        left = len(piece.rows) - len(rows)
-        return [replace(piece, rows=rows), f"… and {left:,} more rows"] if left else [piece]
+        hidden_rows = len(piece.rows) - len(rows)
+        return [replace(piece, rows=rows), f"… and {hidden_rows:,} more rows"] if hidden_rows else [piece]
 
     return [(flow, replace(answer, text=[part for piece in answer.pieces for part in cut(piece)])) for flow, answer in answers]
 

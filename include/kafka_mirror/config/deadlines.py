@@ -37,11 +37,11 @@ def slower_interval_notice(flow: Flow) -> str | None:
     setting = flow.connector.get("emit.heartbeats.interval.seconds")
     if setting is None or setting.origin == DEFAULT or not flow.value("emit.heartbeats.enabled"):
         return None
-    asked, kept = flow.value("emit.heartbeats.interval.seconds"), seconds_between_beats(flow)
-    if asked == kept:
+    configured, actual = flow.value("emit.heartbeats.interval.seconds"), seconds_between_beats(flow)
+    if configured == actual:
         return None
     return (
-        f"{setting.origin} is {asked}, and a heartbeat comes with each run of the DAG: every {kept} s. "
+        f"{setting.origin} is {configured}, and a heartbeat comes with each run of the DAG: every {actual} s. "
         "mirror.heartbeats.trigger=true beats at the exact interval, in Airflow's triggerer."
     )
 

@@ -42,8 +42,8 @@ class EffectiveValue:
 
 def shown_properties(flow: Flow) -> dict[str, EffectiveValue]:
     """Every property of the catalogue, our own first. Left out are those of Kafka Connect that have no value and no effect either."""
-    shown = {name: _show(flow, name) for name in CATALOGUE}
-    return {name: value for name, value in shown.items() if value.value is not None}
+    effective = {name: _show(flow, name) for name in CATALOGUE}
+    return {name: value for name, value in effective.items() if value.value is not None}
 
 
 def shown_client(flow: Flow, side: Side, role: Role) -> dict[str, EffectiveValue]:
@@ -56,19 +56,20 @@ def shown_client(flow: Flow, side: Side, role: Role) -> dict[str, EffectiveValue
     try:
         mapped = flow.mapped_client(side, role)
     except ConfigurationError:
-        without_references = {name: each for name, each in settings.items() if not has_reference(each.text)}
+        without_references = {name: setting for name, setting in settings.items() if not has_reference(setting.text)}
         mapped = client_settings(without_references, flow.as_client(side, role, files=True))
     written = {setting.origin: setting.text for setting in settings.values()}
     return {name: _show_client(name, value, mapped.origins.get(name, ()), written) for name, value in sorted(mapped.settings.items())}
 
 
 def _show_client(name: str, value: Any, made_from: tuple[Setting, ...], written: Mapping[str, str]) -> EffectiveValue:
-    origin = ", ".join(each.origin for each in made_from) or _DEFAULT
-    if name in _SECRETS or any(is_secret(each.origin) for each in made_from):
+    origin = ", ".join(setting.origin for setting in made_from) or _DEFAULT
+    if name in _SECRETS or any(is_secret(setting.origin) for setting in made_from):
         return EffectiveValue(HIDDEN, origin)
-    if any(each.hidden and each.origin not in written for each in made_from):  # out of an Airflow connection, which stands for the cluster
+    # Out of an Airflow connection, which stands for the cluster.
+    if any(setting.hidden and setting.origin not in written for setting in made_from):
         return EffectiveValue(HIDDEN, origin)
-    if any(has_reference(written.get(each.origin, "")) for each in made_from):
+    if any(has_reference(written.get(setting.origin, "")) for setting in made_from):
         return EffectiveValue(written[made_from[0].origin] if len(made_from) == 1 else HIDDEN, origin)
     if name.endswith(".pem"):
         return EffectiveValue(f"({str(value).count('-----BEGIN CERTIFICATE-----')} certificates)", origin)

@@ -41,14 +41,14 @@ class ClusterPair:
 def read(path: Path, environ: Mapping[str, str] | None, named_by: str) -> ConfigurationFile:
     """Raises ConfigurationError if the file cannot be read, is no properties file or has no clusters. `named_by`: what names the file."""
     try:
-        found = entries(Path(path).read_bytes())
+        file_entries = entries(Path(path).read_bytes())
     except OSError as error:
         raise _refuse(path, Problem(named_by, f"the file cannot be read: {error.strerror or error}")) from None
     except ValueError as error:
         raise _refuse(path, Problem(named_by, f"the file is not in the format of Java properties; {error}")) from None
-    raw = {key: Setting(entry.value, key) for key, entry in found.items()}
-    lines = {key: entry.line for key, entry in found.items()}
-    repeated = {key: entry.earlier for key, entry in found.items() if entry.earlier}
+    raw = {key: Setting(entry.value, key) for key, entry in file_entries.items()}
+    lines = {key: entry.line for key, entry in file_entries.items()}
+    repeated = {key: entry.earlier for key, entry in file_entries.items() if entry.earlier}
     providers = references(raw, environ)
     return ConfigurationFile(str(path), raw, providers, _list_clusters(path, raw, lines, providers), lines, repeated)
 
@@ -68,15 +68,15 @@ def enabled_pairs(file: ConfigurationFile) -> tuple[list[ClusterPair], list[str]
     """The pairs whose `S->T.enabled` is the word true in any case, blanks not trimmed as MM2 has it; and notices of near misses."""
     pairs: list[ClusterPair] = []
     notices: list[str] = []
-    known = _list_pairs(file)
-    for source, target in known:
+    possible = _list_pairs(file)
+    for source, target in possible:
         setting = file.raw.get(f"{source}->{target}.enabled")
         if setting is None:
             continue
         pair, near = _select_enabled(file, source, target, setting)
         pairs += pair
         notices += [f"{near}, so the flow is off, as in MirrorMaker 2."] if near else []
-    return [*pairs, *_find_impossible_pairs(file, known)], notices
+    return [*pairs, *_find_impossible_pairs(file, possible)], notices
 
 
 def beating_pairs(file: ConfigurationFile) -> tuple[list[ClusterPair], list[str]]:
@@ -112,18 +112,18 @@ def _list_pairs(file: ConfigurationFile) -> list[tuple[str, str]]:
     return [(source, target) for source in file.clusters for target in file.clusters if source != target]
 
 
-def _find_impossible_pairs(file: ConfigurationFile, known: list[tuple[str, str]]) -> list[ClusterPair]:
+def _find_impossible_pairs(file: ConfigurationFile, possible: list[tuple[str, str]]) -> list[ClusterPair]:
     """Flows that are enabled between aliases that `clusters` does not have: MM2 says nothing of them, and nothing is mirrored."""
-    found = []
+    pairs = []
     for key, setting in file.raw.items():
         match = _ENABLED.fullmatch(key)
-        if match is None or setting.text.lower() != "true" or any(key.startswith(f"{source}->{target}.") for source, target in known):
+        if match is None or setting.text.lower() != "true" or any(key.startswith(f"{source}->{target}.") for source, target in possible):
             continue
         source, target = match.groups()
         missing = [alias for alias in (source, target) if alias not in file.clusters]
         problems = tuple(_report_missing(alias, key, file.clusters) for alias in missing)
-        found.append(ClusterPair(source, target, problems or (Problem(key, "a flow leads from one cluster to another one"),)))
-    return found
+        pairs.append(ClusterPair(source, target, problems or (Problem(key, "a flow leads from one cluster to another one"),)))
+    return pairs
 
 
 def _report_missing(alias: str, key: str, clusters: tuple[str, ...]) -> Problem:

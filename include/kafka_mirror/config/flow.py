@@ -296,17 +296,17 @@ class Configuration:
                 raise invalid.error
         if self.unreadable:
             raise self.unreadable[0]
-        raise _refuse_unknown(name, [each.name for each in (*self.flows, *self.invalid)], self.kind)
+        raise _refuse_unknown(name, [flow_name.name for flow_name in (*self.flows, *self.invalid)], self.kind)
 
 
-def _refuse_unknown(name: str, known: list[str], kind: str) -> MirrorError:
-    near = nearest(name, known)
+def _refuse_unknown(name: str, names: list[str], kind: str) -> MirrorError:
+    near = nearest(name, names)
     hint = f"Did you mean '{near}'? " if near else ""
     switch = "enabled" if kind == "enabled" else "emit.heartbeats.enabled"
     return UsageError(
         f"There is no {kind} flow '{name}'.",
         next=hint
-        + (f"The {kind} flows are: {', '.join(known)}." if known else f"No flow is {kind}; set '<source>-><target>.{switch}=true'."),
+        + (f"The {kind} flows are: {', '.join(names)}." if names else f"No flow is {kind}; set '<source>-><target>.{switch}=true'."),
     )
 
 

@@ -122,14 +122,14 @@ _LOGINS = ("basic.auth.user.info", "bearer.auth.token")
 def exposures(flow: Flow) -> Iterator[str]:
     """A sentence for each setting by which a login or records can be read, or a broker be another one. What is a reference is not known
     yet."""
-    told: set[str] = set()
+    noted_keys: set[str] = set()
     for side, role in CLIENTS:
-        settings = {name: each for name, each in flow.java_settings(side, role).items() if not has_reference(each.text)}
+        settings = {name: setting for name, setting in flow.java_settings(side, role).items() if not has_reference(setting.text)}
         protocol = settings[_PROTOCOL].text.strip().upper() if _PROTOCOL in settings else ""
         for name, why in _expose_client(settings, protocol):
             key = settings[name].origin
-            if key not in told:
-                told.add(key)
+            if key not in noted_keys:
+                noted_keys.add(key)
                 yield f"{key}: {why}."
     yield from _expose_registries(flow)
 
@@ -144,7 +144,7 @@ def _expose_client(settings: dict[str, Setting], protocol: str) -> Iterator[tupl
 
 
 def _expose_registries(flow: Flow) -> Iterator[str]:
-    given = {name: each for name, each in flow.connector.items() if each.text.strip()}
+    given = {name: setting for name, setting in flow.connector.items() if setting.text.strip()}
     for side in ("source", "target"):
         own = f"mirror.schemas.{side}"
         if f"{own}.url" in given and _is_plain(given[f"{own}.url"].text) and any(f"{own}.{login}" in given for login in _LOGINS):
@@ -152,4 +152,4 @@ def _expose_registries(flow: Flow) -> Iterator[str]:
 
 
 def _is_plain(text: str) -> bool:
-    return any(urllib.parse.urlsplit(each.strip()).scheme.lower() == "http" for each in text.split(","))
+    return any(urllib.parse.urlsplit(url.strip()).scheme.lower() == "http" for url in text.split(","))

@@ -29,23 +29,23 @@ _ROLE_PREFIX = re.compile("consumer|producer|admin")
 
 def cluster_properties(raw: Mapping[str, Setting], cluster: str) -> Settings:
     """What stands under `<cluster>.`, with the security settings that its producer, consumer and admin inherit (`clusterProps`)."""
-    found = _take_prefixed(raw, cluster + ".")
+    settings = _take_prefixed(raw, cluster + ".")
     for key in CLIENT_KEYS:
-        if key in found:
+        if key in settings:
             for role in ROLES:
-                found.setdefault(f"{role}.{key}", found[key])
+                settings.setdefault(f"{role}.{key}", settings[key])
     for key in CLIENT_KEYS:
         if key in raw:
             for name in (*(f"{role}.{key}" for role in ROLES), key):
-                found.setdefault(name, raw[key])
-    return found
+                settings.setdefault(name, raw[key])
+    return settings
 
 
 def worker_properties(raw: Mapping[str, Setting], source: str, target: str) -> Settings:
     """The Connect worker's map of the flow (`workerConfig`); the data producer's settings come from it. Keys of the flow never reach it."""
-    found = cluster_properties(raw, target)
-    found |= {key: value for key, value in raw.items() if key.startswith(WORKER_PREFIXES)}
-    found |= {key: value for key, value in raw.items() if key.startswith("config.providers")}
+    settings = cluster_properties(raw, target)
+    settings |= {key: value for key, value in raw.items() if key.startswith(WORKER_PREFIXES)}
+    settings |= {key: value for key, value in raw.items() if key.startswith("config.providers")}
     defaults = {
         "client.id": f"{source}->{target}",
         "group.id": f"{source}-mm2",
@@ -56,20 +56,20 @@ def worker_properties(raw: Mapping[str, Setting], source: str, target: str) -> S
         "value.converter": BYTE_ARRAY_CONVERTER,
         "header.converter": BYTE_ARRAY_CONVERTER,
     }
-    return _add_defaults(found, defaults)
+    return _add_defaults(settings, defaults)
 
 
 def connector_properties(
     raw: Mapping[str, Setting], source: str, target: str, defined: Collection[str], connector: str = "MirrorSourceConnector"
 ) -> Settings:
     """A connector's map of the flow (`connectorBaseConfig`). Of the top level only names in `defined` reach it."""
-    found = {key: value for key, value in raw.items() if key in defined}
-    found |= {key: value for key, value in raw.items() if key.startswith(("config.providers", "replication.policy"))}
+    settings = {key: value for key, value in raw.items() if key in defined}
+    settings |= {key: value for key, value in raw.items() if key.startswith(("config.providers", "replication.policy"))}
     for side, cluster in (("source", source), ("target", target)):
         for key, value in cluster_properties(raw, cluster).items():
-            found[f"{side}.{key}" if _ROLE_PREFIX.match(key) else f"{side}.cluster.{key}"] = value
-    found = _add_defaults(
-        found,
+            settings[f"{side}.{key}" if _ROLE_PREFIX.match(key) else f"{side}.cluster.{key}"] = value
+    settings = _add_defaults(
+        settings,
         {
             "name": connector,
             "connector.class": f"org.apache.kafka.connect.mirror.{connector}",
@@ -77,8 +77,8 @@ def connector_properties(
             "target.cluster.alias": target,
         },
     )
-    found |= _take_prefixed(raw, f"{source}->{target}.")
-    return _add_defaults(found, {"enabled": "false"})
+    settings |= _take_prefixed(raw, f"{source}->{target}.")
+    return _add_defaults(settings, {"enabled": "false"})
 
 
 def client_properties(connector: Mapping[str, Setting], side: str, role: str) -> Settings:

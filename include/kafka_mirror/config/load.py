@@ -33,28 +33,32 @@ def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None 
     """
     named = _find_configured(environ) if paths is None else paths
     files, unreadable = _read(named, environ, CONFIG_VARIABLE if paths is None else CONFIG_OPTION)
-    found: dict[str, _Found] = {}
+    enabled: dict[str, _Draft] = {}
     notices: list[str] = []
     for file in files:
-        pairs, told = enabled_pairs(file)
+        pairs, remarks = enabled_pairs(file)
         unknown = list(unknown_keys(file.raw, file.clusters))
-        notices += [*(f"{file.path}: {each}" for each in told), *_note_file(file, pairs, unknown)]
+        notices += [*(f"{file.path}: {remark}" for remark in remarks), *_note_file(file, pairs, unknown)]
         for pair in pairs:
-            each = found.setdefault(FlowName(pair.source, pair.target).name, _Found(FlowName(pair.source, pair.target)))
-            each.files.append(file)
-            _add(each, file, pair, unknown)
-    beating = _find_beating(files, found, notices)
-    _check_between_flows(list(found.values()))
-    if not found and not unreadable:
+            draft = enabled.setdefault(FlowName(pair.source, pair.target).name, _Draft(FlowName(pair.source, pair.target)))
+            draft.files.append(file)
+            _add(draft, file, pair, unknown)
+    beating = _find_beating(files, enabled, notices)
+    _check_between_flows(list(enabled.values()))
+    if not enabled and not unreadable:
         notices.append("No flow is enabled: set '<source>-><target>.enabled = true', with two aliases of clusters.")
-    invalid = _list_invalid([each for each in found.values() if each.problems])
-    invalid_beating = _list_invalid([each for each in beating.values() if each.problems], taken=[each.name for each in found.values()])
-    good, good_beating = (tuple(replace(flow, files=tuple(map(str, named))) for flow in _select_valid(pairs)) for pairs in (found, beating))
+    invalid = _list_invalid([draft for draft in enabled.values() if draft.problems])
+    invalid_beating = _list_invalid(
+        [draft for draft in beating.values() if draft.problems], taken=[draft.name for draft in enabled.values()]
+    )
+    good, good_beating = (
+        tuple(replace(flow, files=tuple(map(str, named))) for flow in _select_valid(pairs)) for pairs in (enabled, beating)
+    )
     return Configuration(_add_others(good), invalid, tuple(notices), tuple(unreadable), good_beating, invalid_beating)
 
 
 @dataclass
-class _Found:
+class _Draft:
     """An enabled flow, or a pair that only beats, while it is judged."""
 
     name: FlowName
@@ -95,7 +99,7 @@ def together(errors: Sequence[ConfigurationError]) -> ConfigurationError:
     """Returns one error with the problems of all; a single error is returned as it is."""
     if len(errors) == 1:
         return errors[0]
-    problems = [each if each.file else replace(each, file=error.file) for error in errors for each in error.problems]
+    problems = [problem if problem.file else replace(problem, file=error.file) for error in errors for problem in error.problems]
     return ConfigurationError(list(dict.fromkeys(problems)))
 
 
@@ -113,37 +117,37 @@ def load_again(flow: Flow) -> Configuration:
     return load([Path(file) for file in flow.files])
 
 
-def _add(found: _Found, file: ConfigurationFile, pair: ClusterPair, unknown: Iterable[UnknownKey]) -> None:
-    found.add(pair.problems)
+def _add(draft: _Draft, file: ConfigurationFile, pair: ClusterPair, unknown: Iterable[UnknownKey]) -> None:
+    draft.add(pair.problems)
     if pair.problems:
         return
     flow = _build_flow(file, pair)
-    judged = validate(flow, [each for each in unknown if each.cluster in ("", pair.source, pair.target) and each.flow in ("", flow.name)])
-    found.add(judged.problems)
-    found.flow = replace(flow, notices=judged.notices)
+    findings = validate(flow, [key for key in unknown if key.cluster in ("", pair.source, pair.target) and key.flow in ("", flow.name)])
+    draft.add(findings.problems)
+    draft.flow = replace(flow, notices=findings.notices)
 
 
-def _find_beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Found], notices: list[str]) -> dict[str, _Found]:
+def _find_beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Draft], notices: list[str]) -> dict[str, _Draft]:
     """The pairs that are no enabled flows and beat all the same. Where several files have one, the first says how; it is one pair."""
-    found: dict[str, _Found] = {}
-    ids = {each.name.airflow_name for each in enabled.values()}
+    beating: dict[str, _Draft] = {}
+    ids = {draft.name.airflow_name for draft in enabled.values()}
     for file in files:
-        pairs, told = beating_pairs(file)
-        notices += [f"{file.path}: {each}" for each in told]
+        pairs, remarks = beating_pairs(file)
+        notices += [f"{file.path}: {remark}" for remark in remarks]
         for pair in pairs:
-            each = _Found(FlowName(pair.source, pair.target), [file])
-            each.add(pair.problems)
-            if each.name.name in enabled or each.name.name in found:
+            draft = _Draft(FlowName(pair.source, pair.target), [file])
+            draft.add(pair.problems)
+            if draft.name.name in enabled or draft.name.name in beating:
                 continue
-            found[each.name.name] = each
-            each.flow = _build_flow(file, pair)
-            judged = validate_heartbeat_pair(each.flow)
-            each.add(judged.problems)
-            each.flow = replace(each.flow, notices=judged.notices)
-            if each.name.airflow_name in ids:
-                each.refuse("clusters", f"the id of its DAG ({each.name.dag_id('heartbeats')}) is that of another pair; rename an alias")
-            ids.add(each.name.airflow_name)
-    return found
+            beating[draft.name.name] = draft
+            draft.flow = _build_flow(file, pair)
+            findings = validate_heartbeat_pair(draft.flow)
+            draft.add(findings.problems)
+            draft.flow = replace(draft.flow, notices=findings.notices)
+            if draft.name.airflow_name in ids:
+                draft.refuse("clusters", f"the id of its DAG ({draft.name.dag_id('heartbeats')}) is that of another pair; rename an alias")
+            ids.add(draft.name.airflow_name)
+    return beating
 
 
 def _build_flow(file: ConfigurationFile, pair: ClusterPair) -> Flow:
@@ -154,82 +158,82 @@ def _build_flow(file: ConfigurationFile, pair: ClusterPair) -> Flow:
     )
 
 
-def _select_valid(found: Mapping[str, _Found]) -> tuple[Flow, ...]:
-    return tuple(each.flow for each in found.values() if each.flow and not each.problems)
+def _select_valid(drafts: Mapping[str, _Draft]) -> tuple[Flow, ...]:
+    return tuple(draft.flow for draft in drafts.values() if draft.flow and not draft.problems)
 
 
 def _add_others(flows: tuple[Flow, ...]) -> tuple[Flow, ...]:
     """The flows with the others that each of them asks."""
-    known = {(flow.source, flow.target): flow for flow in flows}
-    paired = tuple(replace(flow, opposite=known.get((flow.target, flow.source))) for flow in flows)
+    by_pair = {(flow.source, flow.target): flow for flow in flows}
+    paired = tuple(replace(flow, opposite=by_pair.get((flow.target, flow.source))) for flow in flows)
     leading_back = flows_leading_back(paired)
     return tuple(replace(flow, leading_back=leading_back[flow.name]) for flow in paired)
 
 
 def _note_file(file: ConfigurationFile, pairs: Iterable[ClusterPair], unknown: Iterable[UnknownKey]) -> list[str]:
     """What is to be said of keys that belong to no flow alone; those of a flow are named with the flow."""
-    told = {f"{pair.source}->{pair.target}" for pair in pairs}
-    told |= {f"{source}->{target}" for source in file.clusters for target in file.clusters}
+    noted = {f"{pair.source}->{pair.target}" for pair in pairs}
+    noted |= {f"{source}->{target}" for source in file.clusters for target in file.clusters}
     drivers = ", ".join(key for key in file.raw if key in OF_THE_FILE and OF_THE_FILE[key].effect)
     without_effect = f"{file.path}: {drivers}: no effect here, because there is no Connect worker and no REST server."
-    strange = [each for each in unknown if not each.is_own and each.flow not in told]
+    strange = [key for key in unknown if not key.is_own and key.flow not in noted]
     twice = [
         f"{place(key, file.path, file.lines)}: {key} stands in line {' and '.join(map(str, lines))} too; the last one counts."
         for key, lines in file.repeated.items()
     ]
-    found = [*twice, *(f"{place(each.key, file.path, file.lines)}: {each.key} {each.message}." for each in strange)]
-    return [without_effect, *found] if drivers else found
+    notices = [*twice, *(f"{place(key.key, file.path, file.lines)}: {key.key} {key.message}." for key in strange)]
+    return [without_effect, *notices] if drivers else notices
 
 
-def _check_between_flows(found: Sequence[_Found]) -> None:
+def _check_between_flows(drafts: Sequence[_Draft]) -> None:
     """What only shows when all flows are seen together."""
-    for each in found:
-        key = f"{each.name.name}.enabled"
-        if len(each.paths) > 1:
-            each.refuse(key, f"the flow is defined {len(each.paths)} times, in {' and in '.join(each.paths)}; keep one")
-        same = [other.name.name for other in found if other.name.airflow_name == each.name.airflow_name and other is not each]
+    for draft in drafts:
+        key = f"{draft.name.name}.enabled"
+        if len(draft.paths) > 1:
+            draft.refuse(key, f"the flow is defined {len(draft.paths)} times, in {' and in '.join(draft.paths)}; keep one")
+        same = [other.name.name for other in drafts if other.name.airflow_name == draft.name.airflow_name and other is not draft]
         if same:
-            ids = f"{each.name.airflow_name}.…"
-            each.refuse(key, f"its DAGs would have the same ids ({ids}) as those of {' and '.join(same)}; rename an alias")
-    for one, other, notice in list(circle_notices([each.flow for each in found if each.flow and not each.problems])):
-        for each in found:
-            if each.flow in (one, other):
-                each.flow = replace(each.flow, notices=(*each.flow.notices, notice))
-    _refuse_circles(found)
-    _refuse_idle_ways_back(found)
+            ids = f"{draft.name.airflow_name}.…"
+            draft.refuse(key, f"its DAGs would have the same ids ({ids}) as those of {' and '.join(same)}; rename an alias")
+    for one, other, notice in list(circle_notices([draft.flow for draft in drafts if draft.flow and not draft.problems])):
+        for draft in drafts:
+            if draft.flow in (one, other):
+                draft.flow = replace(draft.flow, notices=(*draft.flow.notices, notice))
+    _refuse_circles(drafts)
+    _refuse_idle_ways_back(drafts)
 
 
-def _refuse_idle_ways_back(found: Sequence[_Found]) -> None:
+def _refuse_idle_ways_back(drafts: Sequence[_Draft]) -> None:
     """Two flows that wait for each other's cutovers. The own problems of a wrong one come first."""
-    idle = idle_ways_back([each.flow for each in found if each.flow and not each.problems])
-    for each in found:
-        if each.flow and each.name.name in idle:
+    idle = idle_ways_back([draft.flow for draft in drafts if draft.flow and not draft.problems])
+    for draft in drafts:
+        if draft.flow and draft.name.name in idle:
             step = "set it for the one alone that brings moved topics back"
-            each.refuse(each.flow.connector["mirror.way.back"].origin, f"{idle[each.name.name]}; {step}")
+            draft.refuse(draft.flow.connector["mirror.way.back"].origin, f"{idle[draft.name.name]}; {step}")
 
 
-def _refuse_circles(found: Sequence[_Found]) -> None:
+def _refuse_circles(drafts: Sequence[_Draft]) -> None:
     """Flows that give topics other names on a circle of flows that keep them."""
-    renamed = renamed_circles([each.flow for each in found if each.flow and not each.problems])
-    for each in found:
-        if each.flow and each.name.name in renamed:
-            each.refuse(
-                each.flow.connector["mirror.rename"].origin,
-                f"{renamed[each.name.name]}; rename in flows alone from which no way of flows that keep names leads back, or use the "
+    renamed = renamed_circles([draft.flow for draft in drafts if draft.flow and not draft.problems])
+    for draft in drafts:
+        if draft.flow and draft.name.name in renamed:
+            draft.refuse(
+                draft.flow.connector["mirror.rename"].origin,
+                f"{renamed[draft.name.name]}; rename in flows alone from which no way of flows that keep names leads back, or use the "
                 "DefaultReplicationPolicy",
             )
 
 
-def _list_invalid(found: Sequence[_Found], taken: Sequence[FlowName] = ()) -> tuple[InvalidFlow, ...]:
+def _list_invalid(drafts: Sequence[_Draft], taken: Sequence[FlowName] = ()) -> tuple[InvalidFlow, ...]:
     """`taken`: the names of others whose ids they must not share."""
-    made = []
-    names = [*taken, *(each.name for each in found)]
-    for number, each in enumerate(found):
-        error = ConfigurationError(list(each.problems), file=" and ".join(dict.fromkeys(each.paths)), flow=each.name.name)
-        namesake = sum(other.airflow_name == each.name.airflow_name for other in names[: len(taken) + number])
-        notices = each.flow.notices if each.flow else ()
-        made.append(InvalidFlow(each.name.source, each.name.target, error, each.flow, notices, namesake))
-    return tuple(made)
+    invalid = []
+    names = [*taken, *(draft.name for draft in drafts)]
+    for number, draft in enumerate(drafts):
+        error = ConfigurationError(list(draft.problems), file=" and ".join(dict.fromkeys(draft.paths)), flow=draft.name.name)
+        namesake = sum(other.airflow_name == draft.name.airflow_name for other in names[: len(taken) + number])
+        notices = draft.flow.notices if draft.flow else ()
+        invalid.append(InvalidFlow(draft.name.source, draft.name.target, error, draft.flow, notices, namesake))
+    return tuple(invalid)
 
 
 _NAMING = ("replication.policy.class", "replication.policy.separator")
@@ -237,24 +241,24 @@ _NAMING = ("replication.policy.class", "replication.policy.separator")
 
 def flows_leading_back(flows: Sequence[Flow]) -> dict[str, tuple[Flow, ...]]:
     """Name of each flow -> the flows by which copies of its topics may come back to its source, whatever topics they choose."""
-    known = {(flow.source, flow.target): flow for flow in flows}
+    by_pair = {(flow.source, flow.target): flow for flow in flows}
     keeping = {
         flow.name: flow for flow in _find_circles([flow for flow in flows if flow.value("replication.policy.class") == IDENTITY_POLICY])
     }
-    found = {}
+    leading_back = {}
     for flow in flows:
-        opposite = known.get((flow.target, flow.source))
+        opposite = by_pair.get((flow.target, flow.source))
         pair = (flow.name, opposite.name if opposite else flow.name)
         back = [other for name, other in keeping.items() if name not in pair] if flow.name in keeping else []
-        found[flow.name] = (*back, *([opposite] if opposite and _is_taken_back(flow, opposite) else []))
-    return found
+        leading_back[flow.name] = (*back, *([opposite] if opposite and _is_taken_back(flow, opposite) else []))
+    return leading_back
 
 
 def circle_notices(flows: Sequence[Flow]) -> Iterator[tuple[Flow, Flow, str]]:
     """Two opposite flows that name the same topics although copies of them may come back, and what to say of them."""
-    known = {(flow.source, flow.target): flow for flow in flows}
-    for (source, target), one in known.items():
-        other = known.get((target, source))
+    by_pair = {(flow.source, flow.target): flow for flow in flows}
+    for (source, target), one in by_pair.items():
+        other = by_pair.get((target, source))
         if other is None or source > target:
             continue
         shared, different = _find_shared_names(one, other), [name for name in _NAMING if one.value(name) != other.value(name)]

@@ -98,10 +98,10 @@ def replication_policy(flow: "Flow") -> ReplicationPolicy:
     """The flow's replication policy. Raises ConfigurationError, as all of these do, for a class that cannot be used."""
     properties = {**flow.properties, "source.cluster.alias": flow.source, "target.cluster.alias": flow.target}
     properties |= {name: flow.text(name) for name in _POLICY_PROPERTIES if name in properties}
-    known = {java_name(kind): lambda kind=kind: kind(properties) for kind in (DefaultReplicationPolicy, IdentityReplicationPolicy)}
-    policy: ReplicationPolicy = _make(flow, "replication.policy.class", known)
+    factories = {java_name(kind): lambda kind=kind: kind(properties) for kind in (DefaultReplicationPolicy, IdentityReplicationPolicy)}
+    policy: ReplicationPolicy = _make(flow, "replication.policy.class", factories)
     both = [flow, *([flow.opposite] if flow.opposite else [])]
-    renames = {each.source: Renames.parse(rules) for each in both if (rules := each.value("mirror.rename"))}
+    renames = {renaming.source: Renames.parse(rules) for renaming in both if (rules := renaming.value("mirror.rename"))}
     return RenamingPolicy(policy, renames, flow.clusters) if renames else policy
 
 
@@ -119,27 +119,27 @@ def policy_of(properties: Mapping[str, str]) -> ReplicationPolicy:
 
 def topic_filter(flow: "Flow") -> TopicFilter:
     """By `topic.filter.class`."""
-    known = {java_name(DefaultTopicFilter): lambda: DefaultTopicFilter(flow.value("topics"), flow.value("topics.exclude"))}
-    found: TopicFilter = _make(flow, "topic.filter.class", known)
-    return found
+    factories = {java_name(DefaultTopicFilter): lambda: DefaultTopicFilter(flow.value("topics"), flow.value("topics.exclude"))}
+    topics: TopicFilter = _make(flow, "topic.filter.class", factories)
+    return topics
 
 
 def group_filter(flow: "Flow") -> GroupFilter:
     """By `group.filter.class`."""
-    known = {java_name(DefaultGroupFilter): lambda: DefaultGroupFilter(flow.value("groups"), flow.value("groups.exclude"))}
-    found: GroupFilter = _make(flow, "group.filter.class", known)
-    return found
+    factories = {java_name(DefaultGroupFilter): lambda: DefaultGroupFilter(flow.value("groups"), flow.value("groups.exclude"))}
+    groups: GroupFilter = _make(flow, "group.filter.class", factories)
+    return groups
 
 
 def config_property_filter(flow: "Flow") -> ConfigPropertyFilter:
     """By `config.property.filter.class`."""
-    known = {
+    factories = {
         java_name(DefaultConfigPropertyFilter): lambda: DefaultConfigPropertyFilter(
             flow.value("config.properties.exclude"), flow.value("use.defaults.from")
         )
     }
-    found: ConfigPropertyFilter = _make(flow, "config.property.filter.class", known)
-    return found
+    configs: ConfigPropertyFilter = _make(flow, "config.property.filter.class", factories)
+    return configs
 
 
 def topic_selection(flow: "Flow") -> TopicSelection:
@@ -163,12 +163,12 @@ def check_class(name: str, named: str) -> None:
         custom_class(name, named, base)
 
 
-def _make(flow: "Flow", name: str, known: Mapping[str, Callable[[], Any]]) -> Any:
+def _make(flow: "Flow", name: str, factories: Mapping[str, Callable[[], Any]]) -> Any:
     """What the class of a property makes of the flow: one of the `known` ones, or a Python class of the user."""
     named = flow.value(name)
     try:
-        if named in known:
-            return known[named]()
+        if named in factories:
+            return factories[named]()
         return construct(name, named, custom_class(name, named, _BASES[name]), dict(flow.properties))
     except ConfigurationError as error:
         raise flow.unusable(error.problems) from error

@@ -45,7 +45,7 @@ def parse(text: str) -> dict[str, str]:
 
 
 def _read_entries(text: str) -> dict[str, Entry]:
-    found: dict[str, Entry] = {}
+    by_key: dict[str, Entry] = {}
     for number, line in _join_lines(text):
         key_end = _KEY_END.match(line)
         assert key_end is not None
@@ -55,9 +55,9 @@ def _read_entries(text: str) -> dict[str, Entry]:
             key, value = _unescape(key_end.group()), _unescape(line[separator.end() :])
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
-        before = found.pop(key, None)
-        found[key] = Entry(value, number, () if before is None else (*before.earlier, before.line))
-    return found
+        before = by_key.pop(key, None)
+        by_key[key] = Entry(value, number, () if before is None else (*before.earlier, before.line))
+    return by_key
 
 
 def _join_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -86,8 +86,8 @@ class Connections:
 
     def whole_extra(self, connection: str, kind: str) -> dict[str, Any]:
         """The whole extra of a connection, which must be of this type. Raises as a call."""
-        if _lookup and (found := self.type_of(connection)) != kind:
-            raise ValueError(f"Airflow's connection '{connection}' is of the type {found}, and must be of the type {kind}")
+        if _lookup and (actual := self.type_of(connection)) != kind:
+            raise ValueError(f"Airflow's connection '{connection}' is of the type {actual}, and must be of the type {kind}")
         document: dict[str, Any] = json.loads(self._read_value(connection, EXTRA))
         return document
 
@@ -133,21 +133,21 @@ class References:
 
     def connection_values(self, setting: Setting) -> dict[str, str]:
         """`<connection>:<field>` -> value for each reference to an Airflow connection in the text. Raises as `resolve`."""
-        found = [match for match in _REFERENCE.finditer(setting.text) if isinstance(self.providers.get(match.group(1)), Connections)]
-        values, problems = self._find_values(setting, found)
+        matches = [match for match in _REFERENCE.finditer(setting.text) if isinstance(self.providers.get(match.group(1)), Connections)]
+        values, problems = self._find_values(setting, matches)
         if problems:
             raise ConfigurationError(problems)
-        return {f"{match.group(2) or ''}:{match.group(3)}": values[match.group()] for match in found}
+        return {f"{match.group(2) or ''}:{match.group(3)}": values[match.group()] for match in matches}
 
     def while_parsing(self) -> "References":
         """The references without Airflow's connections: what is read while DAG files are parsed must not ask for them."""
-        others = {name: each for name, each in self.providers.items() if not isinstance(each, Connections)}
+        others = {name: reader for name, reader in self.providers.items() if not isinstance(reader, Connections)}
         return References(others, {"conn": _NOT_WHILE_PARSING, **self.unsupported}, self.environ)
 
-    def _find_values(self, setting: Setting, found: Iterable[re.Match[str]]) -> tuple[dict[str, str], list[Problem]]:
+    def _find_values(self, setting: Setting, matches: Iterable[re.Match[str]]) -> tuple[dict[str, str], list[Problem]]:
         values: dict[str, str] = {}
         problems: list[Problem] = []
-        for match in found:
+        for match in matches:
             provider, path, key = match.group(1), match.group(2) or "", match.group(3)
             try:
                 values[match.group()] = self._find_provider(provider)(path, key)
@@ -161,9 +161,9 @@ class References:
         problems = []
         for provider, path, key in _REFERENCE.findall(setting.text):
             try:
-                found = self._find_provider(provider)
-                if isinstance(found, Connections):
-                    found.check(path, key)
+                reader = self._find_provider(provider)
+                if isinstance(reader, Connections):
+                    reader.check(path, key)
             except ValueError as error:
                 problems.append(_describe_problem(setting, provider, "", str(error)))
         return problems
@@ -241,12 +241,12 @@ def _provide_file(allowed: str) -> Provider:
         """The key's value in the properties file at this path. Raises ValueError."""
         # Unlike mm2.properties itself, Kafka's FileConfigProvider reads UTF-8.
         try:
-            found = parse(_check_allowed(path, allowed).read_text("utf-8"))
+            properties = parse(_check_allowed(path, allowed).read_text("utf-8"))
         except ValueError as error:
             raise error if isinstance(error, _NotAllowed) else ValueError(f"{path} is not a properties file in UTF-8") from None
-        if key not in found:
+        if key not in properties:
             raise ValueError(f"{path} has no property '{key}'")
-        return found[key]
+        return properties[key]
 
     return read
 

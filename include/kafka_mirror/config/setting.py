@@ -74,9 +74,9 @@ class MappedSettings:
     def put(self, name: str, value: Any, *made_from: Setting | None) -> None:
         """Set `name`, and note which settings it comes from."""
         self.settings[name] = value
-        self.origins[name] = tuple(each for each in made_from if each is not None)
+        self.origins[name] = tuple(setting for setting in made_from if setting is not None)
 
     def refuse(self, what: Setting | str, why: str) -> None:
         """Note a problem of a setting, or of a property that is missing."""
-        key, shown = (what, None) if isinstance(what, str) else (what.origin, what.display_text)
-        self.problems.append(Problem(key, why, shown))
+        key, text = (what, None) if isinstance(what, str) else (what.origin, what.display_text)
+        self.problems.append(Problem(key, why, text))

@@ -47,9 +47,9 @@ _ARROW = re.compile("\u2192|\xe2\x86\x92|\u21d2|\xe2\x87\x92|--+>|[\u2013\u2014]
 """Arrows that are not `->`: as such, and as a file in UTF-8 shows them to Java, which reads ISO-8859-1."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """The known name that is most like this one, or None if none is like it."""
-    close = difflib.get_close_matches(name, list(known), n=5, cutoff=0.6)
+    close = difflib.get_close_matches(name, list(candidates), n=5, cutoff=0.6)
     # Swapped letters are the commonest slip, and difflib does not know it: to it 'esat' is as near to 'west' as to 'east'.
     return min(close, key=lambda candidate: edits(name, candidate), default=None)
 
@@ -103,9 +103,9 @@ def unknown_keys(raw: Mapping[str, Setting], clusters: Iterable[str]) -> Iterato
     aliases = sorted(clusters, key=len, reverse=True)
     flows = [f"{source}->{target}" for source in aliases for target in aliases if source != target]
     for key in raw:
-        found = _find_unknown(key, aliases, flows, raw[key].text)
-        if found is not None:
-            yield found
+        unknown = _find_unknown(key, aliases, flows, raw[key].text)
+        if unknown is not None:
+            yield unknown
 
 
 def _find_unknown(key: str, aliases: list[str], flows: list[str], text: str) -> UnknownKey | None:
@@ -122,53 +122,59 @@ def _find_unknown(key: str, aliases: list[str], flows: list[str], text: str) -> 
     return _judge_top_level_key(UnknownKey(key, key, text=text), aliases)
 
 
-def _judge_cluster_key(found: UnknownKey) -> UnknownKey:
-    if found.name in CLIENT_PROPERTIES:
-        roles = [role for role in ("consumer", "producer", "admin") if is_known(found.name, role)]
-        return _replace(found, f"{found.cluster}.{roles[0]}.{found.name}", ", unless it says for which client")
-    if found.name in CATALOGUE:
-        return _replace(found, found.name, "belongs to a flow and not to a cluster" if found.is_own else ", because it belongs to a flow")
-    return _add_nearest(found, found.cluster + ".", _list_cluster_names(found.name))
+def _judge_cluster_key(unknown: UnknownKey) -> UnknownKey:
+    if unknown.name in CLIENT_PROPERTIES:
+        roles = [role for role in ("consumer", "producer", "admin") if is_known(unknown.name, role)]
+        return _replace(unknown, f"{unknown.cluster}.{roles[0]}.{unknown.name}", ", unless it says for which client")
+    if unknown.name in CATALOGUE:
+        return _replace(
+            unknown, unknown.name, "belongs to a flow and not to a cluster" if unknown.is_own else ", because it belongs to a flow"
+        )
+    return _add_nearest(unknown, unknown.cluster + ".", _list_cluster_names(unknown.name))
 
 
-def _judge_top_level_key(found: UnknownKey, aliases: list[str]) -> UnknownKey:
-    if _ARROW.search(found.key):
-        return _replace(found, _ARROW.sub("->", found.key), ", because the arrow of a flow is written '->'")
-    if found.text.startswith("->"):
-        return _replace(found, f"{found.key}{re.sub(r'^-> *', '->', found.text).partition(' ')[0].partition('=')[0]}", _BLANK)
-    foreign = _ANY_FLOW.fullmatch(found.key)
+def _judge_top_level_key(unknown: UnknownKey, aliases: list[str]) -> UnknownKey:
+    if _ARROW.search(unknown.key):
+        return _replace(unknown, _ARROW.sub("->", unknown.key), ", because the arrow of a flow is written '->'")
+    if unknown.text.startswith("->"):
+        return _replace(unknown, f"{unknown.key}{re.sub(r'^-> *', '->', unknown.text).partition(' ')[0].partition('=')[0]}", _BLANK)
+    foreign = _ANY_FLOW.fullmatch(unknown.key)
     if foreign:
         missing = next((alias for alias in foreign.group("source", "target") if alias not in aliases), "")
         pair = [nearest(alias, aliases) or alias for alias in foreign.group("source", "target")]
         meant = f"{pair[0]}->{pair[1]}.{foreign.group('name')}" if set(pair) <= set(aliases) and pair[0] != pair[1] else ""
         reason = f", because '{missing}' is not in clusters" if missing else ", because a flow leads from one cluster to another"
         return UnknownKey(
-            found.key, foreign.group("name"), flow=f"{foreign.group('source')}->{foreign.group('target')}", suggestion=meant, reason=reason
+            unknown.key,
+            foreign.group("name"),
+            flow=f"{foreign.group('source')}->{foreign.group('target')}",
+            suggestion=meant,
+            reason=reason,
         )
-    if found.name in CATALOGUE or _SIDED.fullmatch(found.name):
-        where = "<cluster>" if _SIDED.fullmatch(found.name) else "<source>-><target>"
-        return _replace(found, f"{where}.{found.name}", ", at the top level of the file")
-    prefix, _, rest = found.key.partition(".")
+    if unknown.name in CATALOGUE or _SIDED.fullmatch(unknown.name):
+        where = "<cluster>" if _SIDED.fullmatch(unknown.name) else "<source>-><target>"
+        return _replace(unknown, f"{where}.{unknown.name}", ", at the top level of the file")
+    prefix, _, rest = unknown.key.partition(".")
     alias = nearest(prefix, aliases)
     if alias and _is_read_by_cluster(rest):
-        return _replace(found, f"{alias}.{rest}", f", because '{prefix}' is not in clusters")
-    return _add_nearest(found, "", _list_top_level_names())
+        return _replace(unknown, f"{alias}.{rest}", f", because '{prefix}' is not in clusters")
+    return _add_nearest(unknown, "", _list_top_level_names())
 
 
-def _add_nearest(found: UnknownKey, prefix: str, names: Iterable[str]) -> UnknownKey:
-    if found.name in _OTHER_WORDS:
-        return _replace(found, prefix + _OTHER_WORDS[found.name], "")
-    if found.name in _REMOVED:
-        new = _REMOVED[found.name]
-        return _replace(found, prefix + new if new else "", " (Kafka 4.0 removed it)")
-    if found.is_own:
+def _add_nearest(unknown: UnknownKey, prefix: str, names: Iterable[str]) -> UnknownKey:
+    if unknown.name in _OTHER_WORDS:
+        return _replace(unknown, prefix + _OTHER_WORDS[unknown.name], "")
+    if unknown.name in _REMOVED:
+        new = _REMOVED[unknown.name]
+        return _replace(unknown, prefix + new if new else "", " (Kafka 4.0 removed it)")
+    if unknown.is_own:
         names = [name for name in CATALOGUE if name.startswith("mirror.")]
-    near = nearest(found.name, names)
-    return _replace(found, prefix + near if near else "", "")
+    near = nearest(unknown.name, names)
+    return _replace(unknown, prefix + near if near else "", "")
 
 
-def _replace(found: UnknownKey, meant: str, reason: str) -> UnknownKey:
-    return UnknownKey(found.key, found.name, found.cluster, found.flow, meant, reason)
+def _replace(unknown: UnknownKey, meant: str, reason: str) -> UnknownKey:
+    return UnknownKey(unknown.key, unknown.name, unknown.cluster, unknown.flow, meant, reason)
 
 
 def _is_read_at_top(name: str) -> bool:
@@ -205,7 +211,7 @@ def _list_top_level_names() -> list[str]:
 def _list_cluster_names(name: str) -> list[str]:
     role = name.partition(".")[0]
     if role in ROLES:
-        return [f"{role}.{each}" for each in (*CLIENT_PROPERTIES, *CLIENT_KEYS) if is_known(each, role)]
+        return [f"{role}.{setting}" for setting in (*CLIENT_PROPERTIES, *CLIENT_KEYS) if is_known(setting, role)]
     return [*CLIENT_KEYS, CONNECTION, *WORKER_NAMES]
 
 
@@ -213,5 +219,5 @@ def _list_flow_names(name: str) -> list[str]:
     sided = _SIDED.fullmatch(name)
     if sided:
         prefix = name[: -len(sided.group("name"))]
-        return [prefix + each for each in (*CLIENT_PROPERTIES, *CLIENT_KEYS) if is_known(each, sided.group("role"))]
+        return [prefix + setting for setting in (*CLIENT_PROPERTIES, *CLIENT_KEYS) if is_known(setting, sided.group("role"))]
     return [*CATALOGUE, *(f"{side}.cluster.{key}" for side in ("source", "target") for key in CLIENT_KEYS)]

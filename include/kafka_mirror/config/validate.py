@@ -52,8 +52,8 @@ class Findings:
 
     def refuse(self, what: Setting | str, why: str) -> None:
         """Note a problem of a setting or property."""
-        key, shown = (what, None) if isinstance(what, str) else (what.origin, what.display_text)
-        self._problems[Problem(key, why, shown)] = None
+        key, text = (what, None) if isinstance(what, str) else (what.origin, what.display_text)
+        self._problems[Problem(key, why, text)] = None
 
     def add(self, problems: list[Problem]) -> None:
         """Note problems that others found."""
@@ -71,143 +71,143 @@ class Findings:
 
 def validate(flow: Flow, unknown: list[UnknownKey]) -> Findings:
     """Everything that can be said of a flow when it is loaded. `unknown`: the keys that are not read and that could be meant for it."""
-    found = Findings(flow)
-    _check_names(found)
-    _check_values(found, flow.connector)
-    _check_worker(found)
-    _check_clients(found, CLIENTS)
-    _check_start(found)
-    _check_registries(found)
-    for setting in {id(each): each for each in (*flow.connector.values(), *flow.worker_settings.values())}.values():
-        found.add(flow.references.check(setting))
-    _check_unknown(found, unknown)
+    findings = Findings(flow)
+    _check_names(findings)
+    _check_values(findings, flow.connector)
+    _check_worker(findings)
+    _check_clients(findings, CLIENTS)
+    _check_start(findings)
+    _check_registries(findings)
+    for setting in {id(setting): setting for setting in (*flow.connector.values(), *flow.worker_settings.values())}.values():
+        findings.add(flow.references.check(setting))
+    _check_unknown(findings, unknown)
     for hint in hints(flow):
-        found.notice(hint)
-    _check_cadence(found)
-    return found
+        findings.notice(hint)
+    _check_cadence(findings)
+    return findings
 
 
 def validate_heartbeat_pair(flow: Flow) -> Findings:
     """Validates a pair that is no enabled flow: only what its heartbeats depend on."""
-    found = Findings(flow)
+    findings = Findings(flow)
     settings = {name: flow.connector[name] for name in HEARTBEAT_PROPERTIES if name in flow.connector}
-    _check_values(found, settings)
-    _check_clients(found, HEARTBEAT_CLIENTS)
+    _check_values(findings, settings)
+    _check_clients(findings, HEARTBEAT_CLIENTS)
     clients = [setting for side, role in HEARTBEAT_CLIENTS for setting in flow.java_settings(side, role).values()]
-    for setting in {id(each): each for each in (*settings.values(), *clients)}.values():
-        found.add(flow.references.check(setting))
-    _check_cadence(found)
-    return found
+    for setting in {id(setting): setting for setting in (*settings.values(), *clients)}.values():
+        findings.add(flow.references.check(setting))
+    _check_cadence(findings)
+    return findings
 
 
-def _check_cadence(found: Findings) -> None:
-    if found.problems:
+def _check_cadence(findings: Findings) -> None:
+    if findings.problems:
         return
     with suppress(ConfigurationError):  # a reference that leads nowhere is an error when the value is needed
-        notice = slower_interval_notice(found.flow)
+        notice = slower_interval_notice(findings.flow)
         if notice is not None:
-            found.notice(notice)
+            findings.notice(notice)
 
 
-def _check_names(found: Findings) -> None:
-    flow = found.flow
+def _check_names(findings: Findings) -> None:
+    flow = findings.flow
     for alias in (flow.source, flow.target):
         if alias == "mirror":
-            found.refuse("clusters", "the alias 'mirror' cannot be used: our own properties begin with it")
+            findings.refuse("clusters", "the alias 'mirror' cannot be used: our own properties begin with it")
     if not _IN_TOPIC_NAMES.fullmatch(flow.source):
-        found.refuse(
+        findings.refuse(
             "clusters", f"the alias '{flow.source}' becomes part of topic names, so only letters, digits, '.', '_' and '-' are possible"
         )
     for side, alias in (("source", flow.source), ("target", flow.target)):
         setting = flow.connector[f"{side}.cluster.alias"]
         if setting.text != alias:
-            found.refuse(
+            findings.refuse(
                 setting,
                 f"must be '{alias}' for this flow; leave it out. {_IDENTITY}",
             )
     separator = flow.connector.get("replication.policy.separator")
     if separator is not None and not has_reference(separator.text) and not _IN_TOPIC_NAMES.fullmatch(separator.text):
-        found.refuse(separator, _SEPARATOR if separator.text else "must not be empty, or every topic would look mirrored. " + _IDENTITY)
+        findings.refuse(separator, _SEPARATOR if separator.text else "must not be empty, or every topic would look mirrored. " + _IDENTITY)
 
 
-def _check_values(found: Findings, settings: Mapping[str, Setting]) -> None:
+def _check_values(findings: Findings, settings: Mapping[str, Setting]) -> None:
     for name, setting in settings.items():
         definition = CATALOGUE.get(name)
         if definition is None:
             continue
         if definition.effect:
-            found.without_effect(setting.origin, definition.effect)
-        early = found.flow.references.while_parsing().check(setting)
-        found.add(early)
+            findings.without_effect(setting.origin, definition.effect)
+        early = findings.flow.references.while_parsing().check(setting)
+        findings.add(early)
         if not has_reference(setting.text):
-            _try(found, setting, definition.parse)
+            _try(findings, setting, definition.parse)
         elif not early and definition.type == "BOOLEAN" and name.endswith("enabled"):
             # Which DAGs exist depends on it.
             try:
-                found.flow.value(name)
+                findings.flow.value(name)
             except ConfigurationError as error:
-                found.add(list(error.problems))
+                findings.add(list(error.problems))
 
 
-def _check_registries(found: Findings) -> None:
+def _check_registries(findings: Findings) -> None:
     """Schemas need both registries, and one login for each."""
-    given = {name: setting for name, setting in found.flow.connector.items() if setting.text.strip()}
+    given = {name: setting for name, setting in findings.flow.connector.items() if setting.text.strip()}
     for side, other in (("source", "target"), ("target", "source")):
         own = f"mirror.schemas.{side}"
         if f"{own}.url" in given and f"mirror.schemas.{other}.url" not in given:
-            found.refuse(given[f"{own}.url"], f"schemas go from one registry to another one: mirror.schemas.{other}.url is missing")
+            findings.refuse(given[f"{own}.url"], f"schemas go from one registry to another one: mirror.schemas.{other}.url is missing")
         if f"{own}.bearer.auth.token" in given and f"{own}.basic.auth.user.info" in given:
-            found.refuse(given[f"{own}.bearer.auth.token"], f"there are two logins: leave it out, or {own}.basic.auth.user.info")
+            findings.refuse(given[f"{own}.bearer.auth.token"], f"there are two logins: leave it out, or {own}.basic.auth.user.info")
 
 
-def _check_worker(found: Findings) -> None:
+def _check_worker(findings: Findings) -> None:
     """The Connect worker's own: nothing of it has an effect, but its converters would change bytes."""
-    for name, setting in found.flow.worker_settings.items():
+    for name, setting in findings.flow.worker_settings.items():
         if name in ("key.converter", "value.converter", "header.converter") and not has_reference(setting.text):
-            _try(found, setting, CATALOGUE[name].parse)
+            _try(findings, setting, CATALOGUE[name].parse)
         elif name in WORKER_NAMES and name != "client.id":
-            found.without_effect(setting.origin, "there is no Connect worker")
+            findings.without_effect(setting.origin, "there is no Connect worker")
 
 
-def _try(found: Findings, setting: Setting, parse: Callable[[str], Any]) -> None:
+def _try(findings: Findings, setting: Setting, parse: Callable[[str], Any]) -> None:
     try:
         parse(setting.text)
     except ValueError as error:
-        found.refuse(setting, str(error))
+        findings.refuse(setting, str(error))
 
 
-def _check_clients(found: Findings, clients: Iterable[tuple[Side, Role]]) -> None:
-    flow = found.flow
+def _check_clients(findings: Findings, clients: Iterable[tuple[Side, Role]]) -> None:
+    flow = findings.flow
     for side, role in clients:
         mapped = client_settings(_find_unresolved(flow.java_settings(side, role)), flow.as_client(side, role))
-        found.add(mapped.problems)
+        findings.add(mapped.problems)
         for key, why in mapped.without_effect.items():
-            found.without_effect(key, why)
+            findings.without_effect(key, why)
 
 
 def _find_unresolved(settings: Mapping[str, Setting]) -> dict[str, Setting]:
     return {name: setting._replace(unresolved=has_reference(setting.text)) for name, setting in settings.items()}
 
 
-def _check_start(found: Findings) -> None:
-    reset = found.flow.java_settings("source", "consumer").get("auto.offset.reset")
+def _check_start(findings: Findings) -> None:
+    reset = findings.flow.java_settings("source", "consumer").get("auto.offset.reset")
     if reset is not None and not has_reference(reset.text):
-        _try(found, reset, reset_position)
+        _try(findings, reset, reset_position)
 
 
-def _check_unknown(found: Findings, unknown: list[UnknownKey]) -> None:
-    strict = "mirror.strict" in found.flow.connector and found.flow.connector["mirror.strict"].text.strip().lower() == "true"
+def _check_unknown(findings: Findings, unknown: list[UnknownKey]) -> None:
+    strict = "mirror.strict" in findings.flow.connector and findings.flow.connector["mirror.strict"].text.strip().lower() == "true"
     # A class of the user's own may read any property of the flow.
     custom = any(
-        name in found.flow.connector and not found.flow.connector[name].text.strip().startswith(MIRROR_CLASSES) for name in _CLASSES
+        name in findings.flow.connector and not findings.flow.connector[name].text.strip().startswith(MIRROR_CLASSES) for name in _CLASSES
     )
     for unknown_key in unknown:
         if custom and unknown_key.flow and not unknown_key.is_own:
             continue
         if unknown_key.is_own or strict:
-            found.refuse(unknown_key.key, unknown_key.message)
+            findings.refuse(unknown_key.key, unknown_key.message)
         elif unknown_key.flow:
-            found.notice(f"{place(unknown_key.key, found.flow.file, found.flow.lines)}: {unknown_key.key} {unknown_key.message}.")
+            findings.notice(f"{place(unknown_key.key, findings.flow.file, findings.flow.lines)}: {unknown_key.key} {unknown_key.message}.")
 
 
 def unreadable(flow: Flow) -> list[Problem]:

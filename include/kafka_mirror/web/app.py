@@ -32,8 +32,8 @@ def create_app(site: Site, open_routers: Sequence[APIRouter] = ()) -> FastAPI:
     app.add_middleware(SafeHeaders)
     app.add_exception_handler(AnyHttpException, _show_refusal)
     app.add_exception_handler(Exception, _show_failure)
-    for each in (*open_routers, router, _nothing):
-        app.include_router(each)
+    for route in (*open_routers, router, _nothing):
+        app.include_router(route)
     return app
 
 

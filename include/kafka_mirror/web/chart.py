@@ -87,17 +87,17 @@ def lag_chart(points: Sequence[LagPoint], span: str, limit: float | None, now: f
     times = [point.time for point in recent]
     first = max(begin, points[0].time) if points else begin  # before it the flow may not have existed
     edges = [first, *(point.time for point in recent if point.seconds is not None), now]
-    unknown = [(left, right) for left, right in pairwise(edges) if right - left > longest]
+    unknown = [(start, end) for start, end in pairwise(edges) if end - start > longest]
     lags = [point.seconds for point in recent]
     highest = max((lag for lag in lags if lag is not None), default=0.0)
     top = 1.1 * max(highest, limit or 0.0) or 1.0
     return LagChart(
         span,
-        _curve(list(zip(map(place, times), lags, strict=True)), [place(left) for left, _ in unknown], top),
+        _curve(list(zip(map(place, times), lags, strict=True)), [place(start) for start, _ in unknown], top),
         limit,
         None if limit is None else _height(limit, top),
-        _curve(list(zip(map(place, times), rates, strict=True)), [place(left) for left, _ in unknown]),
-        tuple((place(left), round((right - left) / seconds * WIDTH, 1)) for left, right in unknown),
+        _curve(list(zip(map(place, times), rates, strict=True)), [place(start) for start, _ in unknown]),
+        tuple((place(start), round((end - start) / seconds * WIDTH, 1)) for start, end in unknown),
         tuple(_columns(recent, rates, place)),
         tuple(f"{datetime.fromtimestamp(begin + seconds * tick / _TICKS, UTC):%H:%M}" for tick in range(_TICKS + 1)),
     )
@@ -143,27 +143,27 @@ def strip(snapshot: FlowSnapshot) -> Strip | None:
 
 
 def _usual_distance(points: Sequence[LagPoint]) -> float:
-    return median(right.time - left.time for left, right in pairwise(points)) if len(points) > 1 else 0.0
+    return median(after.time - before.time for before, after in pairwise(points)) if len(points) > 1 else 0.0
 
 
 def _rates(points: Sequence[LagPoint], longest: float) -> list[float | None]:
     """Records a second up to each point since the one before; None for the first, where it is not known, and after a gap."""
     rates: list[float | None] = [None]
-    for left, right in pairwise(points):
-        known = left.records is not None and right.records is not None and 0 < right.time - left.time <= longest
-        copied = (right.records or 0) - (left.records or 0)
-        rates.append(copied / (right.time - left.time) if known and copied >= 0 else None)
+    for before, after in pairwise(points):
+        is_known = before.records is not None and after.records is not None and 0 < after.time - before.time <= longest
+        copied = (after.records or 0) - (before.records or 0)
+        rates.append(copied / (after.time - before.time) if is_known and copied >= 0 else None)
     return rates
 
 
 def _columns(points: Sequence[LagPoint], rates: Sequence[float | None], place: Callable[[float], float]) -> Iterable[Column]:
     """Each point's part: from halfway to the one before to halfway to the next."""
     xs = [place(point.time) for point in points]
-    edges = [xs[0] - 2, *((left + right) / 2 for left, right in pairwise(xs)), xs[-1] + 2] if xs else []
-    for point, rate, (left, right) in zip(points, rates, pairwise(edges), strict=True):
+    edges = [xs[0] - 2, *((before + after) / 2 for before, after in pairwise(xs)), xs[-1] + 2] if xs else []
+    for point, rate, (start, end) in zip(points, rates, pairwise(edges), strict=True):
         time = f"{datetime.fromtimestamp(point.time, UTC):%H:%M:%S} UTC"
         yield Column(
-            round(left, 1), round(right - left, 1), f"{time}: lag {seconds_text(point.seconds)}, {short_number(rate)} records/s copied"
+            round(start, 1), round(end - start, 1), f"{time}: lag {seconds_text(point.seconds)}, {short_number(rate)} records/s copied"
         )
 
 

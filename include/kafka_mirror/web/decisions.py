@@ -65,13 +65,13 @@ def problems(errors: Iterable[ErrorReport]) -> list[ErrorGroup]:
     grouped: dict[tuple[str, str | None, str], list[ErrorReport]] = {}
     for error in errors:
         grouped.setdefault((error.code, error.topic, "" if error.topic else error.message), []).append(error)
-    found = [_problem(each) for each in grouped.values()]
-    return sorted(found, key=lambda problem: (problem.error.topic is not None, problem.error.retriable))
+    groups = [_problem(group) for group in grouped.values()]
+    return sorted(groups, key=lambda problem: (problem.error.topic is not None, problem.error.retriable))
 
 
 def _problem(errors: list[ErrorReport]) -> ErrorGroup:
     first = errors[0]
-    numbers = tuple(sorted({each.partition for each in errors if each.partition is not None}))
+    numbers = tuple(sorted({error.partition for error in errors if error.partition is not None}))
     answers = first.remedies
     if len(numbers) > 1:
         answers = tuple(replace(answer, partition=None) for answer in answers)
@@ -117,10 +117,10 @@ class DecisionInput:
 
 @dataclass(frozen=True)
 class DecisionEffects:
-    """What a decision does or would do, a sentence each. `seen` is a digest of the facts that it is bound to."""
+    """What a decision does or would do, a sentence each. `digest` is one of the facts that it is bound to."""
 
     effects: tuple[str, ...]
-    seen: str
+    digest: str
 
 
 def _read(name: str, value: str | int | None, reader: Callable[[str | int], Any]) -> Any:
@@ -153,9 +153,9 @@ class Decider:
         """The effects of a decision that is not taken. Raises UsageError, NothingToDecide, DeadlineExceeded, and errors of the clusters."""
         return await self._in_time(decision.flow, lambda: self._preview(decision), "nothing was decided")
 
-    async def decide(self, decision: DecisionInput, seen: str) -> DecisionEffects:
+    async def decide(self, decision: DecisionInput, digest: str) -> DecisionEffects:
         """Takes the decision if its effects are still those that the person saw. Raises as `show`, and SituationChanged."""
-        return await self._in_time(decision.flow, lambda: self._take_if_unchanged(decision, seen), "whether it was decided is not known")
+        return await self._in_time(decision.flow, lambda: self._take_if_unchanged(decision, digest), "whether it was decided is not known")
 
     def close(self) -> None:
         """Ends the threads without waiting: the clients have timeouts of their own."""
@@ -165,9 +165,9 @@ class Decider:
     def _preview(self, decision: DecisionInput) -> DecisionEffects:
         return effects_of(self._take(load().flow(decision.flow), decision.request(), dry_run=True))
 
-    def _take_if_unchanged(self, decision: DecisionInput, seen: str) -> DecisionEffects:
+    def _take_if_unchanged(self, decision: DecisionInput, digest: str) -> DecisionEffects:
         now = self._preview(decision)
-        if now.seen != seen:
+        if now.digest != digest:
             raise SituationChanged(now)
         return effects_of(self._take(load().flow(decision.flow), decision.request(), dry_run=False))
 
@@ -187,9 +187,9 @@ class Decider:
 
 def effects_of(decisions: Sequence[DecisionWithEffect]) -> DecisionEffects:
     """The effects of decisions, and a digest of the watermarks, ids and offsets that they are bound to; who, when and why are not in it."""
-    facts = [{name: value for name, value in as_document(made.decision).items() if name not in _NOT_BOUND} for made in decisions]
-    seen = hashlib.sha256(json.dumps(_drop_moments(facts), sort_keys=True).encode()).hexdigest()
-    return DecisionEffects(tuple(_sentence(made) for made in decisions), seen)
+    facts = [{name: value for name, value in as_document(decision.decision).items() if name not in _NOT_BOUND} for decision in decisions]
+    digest = hashlib.sha256(json.dumps(_drop_moments(facts), sort_keys=True).encode()).hexdigest()
+    return DecisionEffects(tuple(_sentence(decision) for decision in decisions), digest)
 
 
 def _drop_moments(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -197,10 +197,10 @@ def _drop_moments(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in decision.items() if name != "until"} for decision in facts]
 
 
-def _sentence(made: DecisionWithEffect) -> str:
-    decision = made.decision
+def _sentence(bound: DecisionWithEffect) -> str:
+    decision = bound.decision
     place = "" if decision.topic is None else decision.topic + (f"-{decision.partition}" if decision.partition is not None else "")
-    return f"{made.effect}." if made.effect.startswith(place) else f"{place}: {made.effect}."
+    return f"{bound.effect}." if bound.effect.startswith(place) else f"{place}: {bound.effect}."
 
 
 STATUS: Mapping[type[MirrorError], int] = {NothingToDecide: 409, DeadlineExceeded: 504}

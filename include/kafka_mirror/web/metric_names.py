@@ -147,6 +147,6 @@ def markdown_metrics() -> str:
     rows = [*pairs, *((metric,) for metric in METRICS[2 * len(pairs) :])]
     lines = ["| metric | labels | says |", "|---|---|---|"]
     for metrics in rows:
-        names, labels = (", ".join(f"`{each}`" for each in found) for found in ((m.sample for m in metrics), metrics[0].labels))
+        names, labels = (", ".join(f"`{text}`" for text in texts) for texts in ((m.sample for m in metrics), metrics[0].labels))
         lines.append(f"| {names} | {labels} | {metrics[0].help.partition(_LIMIT)[0]} |")
     return "\n".join(lines) + "\n"

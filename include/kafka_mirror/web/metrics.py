@@ -311,9 +311,9 @@ def metrics_router(cache: SnapshotSource, environ: Mapping[str, str] | None = No
         """The newest snapshots of the flows that the token opens, in the format that is asked for. 401 or 403 without the right token."""
         allowed = access.opened_by(authorization)
         snapshots = cache.get()
-        shown = [snapshot for snapshot in snapshots.flows if allowed is None or snapshot.flow in allowed]
+        readable = [snapshot for snapshot in snapshots.flows if allowed is None or snapshot.flow in allowed]
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(SnapshotCollector(shown, len(snapshots.errors), access.settings, datetime.now(UTC)))
+        registry.register(SnapshotCollector(readable, len(snapshots.errors), access.settings, datetime.now(UTC)))
         encoder, content_type = choose_encoder(accept)
         return Response(encoder(registry), media_type=None, headers={"content-type": content_type, "cache-control": "no-store"})
 

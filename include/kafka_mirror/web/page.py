@@ -110,7 +110,7 @@ class FlowSummary:
         return self.name.airflow_name
 
     @property
-    def shown(self) -> FlowSnapshot:
+    def figures(self) -> FlowSnapshot:
         """The snapshot whose figures the page shows: an older one if the newest is not complete."""
         return self.snapshot.with_figures
 
@@ -219,25 +219,28 @@ class RunPage:
     """How many partitions moved and are not listed."""
 
 
-def run_page(found: CopyRun) -> RunPage:
+def run_page(copy_run: CopyRun) -> RunPage:
     """The tab of a run."""
-    if found.verdict is None:
-        return RunPage(found, *_describe_run(found))
-    moved = sorted((each for each in found.watermarks if each.records), key=lambda each: (-each.records, each.topic, each.partition))
+    if copy_run.verdict is None:
+        return RunPage(copy_run, *_describe_run(copy_run))
+    moved = sorted(
+        (watermark for watermark in copy_run.watermarks if watermark.records),
+        key=lambda watermark: (-watermark.records, watermark.topic, watermark.partition),
+    )
     return RunPage(
-        found,
-        *_describe_verdict(found.verdict),
-        _list_sentences(found.verdict),
-        found.verdict.errors[:MAX_ROWS],
+        copy_run,
+        *_describe_verdict(copy_run.verdict),
+        _list_sentences(copy_run.verdict),
+        copy_run.verdict.errors[:MAX_ROWS],
         moved[:MAX_ROWS],
         max(0, len(moved) - MAX_ROWS),
     )
 
 
-def _describe_run(found: CopyRun) -> tuple[str, str]:
-    if found.said:
-        return "stuck" if found.run.state == "failed" else "fine", f"Dry run. {found.said}"
-    if found.run.state in _RUNNING:
+def _describe_run(copy_run: CopyRun) -> tuple[str, str]:
+    if copy_run.said:
+        return "stuck" if copy_run.run.state == "failed" else "fine", f"Dry run. {copy_run.said}"
+    if copy_run.run.state in _RUNNING:
         return "behind", "This run goes on; its verdict comes last."
     return (
         "stuck",

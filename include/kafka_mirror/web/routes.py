@@ -84,15 +84,15 @@ def show_flow(request: Request, flow_id: str, site: OfSite, user: Signed) -> Res
 @router.get("/runs/{dag_id}/{run_id:path}", response_class=HTMLResponse)
 def show_run(request: Request, dag_id: str, run_id: str, site: OfSite, user: Signed) -> Response:
     """The verdict of one run of a copy DAG: a tab on that run's page in Airflow."""
-    name = next((each for each in map(name_of, site.snapshots().flows) if each.dag_id(COPY) == dag_id), None)
+    name = next((flow for flow in map(name_of, site.snapshots().flows) if flow.dag_id(COPY) == dag_id), None)
     if name is None:
         raise HTTPException(404, f"Runs of copy DAGs of the mirror have a verdict here; {dag_id} is none of them.")
     require(site.airflow, user, "GET", name)
-    found = site.airflow.copy_run(user, name, run_id)
-    if found is None:
+    copy_run = site.airflow.copy_run(user, name, run_id)
+    if copy_run is None:
         raise HTTPException(404, f"The DAG {dag_id} has no run {run_id!r}.")
     return html(
-        request, "run.html", flow=name, page=run_page(found), now=datetime.now(UTC), refresh=0 if found.run.ended else REFRESH_SECONDS
+        request, "run.html", flow=name, page=run_page(copy_run), now=datetime.now(UTC), refresh=0 if copy_run.run.ended else REFRESH_SECONDS
     )
 
 
@@ -134,7 +134,7 @@ def describe_flow(request: Request, flow_id: str, site: OfSite, user: Signed) ->
 
 
 def _summarize(flow: FlowSummary) -> dict[str, Any]:
-    observed, now = flow.shown, datetime.now(UTC)
+    observed, now = flow.figures, datetime.now(UTC)
     seconds = observed.catch_up.seconds
     return {
         "flow": flow.snapshot.flow,
@@ -209,11 +209,12 @@ class Form(BaseModel):
     alias: str | None = Field(default=None, max_length=249)
     start: int | str | None = None
     bytes_per_second: int | str | None = None
-    seen: str | None = Field(default=None, max_length=64)
+    digest: str | None = Field(default=None, alias="seen", max_length=64)
+    """Of the facts that the person saw; None asks what would happen."""
 
     def to_decision(self, flow: FlowName, user: Person) -> DecisionInput:
         """The decision about a flow, by a person."""
-        return DecisionInput(flow.name, user.name, why=self.reason, **self.model_dump(exclude={"reason", "seen"}))
+        return DecisionInput(flow.name, user.name, why=self.reason, **self.model_dump(exclude={"reason", "digest"}))
 
 
 @router.post("/flows/{flow_id}/decisions")
@@ -224,22 +225,22 @@ async def decide(flow_id: str, form: Form, site: OfSite, user: Signed) -> JSONRe
     await run_in_threadpool(require, site.airflow, user, "PUT", flow)
     decision = form.to_decision(flow, user)
     try:
-        if form.seen is None:
+        if form.digest is None:
             return _respond("would", await site.decider.show(decision), decision)
-        return await _take(site, user, flow, decision, form.seen)
+        return await _take(site, user, flow, decision, form.digest)
     except SituationChanged as changed:
-        return JSONResponse({"message": str(changed), "next": "", "would": changed.current.effects, "seen": changed.current.seen}, 409)
+        return JSONResponse({"message": str(changed), "next": "", "would": changed.current.effects, "seen": changed.current.digest}, 409)
     except MirrorError as error:
         report = error.report().of_flow(flow.name)
         return JSONResponse({"code": report.code, "message": report.message, "next": report.next}, status_of(error))
 
 
-async def _take(site: Site, user: Person, flow: FlowName, decision: DecisionInput, seen: str) -> JSONResponse:
+async def _take(site: Site, user: Person, flow: FlowName, decision: DecisionInput, digest: str) -> JSONResponse:
     """Takes a decision. Its entry in the audit log comes first, so that no decision is without one."""
     facts = {name: value for name, value in vars(decision).items() if value is not None and name != "who"}
     await run_in_threadpool(site.airflow.note, user, EVENT, flow, facts)
     try:
-        effects = await site.decider.decide(decision, seen)
+        effects = await site.decider.decide(decision, digest)
     except (MirrorError, SituationChanged) as error:
         await run_in_threadpool(site.airflow.note, user, FAILED_EVENT, flow, {**facts, "error": str(error)})
         raise
@@ -249,4 +250,4 @@ async def _take(site: Site, user: Person, flow: FlowName, decision: DecisionInpu
 
 
 def _respond(key: str, effects: DecisionEffects, decision: DecisionInput) -> JSONResponse:
-    return JSONResponse({key: effects.effects, "seen": effects.seen, "title": title(decision.decision)})
+    return JSONResponse({key: effects.effects, "seen": effects.digest, "title": title(decision.decision)})

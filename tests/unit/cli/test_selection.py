@@ -25,7 +25,7 @@ def known(monkeypatch):
 
     def set_known(*flows):
         def run(flow, _options):
-            return Answer("done", known=frozenset(("orders",)) if flow.name in flows else frozenset())
+            return Answer("done", known_names=frozenset(("orders",)) if flow.name in flows else frozenset())
 
         for command in CALLS:
             monkeypatch.setattr(getattr(parser, command), "run", run)

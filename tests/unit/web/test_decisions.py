@@ -129,10 +129,10 @@ def test_rate_that_is_none_is_refused_in_words() -> None:
 def test_moment_of_looking_makes_no_other_decision() -> None:
     decision = Decision(TAKE_OWNERSHIP, "ada", NOW, "x", installation="a", until=NOW)
     later = replace(decision, until=NOW.replace(year=2030), when=NOW.replace(year=2030), why="y")
-    assert effects_of([DecisionWithEffect(decision, "e")]).seen == effects_of([DecisionWithEffect(later, "e")]).seen
+    assert effects_of([DecisionWithEffect(decision, "e")]).digest == effects_of([DecisionWithEffect(later, "e")]).digest
     assert (
-        effects_of([DecisionWithEffect(decision, "e")]).seen
-        != effects_of([DecisionWithEffect(replace(decision, installation="b"), "e")]).seen
+        effects_of([DecisionWithEffect(decision, "e")]).digest
+        != effects_of([DecisionWithEffect(replace(decision, installation="b"), "e")]).digest
     )
 
 

@@ -317,8 +317,8 @@ _CRON = re.compile(rf"{_FIELD}(?: +{_FIELD}){{2}}(?: +(?:{_FIELD}|{_NAMED})){{2}
 
 def _allow_schedules() -> Valid:
     def check(value: str) -> str | None:
-        found = _CRON.fullmatch(value.strip())
-        return None if found else "must be a cron expression of five fields, such as '0 0 * * *'; its times are UTC"
+        match = _CRON.fullmatch(value.strip())
+        return None if match else "must be a cron expression of five fields, such as '0 0 * * *'; its times are UTC"
 
     return Valid("cron expression, UTC", check)
 

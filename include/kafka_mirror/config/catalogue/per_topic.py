@@ -52,13 +52,13 @@ class Rule:
 
 def rule(member: str) -> Rule:
     """A member of the list, taken apart at its last `=` (no word holds one)."""
-    pattern, found, word = member.rpartition("=")
-    return Rule(pattern.rstrip() if found else None, word.strip())
+    pattern, equals, word = member.rpartition("=")
+    return Rule(pattern.rstrip() if equals else None, word.strip())
 
 
 def word_for(members: Sequence[str], topic: str) -> str | None:
     """The word of the first rule that matches the topic; None if none does."""
-    return next((each.word for each in map(rule, members) if each.matches(topic)), None)
+    return next((topic_rule.word for topic_rule in map(rule, members) if topic_rule.matches(topic)), None)
 
 
 def start_position(word: str) -> StartPosition:
@@ -121,15 +121,15 @@ def _allow_words(text: str, parse_word: Callable[[str], object]) -> Valid:
         """What is wrong with the first rule that cannot be used; None: nothing."""
         rules = [rule(member) for member in members]
         try:
-            for each in rules:
-                parse_word(each.word)
-                if each.pattern is not None:
-                    compile_java(each.pattern)
-                    if complaint := matches_nothing(each.pattern, "topic"):
+            for topic_rule in rules:
+                parse_word(topic_rule.word)
+                if topic_rule.pattern is not None:
+                    compile_java(topic_rule.pattern)
+                    if complaint := matches_nothing(topic_rule.pattern, "topic"):
                         return complaint
         except ValueError as error:
             return str(error)
-        everything = next((position for position, each in enumerate(rules) if each.pattern is None), None)
+        everything = next((position for position, topic_rule in enumerate(rules) if topic_rule.pattern is None), None)
         if everything is not None and everything < len(rules) - 1:
             return f"'{members[everything]}' is for every topic, so nothing after it is ever used; put it last"
         return None
@@ -149,13 +149,13 @@ def _parse_duration(text: str) -> int:
 def milliseconds(text: str) -> int:
     """Milliseconds since the epoch of an ISO 8601 date or time, in UTC unless it says otherwise."""
     try:
-        found = pendulum.parse(text) if _DATE.fullmatch(text) else None
+        moment = pendulum.parse(text) if _DATE.fullmatch(text) else None
     except (ValueError, TypeError):
-        found = None
-    if not isinstance(found, pendulum.DateTime):
+        moment = None
+    if not isinstance(moment, pendulum.DateTime):
         raise ValueError(f"'{text}' is no time in ISO 8601, such as 2026-01-31T12:00:00Z")
     # Rounded up: the first record at or after a time is never one before it.
-    milliseconds = found.int_timestamp * 1000 + -(-found.microsecond // 1000)
+    milliseconds = moment.int_timestamp * 1000 + -(-moment.microsecond // 1000)
     if milliseconds < 0:
         raise ValueError(f"'{text}' lies before 1970, and no record does")
     return milliseconds

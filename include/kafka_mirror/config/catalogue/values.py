@@ -90,9 +90,9 @@ def one_of(*words: str) -> Valid:
 
 def some_of(*words: str) -> Valid:
     """A list of these words, exactly; at least one."""
-    each = one_of(*words)
-    text = f"{each.text}, or several"
-    return Valid(text, lambda value: each.check(value) if value else f"must not be empty; it must be {text}")
+    member = one_of(*words)
+    text = f"{member.text}, or several"
+    return Valid(text, lambda value: member.check(value) if value else f"must not be empty; it must be {text}")
 
 
 def any_case(*words: str) -> Valid:
@@ -145,11 +145,11 @@ def regexes(of: Names) -> Valid:
     def check(value: Any) -> str | None:
         """What Java would say of the expressions as they are joined, of the one that is wrong if it is wrong alone; or which matches no
         name."""
-        wrong, whole = [complaint(each) for each in value], complaint("|".join(value))
+        wrong, whole = [complaint(pattern) for pattern in value], complaint("|".join(value))
         if whole:
             return next(filter(None, wrong), whole)
         alone = ["|".join(value)] if any(wrong) else value
-        return next(filter(None, (matches_nothing(each, of) for each in alone)), None)
+        return next(filter(None, (matches_nothing(pattern, of) for pattern in alone)), None)
 
     return Valid("regular expressions of Java", check)
 

@@ -57,7 +57,7 @@ _OURS = frozenset(
     "queue.buffering.max.kbytes message.max.bytes max.in.flight.requests.per.connection compression.level".split()
 )
 """What the mirror decides itself, and a connection may have for others."""
-_TUNING = frozenset(known.librdkafka for known in CLIENT_PROPERTIES.values() if known.librdkafka)
+_TUNING = frozenset(client_property.librdkafka for client_property in CLIENT_PROPERTIES.values() if client_property.librdkafka)
 
 
 @dataclass(frozen=True)
@@ -108,12 +108,15 @@ def refuse_both(mapped: MappedSettings, settings: Mapping[str, Setting]) -> None
             )
 
 
-def tune(mapped: MappedSettings, found: ConnectionSettings, role: str) -> None:
+def tune(mapped: MappedSettings, connection: ConnectionSettings, role: str) -> None:
     """Passes on what of the connection is meant for a client of this role, and notes what the file says too."""
-    of_role = {known.librdkafka for known in CLIENT_PROPERTIES.values() if role in known.roles}
-    for name, (value, setting) in found.librdkafka.items():
+    of_role = {client_property.librdkafka for client_property in CLIENT_PROPERTIES.values() if role in client_property.roles}
+    for name, (value, setting) in connection.librdkafka.items():
         if name in mapped.origins:
-            mapped.refuse(setting, f"and {', '.join(each.origin for each in mapped.origins[name])} say the same; leave one of them out")
+            mapped.refuse(
+                setting,
+                f"and {', '.join(java_setting.origin for java_setting in mapped.origins[name])} say the same; leave one of them out",
+            )
         elif name in of_role:
             mapped.put(name, value, setting)
 

@@ -70,7 +70,7 @@ class ClientProperty:
     """The values that say what holds anyway; any other cannot be honoured."""
     effect: str = ""
     """Why the setting has no meaning in a batch mirror."""
-    told: bool = True
+    noticed: bool = True
     """Whether a setting without effect is worth a notice."""
 
     @property
@@ -98,10 +98,10 @@ def word(*allowed: str) -> Callable[[str], str]:
     """One of these words, in lower case."""
 
     def convert(text: str) -> str:
-        found = text.strip().lower()
-        if found not in allowed:
+        word = text.strip().lower()
+        if word not in allowed:
             raise ValueError(f"must be {' or '.join(allowed)}")
-        return found
+        return word
 
     return convert
 
@@ -152,8 +152,8 @@ _REFUSED = (
 )
 
 
-def _ignore(names: str, roles: frozenset[str], why: str, told: bool = True) -> tuple[ClientProperty, ...]:
-    return tuple(ClientProperty(name, roles, effect=why, told=told) for name in names.split())
+def _ignore(names: str, roles: frozenset[str], why: str, noticed: bool = True) -> tuple[ClientProperty, ...]:
+    return tuple(ClientProperty(name, roles, effect=why, noticed=noticed) for name in names.split())
 
 
 _IGNORED = (
@@ -164,8 +164,8 @@ _IGNORED = (
     ),
     *_ignore("retries", ADMIN | PRODUCER, _BOUNDED),
     *_ignore("default.api.timeout.ms", ADMIN | CONSUMER, _BOUNDED),
-    *_ignore("socket.connection.setup.timeout.max.ms", ALL, "librdkafka has one time for setting up a connection", told=False),
-    *_ignore("config.providers", ALL, "references are resolved before a client sees them", told=False),
+    *_ignore("socket.connection.setup.timeout.max.ms", ALL, "librdkafka has one time for setting up a connection", noticed=False),
+    *_ignore("config.providers", ALL, "references are resolved before a client sees them", noticed=False),
     *_ignore("bootstrap.controllers", ADMIN, "brokers are asked, not controllers"),
     *_ignore("max.poll.records", CONSUMER, "how much is read at a time follows mirror.transaction.max.bytes"),
     *_ignore(
@@ -177,7 +177,7 @@ _IGNORED = (
     *_ignore("share.acquire.mode share.acknowledgement.mode internal.throw.on.fetch.stable.offset.unsupported", CONSUMER, _GROUPLESS),
     *_ignore("allow.auto.create.topics", CONSUMER, "reading never creates a topic"),
     # Flow.per_topic reads it.
-    *_ignore("auto.offset.reset", CONSUMER, "not the client reads it: it is the default of mirror.start", told=False),
+    *_ignore("auto.offset.reset", CONSUMER, "not the client reads it: it is the default of mirror.start", noticed=False),
     *_ignore("delivery.timeout.ms max.block.ms", PRODUCER, _BOUNDED),
     *_ignore("transaction.timeout.ms", PRODUCER, "the copy's transactions follow mirror.transaction.timeout.ms"),
     *_ignore("metadata.max.idle.ms", PRODUCER, "a run is short"),

@@ -92,11 +92,11 @@ class _Reader:
         self.position = 0
 
     def take(self, count: int) -> bytes:
-        found = self._content[self.position : self.position + count]
-        if len(found) != count:
+        part = self._content[self.position : self.position + count]
+        if len(part) != count:
             raise DamagedKeyStore
         self.position += count
-        return found
+        return part
 
     def number(self) -> int:
         return int(struct.unpack(">I", self.take(4))[0])

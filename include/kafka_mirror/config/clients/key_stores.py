@@ -38,7 +38,7 @@ def trusted_certificates(content: bytes, kind: str, password: str | None) -> str
     if kind == "PEM":
         certificates = _read_pem(content)
     elif content.startswith(MAGIC):
-        certificates = [_load_certificate(each) for each in read_jks(content, password).certificates]
+        certificates = [_load_certificate(certificate) for certificate in read_jks(content, password).certificates]
     else:
         store = _load_pkcs12(content, password)
         certificates = [cert.certificate for cert in (*store.additional_certs, *([store.cert] if store.cert else []))]
@@ -56,8 +56,8 @@ def identity(content: bytes, kind: str, password: str | None, key_password: str 
         if len(keys) > 1:
             raise ValueError(f"holds {len(keys)} private keys; it must be one")
         # Without a password of its own, the key has the store's.
-        der = [_open(each, key_password if key_password is not None else password or "") for each in keys]
-        return _build_identity(der[0] if der else None, [_load_certificate(each) for key in keys for each in key.chain])
+        der = [_open(key, key_password if key_password is not None else password or "") for key in keys]
+        return _build_identity(der[0] if der else None, [_load_certificate(certificate) for key in keys for certificate in key.chain])
     store = _load_pkcs12(content, password)
     chain = [cert.certificate for cert in ([store.cert] if store.cert else []) + list(store.additional_certs)]
     return _build_identity(store.key, chain)
@@ -87,8 +87,8 @@ def _build_identity(key: Any, chain: list[Any]) -> Identity:
         raise ValueError("holds no certificate for its private key")
 
     def public(owner: Any) -> bytes:
-        found: bytes = owner.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-        return found
+        encoded: bytes = owner.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        return encoded
 
     if public(chain[0]) != public(key):
         raise ValueError("holds a certificate that does not belong to its private key; the key's own must be the first")

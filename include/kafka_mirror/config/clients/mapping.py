@@ -40,10 +40,10 @@ def security_settings(mapped: MappedSettings, settings: Mapping[str, Setting], a
         tls_settings(mapped, settings, alias)
     if sasl:
         sasl_settings(mapped, settings, alias)
-    for name, each in settings.items():
-        known = SECURITY_PROPERTIES.get(name)
-        if known and known.effect and ((tls and name.startswith("ssl.")) or (sasl and name.startswith("sasl."))):
-            mapped.without_effect[each.origin] = known.effect
+    for name, setting in settings.items():
+        client_property = SECURITY_PROPERTIES.get(name)
+        if client_property and client_property.effect and ((tls and name.startswith("ssl.")) or (sasl and name.startswith("sasl."))):
+            mapped.without_effect[setting.origin] = client_property.effect
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ def client_settings(settings: Mapping[str, Setting], client: Client, connection:
         _map_bootstrap(mapped, settings.get("bootstrap.servers"), client.alias)
     security_settings(mapped, settings, client.alias)
     for name, setting in settings.items():
-        known = CLIENT_PROPERTIES.get(name)
-        if known and client.role in known.roles:
-            _map_one(mapped, known, setting)
+        client_property = CLIENT_PROPERTIES.get(name)
+        if client_property and client.role in client_property.roles:
+            _map_one(mapped, client_property, setting)
     if connection is not None:
         tune(mapped, connection, client.role)
     _agree(mapped.settings)
@@ -83,19 +83,19 @@ def client_settings(settings: Mapping[str, Setting], client: Client, connection:
 
 def is_known(name: str, role: str) -> bool:
     """Whether Java's client of this role has a setting of this name (or MM2 hands it one that is not meant for it)."""
-    known = CLIENT_PROPERTIES.get(name)
-    return name in CLIENT_KEYS or name in _CONNECTORS_OWN or (known is not None and role in known.roles)
+    client_property = CLIENT_PROPERTIES.get(name)
+    return name in CLIENT_KEYS or name in _CONNECTORS_OWN or (client_property is not None and role in client_property.roles)
 
 
-def _map_one(mapped: MappedSettings, known: ClientProperty, setting: Setting) -> None:
-    if known.librdkafka:
-        mapped.take(known.librdkafka, setting, known.convert)
-    elif known.refuse and not setting.unresolved:
-        complaint = known.refuse.check(setting.text)
+def _map_one(mapped: MappedSettings, client_property: ClientProperty, setting: Setting) -> None:
+    if client_property.librdkafka:
+        mapped.take(client_property.librdkafka, setting, client_property.convert)
+    elif client_property.refuse and not setting.unresolved:
+        complaint = client_property.refuse.check(setting.text)
         if complaint:
             mapped.refuse(setting, complaint)
-    elif known.effect and known.told:
-        mapped.without_effect[setting.origin] = known.effect
+    elif client_property.effect and client_property.noticed:
+        mapped.without_effect[setting.origin] = client_property.effect
 
 
 def _map_bootstrap(mapped: MappedSettings, setting: Setting | None, alias: str) -> None:
@@ -116,22 +116,22 @@ def _check_addresses(text: str) -> str:
     return ",".join(addresses)
 
 
-def _agree(found: dict[str, Any]) -> None:
+def _agree(settings: dict[str, Any]) -> None:
     """Settings that librdkafka wants to agree with each other, where Java's client does not mind or adapts them itself."""
     for least, most in (("reconnect.backoff.ms", "reconnect.backoff.max.ms"), ("retry.backoff.ms", "retry.backoff.max.ms")):
-        if most in found:
-            found.setdefault(least, min(100, found[most]))
-        if least in found:
-            found[most] = max(found.get(most, 0), found[least])
+        if most in settings:
+            settings.setdefault(least, min(100, settings[most]))
+        if least in settings:
+            settings[most] = max(settings.get(most, 0), settings[least])
 
 
-def _add_defaults(found: dict[str, Any], client: Client) -> None:
+def _add_defaults(settings: dict[str, Any], client: Client) -> None:
     # As in MM2: a connector's clients put theirs after the configured one, the producer of the records takes it as it is, so that quotas
     # can be set for it; not configured, each lane names its own.
     if (client.side, client.role) != ("target", "producer"):
         own = f"{client.flow}|mirror|{client.side}-{client.role}"
-        found["client.id"] = f"{found['client.id']}|{own}" if "client.id" in found else own
+        settings["client.id"] = f"{settings['client.id']}|{own}" if "client.id" in settings else own
     if client.role == "consumer":
-        found.setdefault("isolation.level", "read_committed")
+        settings.setdefault("isolation.level", "read_committed")
     if client.role == "producer":
-        found.setdefault("compression.type", DEFAULT_CODEC)
+        settings.setdefault("compression.type", DEFAULT_CODEC)

@@ -170,7 +170,7 @@ Settings = Mapping[str, Setting]
 def oauth_settings(mapped: MappedSettings, settings: Settings, alias: str, module: LoginModule | None) -> None:
     """Map `sasl.oauthbearer.*` and the classes that Java's clients would load. What is not resolved yet is left for later."""
     handler, retriever = settings.get(_HANDLER), settings.get(_RETRIEVER)
-    if any(each and each.unresolved for each in (handler, retriever)):
+    if any(setting and setting.unresolved for setting in (handler, retriever)):
         return
     named = handler.text.strip() if handler else ""
     if handler and named not in ("", *OAUTH_HANDLERS):
@@ -196,11 +196,11 @@ def msk_iam_settings(mapped: MappedSettings, settings: Settings, module: LoginMo
 
 def _log_in_by_class(mapped: MappedSettings, settings: Settings, kind: str, said: Setting, module: LoginModule | None) -> None:
     """Tokens of a class. It is made once to see whether it can be: `said` is the setting that asks for it."""
-    given = {name: each for name, each in settings.items() if name == "bootstrap.servers" or name.startswith("sasl.oauthbearer.")}
+    given = {name: setting for name, setting in settings.items() if name == "bootstrap.servers" or name.startswith("sasl.oauthbearer.")}
     jaas = settings.get("sasl.jaas.config")
-    if any(each.unresolved for each in given.values()) or (jaas and (jaas.unresolved or module is None)):
+    if any(setting.unresolved for setting in given.values()) or (jaas and (jaas.unresolved or module is None)):
         return
-    properties = {name: each.text.strip() for name, each in given.items()} | dict(module.options if module else {})
+    properties = {name: setting.text.strip() for name, setting in given.items()} | dict(module.options if module else {})
     try:
         custom_class("sasl.login.callback.handler.class", kind, TokenProvider)(properties)
     except ConfigurationError as error:

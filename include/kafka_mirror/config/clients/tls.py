@@ -28,12 +28,12 @@ def tls_settings(mapped: MappedSettings, settings: Settings, alias: str) -> None
     if "ssl.endpoint.identification.algorithm" in settings:
         mapped.take("ssl.endpoint.identification.algorithm", settings["ssl.endpoint.identification.algorithm"], _map_identification)
     _map_trust(mapped, settings)
-    found = _map_key(mapped, settings, alias)
-    if found:
+    key_identity = _map_key(mapped, settings, alias)
+    if key_identity:
         mapped.put(
-            "ssl.certificate.pem", found.chain, *(settings.get(f"ssl.keystore.{part}") for part in ("certificate.chain", "location"))
+            "ssl.certificate.pem", key_identity.chain, *(settings.get(f"ssl.keystore.{part}") for part in ("certificate.chain", "location"))
         )
-        mapped.put("ssl.key.pem", found.key, *(settings.get(f"ssl.{part}") for part in ("keystore.key", "keystore.location")))
+        mapped.put("ssl.key.pem", key_identity.key, *(settings.get(f"ssl.{part}") for part in ("keystore.key", "keystore.location")))
 
 
 def _map_identification(text: str) -> str:
@@ -88,18 +88,18 @@ def _open(mapped: MappedSettings, settings: Settings, kind: str, where: Setting,
     password, key_password = settings.get("ssl.keystore.password"), settings.get("ssl.key.password")
     content = _read_content(mapped, where, is_file=key is None)
     key_content = _read_content(mapped, key, is_file=False) if key else content
-    if content is None or key_content is None or any(each and each.unresolved for each in (password, key_password)):
+    if content is None or key_content is None or any(setting and setting.unresolved for setting in (password, key_password)):
         return None
     from kafka_mirror.config.clients.key_stores import identity, identity_of_pem
 
-    found = None
+    key_identity = None
     with _note_errors(mapped, where, password, key_password):
         opening = key_password.text if key_password else None
         if key:
-            found = identity_of_pem(content, key_content, opening)
+            key_identity = identity_of_pem(content, key_content, opening)
         else:
-            found = identity(content, kind, password.text if password else None, opening)
-    return found
+            key_identity = identity(content, kind, password.text if password else None, opening)
+    return key_identity
 
 
 @contextmanager
