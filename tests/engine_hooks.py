@@ -1,15 +1,13 @@
-"""What a test lets happen at a certain step of a copy: every engine is opened through these hooks."""
+"""What a test lets happen at a certain step of a copy: these hooks stand around every engine's copies and commits."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
-from kafka_mirror.copy.engine import Engine, EngineFactory, PartitionAssignment, PartitionProgress, TransactionLimits
-from kafka_mirror.copy.lane_protocol import Attempt
-from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.copy.batches.engine import BatchEngine
+from kafka_mirror.copy.engine import PartitionProgress
 from tests.waiting import PATIENCE
 
 Call = Callable[[], None]
@@ -23,32 +21,9 @@ class EngineHooks:
         """Is given the copy of a transaction's records, to be called once."""
         self.around_commit: Callable[[Call], None] = lambda commit: commit()
         """Is given the commit of a transaction, to be called once."""
-        initialize = Attempt.__init__
-
-        def hooked(attempt: Attempt, task: LaneTask, state: Any, ranges: Any, open_engine: EngineFactory, follows: bool) -> None:
-            initialize(attempt, task, state, ranges, self._opened(open_engine), follows)
-
-        patch.setattr(Attempt, "__init__", hooked)
-
-    def _opened(self, factory: EngineFactory) -> EngineFactory:
-        return lambda task, size: HookedEngine(factory(task, size), self)
-
-
-class HookedEngine:
-    """An engine whose copies and commits pass the hooks."""
-
-    def __init__(self, engine: Engine, hooks: EngineHooks) -> None:
-        self._engine = engine
-        self._hooks = hooks
-        self.record, self.close = engine.record, engine.close
-
-    def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
-        """See `Engine.copy`."""
-        return self._hooks.around_copy(lambda: self._engine.copy(work, limits))
-
-    def commit(self) -> None:
-        """See `Engine.commit`."""
-        self._hooks.around_commit(self._engine.commit)
+        copy, commit = BatchEngine.copy, BatchEngine.commit
+        patch.setattr(BatchEngine, "copy", lambda *given: self.around_copy(lambda: copy(*given)))
+        patch.setattr(BatchEngine, "commit", lambda engine: self.around_commit(lambda: commit(engine)))
 
 
 class HitInTransaction:

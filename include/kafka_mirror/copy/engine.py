@@ -1,14 +1,13 @@
-"""The interface of what moves a lane's records: one transaction at a time, from source offsets to target offsets.
+"""What the protocol of a lane (`kafka_mirror.copy.lane_protocol`) asks of its engine (`kafka_mirror.copy.batches`), and what that answers.
 
-The protocol (`kafka_mirror.copy.lane_protocol`) decides what is copied, checked and recorded; an engine only moves records. Whatever goes
-wrong, the protocol closes the engine and opens a new one, so an engine never has to recover.
+The protocol decides what is copied, checked and recorded; the engine only moves records, one transaction at a time, from source offsets to
+target offsets. Whatever goes wrong, the protocol closes the engine and opens a new one, so the engine never has to recover.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from kafka_mirror.copy.model import BatchShare, LaneTask
+from kafka_mirror.copy.model import BatchShare
 from kafka_mirror.errors import BatchNotUnpacked, RecordRefused
 from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -140,31 +139,3 @@ class NothingRead(Exception):
         super().__init__(f"nothing came from {', '.join(map(str, partitions))} for {seconds:g} s")
         self.partitions = tuple(partitions)
         self.seconds = seconds
-
-
-class Engine(Protocol):
-    """Moves records of one lane. Opening one fences every earlier attempt at the lane and ends its open transaction."""
-
-    def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
-        """Begins a transaction if none is open, and puts records of all the work into it until it is large or old enough or nothing is
-        left, all of them acknowledged. Only partitions that moved or hit a poison record are in the answer.
-
-        Raises BatchRefused and NothingRead for what the protocol finds a way around.
-        """
-        ...
-
-    def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> Sequence[int]:
-        """Puts keyed records into the open transaction (beginning one if there is none), acknowledged; gives the offset of each."""
-        ...
-
-    def commit(self) -> None:
-        """Commits the open transaction. Raises Overtaken or TransactionTooSlow when the lane is no longer ours."""
-        ...
-
-    def close(self) -> None:
-        """Aborts what is open, as far as that is possible, and lets go of the clients."""
-        ...
-
-
-EngineFactory = Callable[[LaneTask, int], Engine]
-"""Opens an engine for a lane; the number is the smallest max.message.bytes of its remote topics, which no batch may exceed."""

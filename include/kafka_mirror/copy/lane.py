@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kafka_mirror.copy.engine import BatchRefused, EngineFactory, NothingRead, PaceChanged
+from kafka_mirror.copy.engine import BatchRefused, NothingRead, PaceChanged
 from kafka_mirror.copy.lane_log import error_text
 from kafka_mirror.copy.lane_protocol import Attempt
 from kafka_mirror.copy.lane_state import LaneState
@@ -33,12 +33,9 @@ _MAX_FAILURES = 4
 class LaneCopy:
     """Runs one lane. `run` never raises what belongs to a partition or to Kafka: it answers with errors as values."""
 
-    def __init__(
-        self, task: LaneTask, open_engine: EngineFactory, stop: threading.Event | None = None, shared: SharedTurn | None = None
-    ) -> None:
+    def __init__(self, task: LaneTask, stop: threading.Event | None = None, shared: SharedTurn | None = None) -> None:
         """`stop`, `shared`: as in `LaneState`."""
         self._task = task
-        self._open_engine = open_engine
         self._state = LaneState(task, stop, shared)
         self._failures = 0
         self._reached = 0
@@ -114,7 +111,7 @@ class LaneCopy:
                     return False
 
     def _attempt(self, ranges: Sequence[Range], follows: bool) -> None:
-        Attempt(self._task.beginning_at(self._turn), self._state, ranges, self._open_engine, follows).run()
+        Attempt(self._task.beginning_at(self._turn), self._state, ranges, follows).run()
 
     def _narrow(self, refusal: BatchRefused) -> None:
         tp, state = refusal.source, self._state

@@ -30,9 +30,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.copy.engine import (
-    Engine,
-    EngineFactory,
     PaceChanged,
     PartitionAssignment,
     PartitionProgress,
@@ -73,12 +72,11 @@ _FOLLOWING_TRANSACTION_SECONDS = 2.0
 class Attempt:
     """One pass over the protocol for the given ranges of the lane, under one producer epoch."""
 
-    def __init__(self, task: LaneTask, state: LaneState, ranges: Sequence[Range], open_engine: EngineFactory, follows: bool) -> None:
+    def __init__(self, task: LaneTask, state: LaneState, ranges: Sequence[Range], follows: bool) -> None:
         self._task = task
         self._state = state
         self._ranges = {planned.topic_partition: state.followed.get(planned.topic_partition, planned) for planned in ranges}
         self._follows = follows
-        self._open_engine = open_engine
         self._records: dict[TopicPartition, LedgerRecord] = {}
         self._before: dict[TopicPartition, LedgerRecord] = {}
         self._unwritten: set[TopicPartition] = set()
@@ -113,8 +111,8 @@ class Attempt:
                 engine.close()
             self._await_markers()
 
-    def _open(self) -> Engine:
-        return self._open_engine(replace(self._task, fetch_bytes=self._portion), self._view.smallest_message_limit)
+    def _open(self) -> BatchEngine:
+        return BatchEngine(replace(self._task, fetch_bytes=self._portion), self._view.smallest_message_limit)
 
     def _begin(self) -> None:
         preflight = LanePreflight(self._task, self._state, self._ranges, self._source, self._target, self._view, self._writer())
@@ -137,7 +135,7 @@ class Attempt:
 
     # ------------------------------------------------------------ transactions
 
-    def _copy(self, engine: Engine) -> bool:
+    def _copy(self, engine: BatchEngine) -> bool:
         """Copies until nothing of the ranges is left, or the run is over; gives whether the ranges are done."""
         while True:
             limits = TransactionLimits(self._state.transaction_bytes(), self._longest)
@@ -294,7 +292,7 @@ class Attempt:
             raise refused[ledger]
         return ids
 
-    def _write_ledger(self, engine: Engine) -> None:
+    def _write_ledger(self, engine: BatchEngine) -> None:
         writer = self._writer()
         entries = []
         for tp in sorted(self._unwritten):

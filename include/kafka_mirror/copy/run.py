@@ -15,7 +15,6 @@ from functools import partial
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import replication_policy, topic_selection
 from kafka_mirror.config.resolved_flow import resolved_flow
-from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.copy.history import advised
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import LaneResult, LaneTask
@@ -137,7 +136,7 @@ def copy_lane(task: LaneTask, stop: threading.Event | None = None, shared: Share
 
 def _run_lane(task: LaneTask, stop: threading.Event | None, shared: SharedTurn | None) -> LaneResult:
     try:
-        return LaneCopy(task, BatchEngine, stop, shared).run()
+        return LaneCopy(task, stop, shared).run()
     except MirrorError as error:
         return LaneResult(task.lane, errors=(error.report(),))
     except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red

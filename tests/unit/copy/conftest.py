@@ -40,6 +40,8 @@ class World:
     limits: list[TransactionLimits] = field(default_factory=list)
     happenings: dict[str, Callable[["MemoryEngine"], None]] = field(default_factory=dict)
     engines: int = 0
+    committed: list[Run] = field(default_factory=list)
+    """Which source offsets stand where on the target, each as often as it was copied."""
     starts: dict[TopicPartition, int] = field(default_factory=dict)
     """Where remote partitions begin; unless it is given, at their end: nothing of ours is left to be looked at."""
     ledger_end: int = 0
@@ -130,6 +132,7 @@ class MemoryEngine:
         self.markers: set[TopicPartition] = set()
         self.records: dict[TopicPartition, LedgerRecord] = {}
         self.work: Sequence[PartitionAssignment] = ()
+        self.runs: list[Run] = []
         world.engines += 1
         world.happens("fence", self)
 
@@ -147,6 +150,7 @@ class MemoryEngine:
             first = self.world.ends.get(remote, 0) + (remote in self.markers)
             self.ends[remote] = first + records
             runs = (Run(each.start, first, records),)
+            self.runs += runs
             done.append(PartitionProgress(each.source, each.start + records, 0, runs, records, records * RECORD_BYTES, first + records))
         return done
 
@@ -160,6 +164,8 @@ class MemoryEngine:
     def commit(self) -> None:
         self.world.happens("commit", self)
         self.world.ends |= self.ends
+        self.world.committed += self.runs
+        self.runs.clear()
         self.markers.update(self.ends)
         self.ends.clear()
         self.world.ledger_end += 1
@@ -178,6 +184,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     for fake in (MemoryCluster, MemoryLedger, MemoryReader):
         monkeypatch.setattr(fake, "world", made, raising=False)
     monkeypatch.setattr(lane_protocol, "Cluster", MemoryCluster)
+    monkeypatch.setattr(lane_protocol, "BatchEngine", lambda _task, _limit: MemoryEngine(made))
     monkeypatch.setattr(shared_turn, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane_preflight, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane_preflight, "Ledger", MemoryLedger)
@@ -211,7 +218,7 @@ def copy(world: World, lane_task: LaneTask) -> Callable[..., LaneResult]:
     """Runs the lane; keyword arguments change its task."""
 
     def run(**changes: object) -> LaneResult:
-        return LaneCopy(replace(lane_task, **changes), lambda _task, _limit: MemoryEngine(world)).run()
+        return LaneCopy(replace(lane_task, **changes)).run()
 
     return run
 

@@ -5,12 +5,11 @@ are hours off; and records expire on the source, or are refused by the target.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition
-from kafka_mirror.copy.engine import PartitionAssignment, PartitionProgress, TransactionLimits
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.ledger_updates import stuck
 from kafka_mirror.copy.model import LaneTask
@@ -25,35 +24,16 @@ from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
 from kafka_mirror.ledger.control_records import Decision
 from kafka_mirror.ledger.decisions import Decisions, moment_after
 from kafka_mirror.ledger.record import LedgerRecord
-from tests.unit.copy.conftest import LEDGER, RECORD_BYTES, SETTINGS, MemoryEngine, World
+from tests.unit.copy.conftest import LEDGER, RECORD_BYTES, SETTINGS, World
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 START = {"earliest": EARLIEST, "latest": StartPosition("latest")}
 
 
-class CountingEngine(MemoryEngine):
-    """Remembers which source offsets stand on the target once they are committed."""
-
-    def __init__(self, world: World, copies: Counter[int]) -> None:
-        super().__init__(world)
-        self.copies = copies
-        self.copied: list[int] = []
-
-    def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
-        done = super().copy(work, limits)
-        self.copied += [run.source + number for each in done for run in each.runs for number in range(run.length)]
-        return done
-
-    def commit(self) -> None:
-        super().commit()
-        self.copies.update(self.copied)
-        self.copied.clear()
-
-
 @dataclass
 class DecidedHistory:
-    """The partition, its plans and what was decided about it. `copies` counts how often each source offset stands on the target."""
+    """The partition, its plans and what was decided about it."""
 
     world: World
     start: str
@@ -66,8 +46,12 @@ class DecidedHistory:
     """Where each restart begins, and which watermark was seen."""
     passed_over: list[tuple[str, int]] = field(default_factory=list)
     """The offset at which a gap was accepted or a record skipped."""
-    copies: Counter[int] = field(default_factory=Counter)
     minutes: int = 0
+
+    @property
+    def copies(self) -> Counter[int]:
+        """How often each source offset stands on the target."""
+        return Counter(run.source + number for run in self.world.committed for number in range(run.length))
 
     @property
     def record(self) -> LedgerRecord | None:
@@ -150,7 +134,7 @@ class DecidedHistory:
             transaction_max_bytes=records_a_transaction * RECORD_BYTES,
             decisions=decisions.all,
         )
-        LaneCopy(task, lambda _task, _limit: CountingEngine(self.world, self.copies)).run()
+        LaneCopy(task).run()
 
     def _source(self) -> SourceOffsets:
         return SourceOffsets(TP, "id-orders", self.log_start, self.end, self.end, leader_epoch=0)

@@ -88,6 +88,7 @@ class Attempts(RuleBasedStateMachine):
             (lane_preflight, "BoundedReader", MemoryReader),
         ):
             self.patches.setattr(module, name, fake)
+        self.patches.setattr(lane_protocol, "BatchEngine", lambda _task, _limit: MemoryEngine(self.brokers))
         self.patches.setattr(lane.time, "sleep", lambda _seconds: None)
         self.patches.setattr(lane_protocol, "_MARKER_SECONDS", 0)
         self.patches.setattr(lane_protocol, "_LEDGER_MARKER_SECONDS", 0)
@@ -240,7 +241,7 @@ class Attempts(RuleBasedStateMachine):
             self.depth -= 1
 
     def _lane(self, task: LaneTask, stop: Any) -> LaneCopy:
-        return LaneCopy(task, lambda _task, _limit: MemoryEngine(self.brokers), stop)
+        return LaneCopy(task, stop)
 
     def _planned(self, tp: TopicPartition) -> Range | None:
         end = len(self.brokers.source[tp])

@@ -23,7 +23,6 @@ from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, ErrorR
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import LogOffsets
 from kafka_mirror.ledger.control_records import LEDGER, PAUSE, Decision, encode
-from tests.unit.copy.conftest import MemoryEngine
 from tests.unit.copy.happenings import raising, watermarks
 from tests.unit.copy.memory_cluster import QuietCluster
 from tests.unit.ledger_records import ledger_record
@@ -67,7 +66,7 @@ def follow(request, world, lane_task):
         turns = Turns(list(happenings))
         shared = SharedTurn(task, discovery, itertools.count(0.0, task.follow_seconds).__next__)
         is_together = request.param == "asking together" or discovery
-        return LaneCopy(task, lambda _task, _limit: MemoryEngine(world), turns, shared if is_together else None).run()
+        return LaneCopy(task, turns, shared if is_together else None).run()
 
     return run
 
@@ -164,7 +163,7 @@ def test_a_partition_that_was_stuck_is_tried_before_the_lane_follows(follow, wor
 def test_history_is_never_followed(lane_task, world):
     turns = Turns([nothing])
     task = replace(lane_task, follow_seconds=1.0, history=True, ranges=tuple(replace(r, reason=HISTORY) for r in lane_task.ranges))
-    LaneCopy(task, lambda _task, _limit: MemoryEngine(world), turns).run()
+    LaneCopy(task, turns).run()
     assert turns.happenings == [nothing]
 
 

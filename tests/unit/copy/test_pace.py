@@ -1,13 +1,12 @@
 """A lane under a throttle, beside brokers in memory: small transactions, the run's end, and decisions that come while it runs."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
 
 from kafka_mirror.copy import lane_protocol, throttle
 from kafka_mirror.copy import throttle as pace
-from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import NEWS
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import PAUSE, THROTTLE, Decision, encode
@@ -164,7 +163,9 @@ def test_a_run_that_is_done_at_once_asks_nothing_about_decisions(copy, world, kn
     assert control.reader.reads == 0
 
 
-def test_a_very_different_rate_opens_the_engine_anew_so_that_it_fetches_in_other_portions(world, lane_task, known, passing, control):
+def test_a_very_different_rate_opens_the_engine_anew_so_that_it_fetches_in_other_portions(
+    copy, world, known, passing, control, monkeypatch
+):
     known("orders", 0), known("payments", 0)
     opened = []
 
@@ -178,8 +179,8 @@ def test_a_very_different_rate_opens_the_engine_anew_so_that_it_fetches_in_other
             control(decided(65_536))
 
     world.happenings["commit"] = slow_down
-    task = replace(lane_task, control_topic=CONTROL, transaction_max_bytes=500)
-    result = LaneCopy(task, open_engine).run()
+    monkeypatch.setattr(lane_protocol, "BatchEngine", open_engine)
+    result = copy(control_topic=CONTROL, transaction_max_bytes=500)
     assert (opened, result.records, result.errors) == ([None, 131_072], 20, ())
 
 

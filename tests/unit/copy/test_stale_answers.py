@@ -1,11 +1,9 @@
 """What a lane does when a broker that is cut off from its cluster told it where the ledger and the remote partitions end."""
 
-from dataclasses import replace
-
 import pytest
 
 from kafka_mirror.config.resolved_flow import ClientSettings
-from kafka_mirror.copy.lane import LaneCopy
+from kafka_mirror.copy import lane_protocol
 from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded, KafkaFailure, StaleAnswer, TransactionTooSlow
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_pool import BrokerPool
@@ -112,7 +110,7 @@ def test_nobody_is_told_that_records_are_lost_while_another_broker_has_them(copy
         TransactionTooSlow(0, 60, 60, written=0.0),
     ],
 )
-def test_a_broker_that_does_not_answer_in_time_keeps_no_lane_from_the_others(world, lane_task, failure):
+def test_a_broker_that_does_not_answer_in_time_keeps_no_lane_from_the_others(copy, world, lane_task, monkeypatch, failure):
     """Whoever begins anywhere comes upon the deposed leader here each time."""
     asked = []
 
@@ -123,7 +121,8 @@ def test_a_broker_that_does_not_answer_in_time_keeps_no_lane_from_the_others(wor
         return MemoryEngine(world)
 
     clients = {name: {"bootstrap.servers": "deposed:1,second:1,third:1"} for name in vars(lane_task.clients)}
-    result = LaneCopy(replace(lane_task, clients=ClientSettings(**clients)), opened).run()
+    monkeypatch.setattr(lane_protocol, "BatchEngine", opened)
+    result = copy(clients=ClientSettings(**clients))
     assert (result.errors, asked) == ((), ["deposed:1,second:1,third:1", "second:1"])
     assert world.ledger[ORDERS].watermark == 10
 

@@ -67,13 +67,13 @@ class GroupBroker(WireBroker):
         code = self.code("*") or (PRODUCER_FENCED if request.producer_epoch != owner.epoch else 0)
         if not code:
             self.pending.setdefault(request.transactional_id, {})[request.group_id] = {}
-        return AddOffsetsToTxnResponse(throttle_time_ms=0, error_code=code)
+        return AddOffsetsToTxnResponse(error_code=code)
 
     def _commit_in_transaction(self, request):
         fenced = INVALID_PRODUCER_EPOCH if request.producer_epoch != self.owners[request.transactional_id].epoch else 0
         of_topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
         topics = self._keep(request, fenced, self.pending[request.transactional_id], of_topic, of_topic.TxnOffsetCommitResponsePartition)
-        return TxnOffsetCommitResponse(throttle_time_ms=0, topics=topics)
+        return TxnOffsetCommitResponse(topics=topics)
 
     def _keep(self, request, refused, positions, of_topic, of_partition):
         """Takes what a request commits into `positions`, unless that is refused, and gives the topics of the answer."""
@@ -98,38 +98,29 @@ class GroupBroker(WireBroker):
             )
             for name, kind, protocol, members in rows
         ]
-        return ListGroupsResponse(throttle_time_ms=0, error_code=self.code("*"), groups=groups)
+        return ListGroupsResponse(error_code=self.code("*"), groups=groups)
 
     def _describe(self, request):
         kind = DescribeGroupsResponse.DescribedGroup
         groups = [
             kind(
                 error_code=self.code(name),
-                error_message=None,
                 group_id=name,
                 group_state="Dead" if name not in self.classic else "Stable" if self.classic[name] else "Empty",
                 protocol_type="consumer",
                 protocol_data="range",
                 authorized_operations=self.operations,
                 members=[
-                    kind.DescribedGroupMember(
-                        member_id=f"{each}-9f",
-                        group_instance_id=None,
-                        client_id=each,
-                        client_host="/10.0.0.7",
-                        member_metadata=b"",
-                        member_assignment=b"",
-                    )
+                    kind.DescribedGroupMember(member_id=f"{each}-9f", client_id=each, client_host="/10.0.0.7")
                     for each in self.classic.get(name, ())
                 ],
             )
             for name in request.groups
         ]
-        return DescribeGroupsResponse(throttle_time_ms=0, groups=groups)
+        return DescribeGroupsResponse(groups=groups)
 
     def _describe_modern(self, request):
         return ConsumerGroupDescribeResponse(
-            throttle_time_ms=0,
             groups=[modern_group(name, self.modern.get(name), self.operations) for name in request.group_ids],
         )
 
@@ -137,7 +128,7 @@ class GroupBroker(WireBroker):
         if request.API_VERSION < 8:
             kind = OffsetFetchResponse.OffsetFetchResponseTopic
             code, topics = self._fetched(request.group_id, request.topics, request.require_stable, kind, kind.OffsetFetchResponsePartition)
-            return OffsetFetchResponse(throttle_time_ms=0, error_code=code, topics=topics)
+            return OffsetFetchResponse(error_code=code, topics=topics)
         of_group = OffsetFetchResponse.OffsetFetchResponseGroup
         of_topic = of_group.OffsetFetchResponseTopics
         groups = []
@@ -145,7 +136,7 @@ class GroupBroker(WireBroker):
             row = of_topic.OffsetFetchResponsePartitions
             code, topics = self._fetched(group.group_id, group.topics, request.require_stable, of_topic, row)
             groups.append(of_group(group_id=group.group_id, error_code=code, topics=topics))
-        return OffsetFetchResponse(throttle_time_ms=0, groups=groups)
+        return OffsetFetchResponse(groups=groups)
 
     def _fetched(self, name, topics, stable, of_topic, of_partition):
         code = self.code(name)
@@ -173,7 +164,7 @@ class GroupBroker(WireBroker):
     def _commit(self, request):
         of_topic = OffsetCommitResponse.OffsetCommitResponseTopic
         topics = self._keep(request, 0, self.offsets, of_topic, of_topic.OffsetCommitResponsePartition)
-        return OffsetCommitResponse(throttle_time_ms=0, topics=topics)
+        return OffsetCommitResponse(topics=topics)
 
     def _delete(self, request):
         of_topic = OffsetDeleteResponse.OffsetDeleteResponseTopic
@@ -186,7 +177,7 @@ class GroupBroker(WireBroker):
                 refused = self.code(request.group_id, topic.name, row.partition_index)
                 rows.append(of_topic.OffsetDeleteResponsePartition(partition_index=row.partition_index, error_code=refused))
             topics.append(of_topic(name=topic.name, partitions=rows))
-        return OffsetDeleteResponse(throttle_time_ms=0, error_code=code, topics=topics)
+        return OffsetDeleteResponse(error_code=code, topics=topics)
 
 
 def modern_group(name, members, operations):

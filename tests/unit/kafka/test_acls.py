@@ -31,7 +31,7 @@ def telling(code=0, operation=READ):
     of_topic = DescribeAclsResponse.DescribeAclsResource
     acl = of_topic.AclDescription(principal="User:a", host="*", operation=operation, permission_type=ALLOW)
     resource = of_topic(resource_type=TOPIC, resource_name="orders", pattern_type=LITERAL, acls=[acl])
-    return lambda _request: DescribeAclsResponse(throttle_time_ms=0, error_code=code, error_message=None, resources=[resource])
+    return lambda _request: DescribeAclsResponse(error_code=code, error_message=None, resources=[resource])
 
 
 @pytest.mark.parametrize("versions", [{}, KAFKA_2_1])
@@ -57,7 +57,7 @@ def test_a_cluster_without_authorizer_has_none(cluster, broker):
         (telling(CLUSTER_AUTHORIZATION_FAILED), AuthorizationRefused),
         (telling(UNKNOWN_SERVER_ERROR), KafkaFailure),
         (telling(operation=99), KafkaFailure),
-        (lambda _request: DescribeAclsResponse(throttle_time_ms=0, error_code=0, error_message=None, resources=None), KafkaFailure),
+        (lambda _request: DescribeAclsResponse(error_code=0, error_message=None, resources=None), KafkaFailure),
     ],
 )
 def test_what_a_broker_refuses_or_nobody_understands_is_an_error_of_ours(cluster, broker, answer, kind):

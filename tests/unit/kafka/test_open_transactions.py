@@ -42,7 +42,7 @@ class Kafka:
             numbers = {"last_sequence": 0, "last_timestamp": 0, "coordinator_epoch": 0}
             producer = of_partition.ProducerState(producer_id=7, producer_epoch=1, current_txn_start_offset=open_at.pop(0), **numbers)
             told = of_partition(partition_index=0, error_code=0, error_message=None, active_producers=[producer])
-            return DescribeProducersResponse(throttle_time_ms=0, topics=[of_topic(name="orders", partitions=[told])])
+            return DescribeProducersResponse(topics=[of_topic(name="orders", partitions=[told])])
 
         def listed(request):
             assert request.producer_id_filters == [7]
@@ -62,7 +62,7 @@ class Kafka:
             topics = [kind.TopicData(topic="orders", partitions=self.told["partitions"])]
             names = request.transactional_ids
             states = [kind(error_code=0, transactional_id=name, producer_id=7, producer_epoch=1, topics=topics, **told) for name in names]
-            return DescribeTransactionsResponse(throttle_time_ms=0, transaction_states=states)
+            return DescribeTransactionsResponse(transaction_states=states)
 
         return {DescribeProducersRequest: producers, ListTransactionsRequest: listed, DescribeTransactionsRequest: described}
 

@@ -33,7 +33,7 @@ def tell(request):
         )
         for topic in request.topics
     ]
-    return DescribeProducersResponse(throttle_time_ms=0, topics=topics)
+    return DescribeProducersResponse(topics=topics)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_what_a_broker_leads_that_is_too_old_to_tell_is_left_out_and_no_error(cl
 
 
 def test_an_answer_about_other_partitions_is_none(cluster, broker):
-    broker.answers[DescribeProducersRequest] = lambda _request: DescribeProducersResponse(throttle_time_ms=0, topics=[])
+    broker.answers[DescribeProducersRequest] = lambda _request: DescribeProducersResponse(topics=[])
     with pytest.raises(KafkaFailure, match="other partitions"):
         active_producers(cluster, [ORDERS], {})
 

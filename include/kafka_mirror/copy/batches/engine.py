@@ -15,7 +15,8 @@ _WAITING_BYTES = 4 * 1024 * 1024
 
 
 class BatchEngine:
-    """Copies batch by batch. Opening it fences the lane; the source is connected with the first work."""
+    """Copies batch by batch. Opening it fences every earlier attempt at the lane and ends its open transaction; the source is connected
+    with the first work. `max_batch_bytes` is the smallest max.message.bytes of the lane's remote topics."""
 
     def __init__(self, task: LaneTask, max_batch_bytes: int) -> None:
         self._source = BatchSource(task)
@@ -28,7 +29,11 @@ class BatchEngine:
         self._silence_seconds = task.request_seconds
 
     def copy(self, work: Sequence[PartitionAssignment], limits: TransactionLimits) -> list[PartitionProgress]:
-        """Copies records of the work in the open transaction, until that is large or old enough."""
+        """Begins a transaction if none is open, and puts records of all the work into it until it is large or old enough or nothing is
+        left, all of them acknowledged. Only partitions that moved or hit a poison record are in the answer.
+
+        Raises BatchRefused and NothingRead for what the protocol finds a way around.
+        """
         # The collector would look at thousands of batches and records again and again, and none of them is in a cycle.
         collecting = gc.isenabled()
         gc.disable()
@@ -67,11 +72,11 @@ class BatchEngine:
         return limits.time_is_up(age, time.monotonic() - max(started, self._source.heard_at), self._silence_seconds)
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
-        """Puts keyed records into the open transaction, and gives the offset of each."""
+        """Puts keyed records into the open transaction (beginning one if there is none), acknowledged; gives the offset of each."""
         return self._target.record(topic, partition, entries)
 
     def commit(self) -> None:
-        """Commits the open transaction."""
+        """Commits the open transaction. Raises Overtaken or TransactionTooSlow when the lane is no longer ours."""
         self._target.commit()
 
     def close(self) -> None:

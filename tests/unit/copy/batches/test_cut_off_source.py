@@ -108,7 +108,7 @@ class Sources:
         planned = Range(*ORDERS, "id-orders", self.record.watermark, self.log.end, BEHIND, leader_epoch=self.log.epoch)
         if self.cut.moment == BEFORE_LANE:
             self.elect()
-        return LaneCopy(replace(self.task, ranges=(planned,)), BatchEngine).run()
+        return LaneCopy(replace(self.task, ranges=(planned,))).run()
 
     def end_run(self) -> None:
         """What was committed is what the next run finds."""
@@ -139,6 +139,7 @@ class Sources:
 def trial(lane_task: LaneTask, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Cut], Sources]]:
     for seconds in ("_MARKER_SECONDS", "_LEDGER_MARKER_SECONDS"):  # the world's ends do not move
         monkeypatch.setattr(lane_protocol, seconds, 0.0)
+    monkeypatch.setattr(lane_protocol, "BatchEngine", BatchEngine)  # in the place of the world's
     monkeypatch.setattr(time, "sleep", lambda seconds: threading.Event().wait(min(seconds, 0.002)))
     with ExitStack() as stack:
 

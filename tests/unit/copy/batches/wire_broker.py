@@ -12,6 +12,7 @@ import uuid
 from collections import defaultdict, deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import dropwhile
 
 import pytest
@@ -186,19 +187,12 @@ class WireBroker:
     # ------------------------------------------------------------ answers
 
     def _api_versions(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
-        features = ApiVersionsResponse.FinalizedFeatureKey(
-            name="transaction.version", max_version_level=self.transaction_version, min_version_level=0
-        )
-        keys = [
-            ApiVersionsResponse.ApiVersion(api_key=each.API_KEY, min_version=0, max_version=version)
-            for each, version in self.versions.items()
-        ]
+        features = ApiVersionsResponse.FinalizedFeatureKey(name="transaction.version", max_version_level=self.transaction_version)
+        keys = [ApiVersionsResponse.ApiVersion(api_key=each.API_KEY, max_version=version) for each, version in self.versions.items()]
         is_too_new = self.versions[ApiVersionsRequest] < request.API_VERSION
         return ApiVersionsResponse(
             error_code=self._refused(request) or (UNSUPPORTED_VERSION if is_too_new else 0),
             api_keys=keys,
-            throttle_time_ms=0,
-            supported_features=[],
             finalized_features_epoch=1,
             finalized_features=[features] if self.transaction_version else [],
         )
@@ -206,44 +200,32 @@ class WireBroker:
     def _metadata(self, request: MetadataRequest) -> MetadataResponse:
         code = self._refused(request)
         there = {tp.topic for tp in self.logs}
+        of_topic = MetadataResponse.MetadataResponseTopic
+        of_partition = partial(of_topic.MetadataResponsePartition, leader_id=1, replica_nodes=[1], isr_nodes=[1])
         topics = [
-            MetadataResponse.MetadataResponseTopic(
+            of_topic(
                 error_code=code or (0 if name in there else UNKNOWN_TOPIC_OR_PARTITION),
                 name=name,
                 topic_id=self.topic_ids[name],
                 is_internal=name.startswith("__"),
                 authorized_operations=self.operations if request.include_topic_authorized_operations else None,
                 partitions=[
-                    MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
-                        error_code=0,
-                        partition_index=tp.partition,
-                        leader_id=1,
-                        leader_epoch=log.epoch,
-                        replica_nodes=[1],
-                        isr_nodes=[1],
-                        offline_replicas=[],
-                    )
-                    for tp, log in self.logs.items()
-                    if tp.topic == name
+                    of_partition(partition_index=tp.partition, leader_epoch=log.epoch) for tp, log in self.logs.items() if tp.topic == name
                 ],
             )
             for name in (sorted(there) if request.topics is None else [each.name for each in request.topics])
         ]
-        broker = MetadataResponse.MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.advertised_port, rack=None)
+        broker = MetadataResponse.MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.advertised_port)
+        operations = self.operations if request.include_cluster_authorized_operations else None
         return MetadataResponse(
-            throttle_time_ms=0,
-            brokers=[broker],
-            cluster_id=self.cluster_id,
-            controller_id=1,
-            topics=topics,
-            authorized_operations=self.operations if request.include_cluster_authorized_operations else None,
+            brokers=[broker], cluster_id=self.cluster_id, controller_id=1, topics=topics, authorized_operations=operations
         )
 
     def _coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         code = self._refused(request)
-        where = {"node_id": 1, "host": "127.0.0.1", "port": self.port, "error_code": code, "error_message": None}
+        where = {"node_id": 1, "host": "127.0.0.1", "port": self.port, "error_code": code}
         found = [FindCoordinatorResponse.Coordinator(key=key, **where) for key in request.coordinator_keys or ()]
-        return FindCoordinatorResponse(throttle_time_ms=0, coordinators=found, **where)
+        return FindCoordinatorResponse(coordinators=found, **where)
 
     def _init_producer_id(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
         code = self._refused(request)
@@ -254,7 +236,7 @@ class WireBroker:
             self._end(owner, committed=False)
             owner.epoch += self.transaction_version < 2
             owner.sequences, owner.last = {}, {}
-        return InitProducerIdResponse(throttle_time_ms=0, error_code=code, producer_id=self.PRODUCER_ID, producer_epoch=owner.epoch)
+        return InitProducerIdResponse(error_code=code, producer_id=self.PRODUCER_ID, producer_epoch=owner.epoch)
 
     def _add_partitions(self, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
         owner = self.owners[request.v3_and_below_transactional_id]
@@ -267,21 +249,16 @@ class WireBroker:
             owner.begun |= set(asked)
         of_topic = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
         of_partition = of_topic.AddPartitionsToTxnPartitionResult
-        results = [
-            of_topic(
-                name=tp.topic,
-                results_by_partition=[of_partition(partition_index=tp.partition, partition_error_code=code)],
-            )
-            for tp, code in codes.items()
-        ]
-        return AddPartitionsToTxnResponse(throttle_time_ms=0, results_by_topic_v3_and_below=results)
+        rows = {tp: of_partition(partition_index=tp.partition, partition_error_code=code) for tp, code in codes.items()}
+        results = [of_topic(name=tp.topic, results_by_partition=[row]) for tp, row in rows.items()]
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
 
     def _end_transaction(self, request: EndTxnRequest) -> EndTxnResponse:
         owner = self.owners[request.transactional_id]
         code = self._refused(request) or (PRODUCER_FENCED if request.producer_epoch != owner.epoch else 0)
         if not code:
             self._end(owner, request.committed)
-        return EndTxnResponse(throttle_time_ms=0, error_code=code, producer_id=self.PRODUCER_ID, producer_epoch=owner.epoch)
+        return EndTxnResponse(error_code=code, producer_id=self.PRODUCER_ID, producer_epoch=owner.epoch)
 
     def _end(self, owner: Owner, committed: bool) -> None:
         for tp in owner.begun:
@@ -297,24 +274,19 @@ class WireBroker:
 
     def _produce(self, request: ProduceRequest) -> ProduceResponse:
         owner = self.owners[request.transactional_id]
-        topics = []
-        for topic in request.topic_data:
-            partitions = []
-            for data in topic.partition_data:
-                tp = TopicPartition(topic.name, data.index)
-                code, base = self._taken(owner, request, tp, bytes(data.records))
-                partitions.append(
-                    ProduceResponse.TopicProduceResponse.PartitionProduceResponse(
-                        index=data.index,
-                        error_code=code,
-                        base_offset=base,
-                        log_append_time_ms=-1,
-                        log_start_offset=0,
-                        record_errors=self._record_errors() if code else [],
-                        error_message=None,
-                    )
-                )
-            topics.append(ProduceResponse.TopicProduceResponse(name=topic.name, partition_responses=partitions))
+        of_topic = ProduceResponse.TopicProduceResponse
+
+        def row(tp: TopicPartition, data: object) -> object:
+            code, base = self._taken(owner, request, tp, bytes(data.records))
+            errors = self._record_errors() if code else []
+            return of_topic.PartitionProduceResponse(index=data.index, error_code=code, base_offset=base, record_errors=errors)
+
+        topics = [
+            of_topic(
+                name=topic.name, partition_responses=[row(TopicPartition(topic.name, data.index), data) for data in topic.partition_data]
+            )
+            for topic in request.topic_data
+        ]
         return ProduceResponse(responses=topics, throttle_time_ms=self.throttle_ms)
 
     def _taken(self, owner: Owner, request: ProduceRequest, tp: TopicPartition, data: bytes) -> tuple[int, int]:
@@ -373,37 +345,47 @@ class WireBroker:
                 room -= len(records)
                 partitions.append(self._fetched(asked, log, code, records, request.isolation_level))
             topics.append(FetchResponse.FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=partitions))
-        return FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=topics)
+        return FetchResponse(responses=topics)
+
+    def _fenced(self, request: object, tp: TopicPartition, leader_epoch: int) -> int:
+        """The error code of a question that says in which leader epoch it believes the partition to be."""
+        return self._refused(request, tp) or (FENCED_LEADER_EPOCH if leader_epoch < self.logs[tp].epoch else 0)
 
     def _offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
-        kind = ListOffsetsResponse.ListOffsetsTopicResponse
-        topics = []
-        for topic in request.topics:
-            partitions = []
-            for asked in topic.partitions:
-                tp = TopicPartition(topic.name, asked.partition_index)
-                code = self._refused(request, tp) or (FENCED_LEADER_EPOCH if asked.current_leader_epoch < self.logs[tp].epoch else 0)
-                offset = -1 if code else self.logs[tp].start if asked.timestamp == -2 else self.logs[tp].end
-                partitions.append(
-                    kind.ListOffsetsPartitionResponse(
-                        partition_index=tp.partition, error_code=code, timestamp=-1, offset=offset, leader_epoch=self.logs[tp].epoch
-                    )
+        of_topic = ListOffsetsResponse.ListOffsetsTopicResponse
+
+        def row(tp: TopicPartition, asked: object) -> object:
+            code, log = self._fenced(request, tp, asked.current_leader_epoch), self.logs[tp]
+            offset = -1 if code else log.start if asked.timestamp == -2 else log.end
+            return of_topic.ListOffsetsPartitionResponse(
+                partition_index=tp.partition, error_code=code, offset=offset, leader_epoch=log.epoch
+            )
+
+        return ListOffsetsResponse(
+            topics=[
+                of_topic(
+                    name=topic.name, partitions=[row(TopicPartition(topic.name, each.partition_index), each) for each in topic.partitions]
                 )
-            topics.append(kind(name=topic.name, partitions=partitions))
-        return ListOffsetsResponse(throttle_time_ms=0, topics=topics)
+                for topic in request.topics
+            ]
+        )
 
     def _epoch_ends(self, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
-        kind = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
-        topics = []
-        for topic in request.topics:
-            partitions = []
-            for asked in topic.partitions:
-                tp = TopicPartition(topic.topic, asked.partition)
-                code = self._refused(request, tp) or (FENCED_LEADER_EPOCH if asked.current_leader_epoch < self.logs[tp].epoch else 0)
-                epoch, end = (-1, -1) if code else self.logs[tp].epoch_end(asked.leader_epoch)
-                partitions.append(kind.EpochEndOffset(error_code=code, partition=tp.partition, leader_epoch=epoch, end_offset=end))
-            topics.append(kind(topic=topic.topic, partitions=partitions))
-        return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=topics)
+        of_topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+
+        def row(tp: TopicPartition, asked: object) -> object:
+            code = self._fenced(request, tp, asked.current_leader_epoch)
+            epoch, end = (-1, -1) if code else self.logs[tp].epoch_end(asked.leader_epoch)
+            return of_topic.EpochEndOffset(error_code=code, partition=tp.partition, leader_epoch=epoch, end_offset=end)
+
+        return OffsetForLeaderEpochResponse(
+            topics=[
+                of_topic(
+                    topic=topic.topic, partitions=[row(TopicPartition(topic.topic, each.partition), each) for each in topic.partitions]
+                )
+                for topic in request.topics
+            ]
+        )
 
     def _fetched(self, asked: object, log: Log, code: int, records: bytes, isolation: int) -> object:
         kind = FetchResponse.FetchableTopicResponse.PartitionData
@@ -418,7 +400,6 @@ class WireBroker:
             log_start_offset=0,
             diverging_epoch=diverging,
             aborted_transactions=aborted if isolation else None,
-            preferred_read_replica=-1,
             records=b"" if diverging else records,
         )
 
