@@ -146,7 +146,7 @@ def test_a_hook_says_whether_a_copy_would_work(
         f"{pair.flow}: both clusters answer, and 1 topics are to be mirrored.",
     )
     broken = file.with_name("broken.properties")
-    broken.write_text(file.read_text().replace(pair.target_bootstrap, "127.0.0.1:1"))
+    broken.write_text(file.read_text().replace(pair.target_bootstrap, "127.0.0.1:1") + "admin.timeout.ms = 2000\n")
     works, sentence = MirrorHook(pair.flow, str(broken)).test_connection()
     assert not works
     assert "127.0.0.1:1" in sentence

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.copy import lane, lane_preflight, lane_protocol, shared_turn
 from kafka_mirror.copy.engine import PartitionAssignment, PartitionProgress, TransactionLimits
 from kafka_mirror.copy.lane import LaneCopy
@@ -19,11 +18,10 @@ from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.codec import decode, decode_key
 from kafka_mirror.ledger.record import LedgerRecord, Writer
 from kafka_mirror.ledger.topic import FencedLane
+from tests.unit.copy.lane_tasks import LEDGER, make_lane_task
 from tests.unit.copy.memory_cluster import QuietCluster
 
-SETTINGS = ClientSettings({}, {}, {}, {}, {})
 RECORD_BYTES = 100
-LEDGER = "mm2-ledger.east.internal"
 
 
 @dataclass
@@ -197,20 +195,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 def lane_task() -> LaneTask:
     """Two topics of one partition each with 10 records to copy."""
     ranges = tuple(Range(topic, 0, f"id-{topic}", 0, 10, BEHIND) for topic in ("orders", "payments"))
-    return LaneTask(
-        source="east",
-        target="west",
-        lane=0,
-        lanes=1,
-        ledger_topic=LEDGER,
-        transactional_id="mirror.4.east.1.0",
-        ranges=ranges,
-        remote_topics={"orders": "east.orders", "payments": "east.payments"},
-        append_to=frozenset(),
-        source_cluster_id="E",
-        target_cluster_id="W",
-        clients=SETTINGS,
-    )
+    return make_lane_task(ranges=ranges)
 
 
 @pytest.fixture

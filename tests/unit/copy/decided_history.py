@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.ledger_updates import stuck
-from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.copy.plan.model import BLOCKED, DECIDED, Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight, next_range
 from kafka_mirror.decide.binding import PartitionState, bind
@@ -24,7 +23,8 @@ from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
 from kafka_mirror.ledger.control_records import Decision
 from kafka_mirror.ledger.decisions import Decisions, moment_after
 from kafka_mirror.ledger.record import LedgerRecord
-from tests.unit.copy.conftest import LEDGER, RECORD_BYTES, SETTINGS, World
+from tests.unit.copy.conftest import RECORD_BYTES, World
+from tests.unit.copy.lane_tasks import make_lane_task
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -118,22 +118,8 @@ class DecidedHistory:
         planned, decisions = self.plans[-1 - age % len(self.plans)]
         if self.record is not None and self.record.watermark < self.log_start and not planned.decisions:
             return  # there is nothing that could be read
-        task = LaneTask(
-            source="east",
-            target="west",
-            lane=0,
-            lanes=1,
-            ledger_topic=LEDGER,
-            transactional_id="mirror.4.east.1.0",
-            ranges=(planned,),
-            remote_topics={"orders": REMOTE.topic},
-            append_to=frozenset(),
-            source_cluster_id="E",
-            target_cluster_id="W",
-            clients=SETTINGS,
-            transaction_max_bytes=records_a_transaction * RECORD_BYTES,
-            decisions=decisions.all,
-        )
+        bytes_a_transaction = records_a_transaction * RECORD_BYTES
+        task = make_lane_task(ranges=(planned,), transaction_max_bytes=bytes_a_transaction, decisions=decisions.all)
         LaneCopy(task).run()
 
     def _source(self) -> SourceOffsets:

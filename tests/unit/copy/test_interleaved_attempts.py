@@ -20,6 +20,7 @@ from kafka_mirror.copy.plan.model import BEHIND, Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight, next_range
 from kafka_mirror.formats.offsets.intervals import merged
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from tests.unit.copy.lane_tasks import make_lane_task
 from tests.unit.copy.memory_brokers import (
     BOTH_SERVERS,
     HOLE,
@@ -221,21 +222,8 @@ class Attempts(RuleBasedStateMachine):
     def _run(self, stop: Any = None, **changes: Any) -> LaneResult:
         self.depth += 1
         try:
-            task = LaneTask(
-                source="east",
-                target="west",
-                lane=0,
-                lanes=1,
-                ledger_topic="mm2-ledger.east.internal",
-                transactional_id="mirror.4.east.1.0",
-                ranges=tuple(filter(None, map(self._planned, PARTITIONS))),
-                remote_topics={"orders": "east.orders", "payments": "east.payments"},
-                append_to=frozenset(),
-                source_cluster_id="E",
-                target_cluster_id="W",
-                clients=ClientSettings(CLIENT, CLIENT, CLIENT, CLIENT, CLIENT),
-                **changes,
-            )
+            clients = ClientSettings(CLIENT, CLIENT, CLIENT, CLIENT, CLIENT)
+            task = make_lane_task(clients, ranges=tuple(filter(None, map(self._planned, PARTITIONS))), **changes)
             return self._lane(task, stop).run()
         finally:
             self.depth -= 1

@@ -8,11 +8,11 @@ import pytest
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.copy import lane_writer
 from kafka_mirror.copy.lane_writer import write_lane
-from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.errors import ClusterUnreachable, LedgerMissing, UnexpectedOffset
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import HANDED_BACK
 from kafka_mirror.ledger.record import Decided, note_key
+from tests.unit.copy.lane_tasks import make_lane_task
 from tests.unit.copy.memory_brokers import BOTH_SERVERS, DEPOSED, LEDGER, Brokers, MemoryCluster, MemoryEngine, MemoryLedger
 from tests.unit.ledger_records import ledger_record
 
@@ -34,21 +34,7 @@ def brokers(monkeypatch):
 
 def write(change, servers=BOTH_SERVERS, decided=None):
     client = {"bootstrap.servers": servers}
-    task = LaneTask(
-        source="east",
-        target="west",
-        lane=0,
-        lanes=1,
-        ledger_topic=LEDGER.topic,
-        transactional_id="mirror.4.east.1.0",
-        ranges=(),
-        remote_topics={},
-        append_to=frozenset(),
-        source_cluster_id="E",
-        target_cluster_id="W",
-        clients=ClientSettings(client, client, client, client, client),
-        ledger_id=f"id-{LEDGER.topic}",
-    )
+    task = make_lane_task(ClientSettings(client, client, client, client, client), remote_topics={}, ledger_id=f"id-{LEDGER.topic}")
     return write_lane(task, change, decided)
 
 

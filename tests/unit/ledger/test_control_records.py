@@ -52,25 +52,19 @@ def test_the_bytes_are_for_keeps():
 def test_a_throttle_has_a_rate_or_none(rate):
     made = decision("throttle", bytes_per_second=rate)
     assert decode(encode(made), "here") == made
-    assert encode_key(made) == b'["throttle",null,null]'
+
+
+def test_decisions_of_which_the_newer_counts_share_a_key_and_others_do_not():
+    assert encode_key(decision("pause")) == encode_key(decision("resume"))
+    assert encode_key(decision("moved", partition=None)) == encode_key(decision("returned", partition=None)) == b'["moved","orders",null]'
+    assert encode_key(decision("adopt-cluster", alias="east")) != encode_key(decision("adopt-cluster", alias="west"))
+    assert encode_key(decision("throttle")) == b'["throttle",null,null]'
 
 
 @pytest.mark.parametrize("rate", [0, -2, 1.5, "1", True, [1]])
 def test_a_rate_that_is_none_is_refused(rate):
     with pytest.raises(ControlUnreadable):
         decode(json.dumps({**json.loads(encode(decision("throttle"))), "bytes_per_second": rate}).encode(), "here")
-
-
-def test_pause_and_resume_share_a_key_so_that_the_newer_wins():
-    assert encode_key(decision("pause")) == encode_key(decision("resume"))
-
-
-def test_moved_and_returned_share_a_key_so_that_the_newer_wins():
-    assert encode_key(decision("moved", partition=None)) == encode_key(decision("returned", partition=None)) == b'["moved","orders",null]'
-
-
-def test_two_clusters_that_were_replaced_do_not_share_a_key():
-    assert encode_key(decision("adopt-cluster", alias="east")) != encode_key(decision("adopt-cluster", alias="west"))
 
 
 @pytest.mark.parametrize(

@@ -80,27 +80,6 @@ def test_a_record_that_was_cut_off_is_damaged(record, data):
         decode(value[: data.draw(st.integers(0, len(value) - 1))], "here")
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("covered", [[0, 1.5]]),
-        ("covered", [["0", 1]]),
-        ("covered", [[-1, 1]]),
-        ("covered", [[0, float("inf")]]),
-        ("history", ["12"]),
-        ("skipped", ["12c"]),
-        ("skipped", [[1, 2, 3]]),
-        ("skipped", [[1, 2, "gap", 1.5]]),
-        ("offset_map", "AADIAR=="),
-        ("offset_map", "gAAAAg=="),
-        ("blocked", 0),
-    ],
-)
-def test_what_only_looks_like_the_right_type_is_damaged(field, value):
-    with pytest.raises(LedgerDamaged):
-        decode(json.dumps({**FIELDS, field: value}).encode(), "here")
-
-
 def test_brackets_without_end_are_damaged():
     with pytest.raises(LedgerDamaged):
         decode(b"[" * 1_000_000, "here")

@@ -11,6 +11,7 @@ from kafka_mirror.copy.engine import PartitionAssignment, RecordLimits
 from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
+from tests.unit.copy.lane_tasks import make_lane_task
 
 ORDERS = TopicPartition("orders", 0)
 REMOTE = TopicPartition("east.orders", 0)
@@ -55,21 +56,7 @@ def west() -> Iterator[WireBroker]:
 def lane_task(east: WireBroker, west: WireBroker) -> LaneTask:
     """A lane without ranges; work is given to the engine."""
     clients = ClientSettings(east.settings, {**east.settings, "fetch.wait.max.ms": 1}, west.settings, west.settings, west.settings)
-    return LaneTask(
-        source="east",
-        target="west",
-        lane=0,
-        lanes=1,
-        clients=clients,
-        request_seconds=10.0,
-        ledger_topic=LEDGER.topic,
-        transactional_id="mirror.4.east.1.0",
-        ranges=(),
-        remote_topics={"orders": "east.orders"},
-        append_to=frozenset(),
-        source_cluster_id="E",
-        target_cluster_id="W",
-    )
+    return make_lane_task(clients, remote_topics={"orders": "east.orders"}, request_seconds=10.0)
 
 
 @pytest.fixture

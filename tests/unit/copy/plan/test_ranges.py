@@ -34,14 +34,6 @@ def test_a_range_to_the_logs_end_says_no_other_end():
     assert chosen(found=replace(FOUND, end=100)).log_end is None
 
 
-def test_a_range_knows_the_leader_epoch_in_which_it_was_planned():
-    assert chosen(found=replace(FOUND, leader_epoch=7)).leader_epoch == 7
-
-
-def test_nothing_is_owed_at_the_last_stable_offset():
-    assert chosen(record=replace(RECORD, watermark=100)) is None
-
-
 def test_a_log_start_behind_the_watermark_is_a_gap_that_names_both():
     error = chosen(found=replace(FOUND, log_start=60))
     assert (error.code, error.offset, error.retriable) == ("SourceGap", 50, False)
@@ -80,33 +72,12 @@ def test_a_log_that_grew_again_after_it_was_truncated_is_known_by_the_end_of_the
     assert "[45, 120)" in error.message
 
 
-def test_a_truncated_log_is_noticed_when_no_work_is_owed():
-    assert chosen(found=replace(FOUND, epoch_end=45), record=replace(RECORD, watermark=100)).code == "SourceTruncated"
-
-
 def test_a_leader_that_does_not_say_where_the_old_epoch_ends_leaves_nothing_in_order():
     """Where there is work its lane asks, with its first fetch."""
     found = replace(FOUND, leader_epoch=7, is_unconfirmed=True)
     assert chosen(found=found).reason == "behind"
     error = chosen(found=found, record=replace(RECORD, watermark=FOUND.end))
     assert (error.code, error.offset, error.retriable) == ("SourceUnreadable", FOUND.end, True)
-
-
-def test_a_leader_that_changed_and_lost_nothing_is_no_truncation():
-    assert chosen(found=replace(FOUND, leader_epoch=7, epoch_end=50)).reason == "behind"
-
-
-def test_a_watermark_of_no_known_epoch_is_not_held_against_one():
-    assert chosen(found=replace(FOUND, epoch_end=45), record=replace(RECORD, leader_epoch=None)).reason == "behind"
-
-
-def test_a_last_stable_offset_below_the_watermark_is_no_truncation():
-    assert chosen(found=replace(FOUND, readable_end=40, end=120)) is None
-
-
-def test_another_topic_id_is_a_recreated_topic_whatever_its_offsets_say():
-    error = chosen(found=replace(FOUND, topic_id="other", log_start=60))
-    assert error.code == "SourceRecreated"
 
 
 @pytest.mark.parametrize(("known", "found"), [(NO_TOPIC_ID, NO_TOPIC_ID), (NO_TOPIC_ID, "given by an upgrade"), ("known", NO_TOPIC_ID)])
@@ -162,10 +133,6 @@ def test_what_the_target_was_seen_to_have_lost_stays_an_error_until_somebody_dec
     error = chosen(record=lost)
     assert (error.code, error.topic, error.partition, error.offset) == ("TargetLostRecords", "orders", 3, 40)
     assert "decide restart --flow '<flow>' --topic orders --partition 3" in error.next
-
-
-def test_a_note_about_a_record_that_was_passed_since_means_nothing():
-    assert chosen(record=replace(RECORD, blocked=Blocked(49, "RecordRefused", "x", NOW, 1))).reason == "behind"
 
 
 @given(st.integers(0, 10_000))

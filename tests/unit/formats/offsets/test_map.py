@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.formats.offsets.map import NEWEST, OffsetMap, Run, decoded, runs_of
-from tests.unit.formats.offsets.map_texts import reread, text_length
+from kafka_mirror.formats.offsets.map import OffsetMap, Run, decoded, runs_of
+from tests.unit.formats.offsets.map_texts import reread
 
 steps = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 40)), max_size=60)
 
@@ -42,48 +42,6 @@ def test_translation_is_exact_while_nothing_was_thinned(gaps):
     for offset in range(sources[-1] + 3):
         translation = built.translate(offset)
         assert (translation.target, translation.exact) == (true_position(sources, targets, offset), True)
-
-
-@settings(max_examples=25)
-@given(st.integers(1000, 4000), st.integers(1, 3), st.integers(1, 3), st.data())
-def test_translation_is_early_and_never_late_when_thinned(count, source_gap, target_gap, data):
-    sources, targets = pairs_of([(source_gap + 1, target_gap, 1 + index % 3) for index in range(count)])
-    built = OffsetMap()
-    cut = data.draw(st.integers(1, len(sources) - 1))
-    for first, last in ((0, cut), (cut, len(sources))):
-        built = built.extended(runs_of(sources[first:last], targets[first:last]))
-    for offset in data.draw(st.lists(st.integers(0, sources[-1] + 2), min_size=50, max_size=50)):
-        translation, true = built.translate(offset), true_position(sources, targets, offset)
-        assert translation.target <= true
-        if translation.exact:
-            assert translation.target == true
-
-
-def test_the_first_run_and_the_newest_survive_thinning():
-    sources, targets = pairs_of([(2, 2, 1)] * 5000)
-    built = OffsetMap()
-    for index in range(0, len(sources), 100):
-        built = built.extended(runs_of(sources[index : index + 100], targets[index : index + 100]))
-    assert built.runs[0] == Run(sources[0], targets[0], 1)
-    assert built.translate(sources[-1]).exact
-    newest = sources[-NEWEST:]
-    assert all(built.translate(offset).exact for offset in newest)
-    assert any(run.thinned for run in built.runs)
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 3000), st.integers(0, 2**40))
-def test_the_encoded_map_stays_within_its_bound(count, base):
-    runs = [Run(base + 3 * index, base + 5 * index, 1) for index in range(count)]
-    built = OffsetMap().extended(runs)
-    assert text_length(built) <= 2048
-    assert reread(built) == built
-
-
-@given(steps)
-def test_the_map_survives_its_encoding(gaps):
-    built = OffsetMap().extended(runs_of(*pairs_of(gaps)))
-    assert reread(built) == built
 
 
 def first_lost(sources, targets, end):

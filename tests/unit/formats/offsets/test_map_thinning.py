@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_mirror.formats.mm2 import OffsetSync
-from kafka_mirror.formats.offsets.map import OffsetMap, Run, Translation, decoded
+from kafka_mirror.formats.offsets.map import OffsetMap, Run, Translation
 from kafka_mirror.groups.offset_sync_store import OffsetSyncStore
 from kafka_mirror.groups.offset_syncs import choose_pairs
 from tests.unit.formats.offsets.flows import Flow, holes, too_wide
@@ -139,28 +139,3 @@ def test_a_map_that_was_thinned_again_and_again_knows_all_that_one_knows_that_is
     *_, often = Flow(Random(7), 60, 3, 1).grown(2000, 1)
     once = OffsetMap().extended(Flow(Random(7), 60, 3, 1).transactions(2000))
     assert [run for run in once.runs if often.translate(run.source) != Translation(run.target, True)] == []
-
-
-def test_a_map_of_the_old_kind_gets_better_as_it_grows():
-    old = OffsetMap((Run(0, 0, 10), *(Run(90_000 + 10 * number, 99_000 + 11 * number, 10, number == 0) for number in range(400))))
-    built = reread(old)
-    for number in range(400, 40_000):
-        built = built.extended([Run(90_000 + 10 * number, 99_000 + 11 * number, 10)])
-    assert [again for again, lag in holes(built) if lag < 390_000 and again > 0.02 * lag] == []
-
-
-@settings(max_examples=10, deadline=None)
-@given(flows, st.integers(300, 3000))
-def test_an_older_mirror_that_knows_no_pairs_sends_a_group_back_by_its_own_lag_at_most(flow, records):
-    *_, built = flow.grown(max(records // flow.of_the_source, 100), 1)
-    text, pairs = built.encoded()
-    assert (pairs is None) == (decoded(text) == built)
-    assert {run[:3] for run in decoded(text).runs} <= {run[:3] for run in built.runs}
-    assert too_wide(decoded(text), flow, 1.1) == []
-    end = built.target_end
-    later = decoded(text).extended([Run(built.source_end + 5, end + 5, 3)])
-    for run in built.runs:
-        found = later.translate(run.source)
-        assert found.target <= run.target
-        assert found.target == run.target or not found.exact
-        assert (later.source_of(run.target) or 0) <= run.source
