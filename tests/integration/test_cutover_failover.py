@@ -18,7 +18,7 @@ from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.cutover.failover import steps
 from kafka_mirror.cutover.failover.close_flow import close_flow, reopen_flow
-from kafka_mirror.cutover.failover.survey import survey_failover
+from kafka_mirror.cutover.failover.steps import survey_failover
 from kafka_mirror.cutover.wave.control_notes import write_next
 from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave

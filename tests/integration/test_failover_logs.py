@@ -2,7 +2,7 @@
 
 import struct
 
-from kafka_mirror.cutover.failover.survey import survey_failover
+from kafka_mirror.cutover.failover.steps import survey_failover
 from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER

@@ -13,7 +13,7 @@ from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.cutover.failover.export import LINES, OPEN_LINES
 from kafka_mirror.cutover.failover.missing_records import MissingListing
 from kafka_mirror.cutover.failover.source_comparison import compare_source
-from kafka_mirror.cutover.failover.survey import survey_failover
+from kafka_mirror.cutover.failover.steps import survey_failover
 from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.report import WaveReport
 from kafka_mirror.cutover.wave.run import read_waves, report_wave

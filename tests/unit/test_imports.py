@@ -48,7 +48,7 @@ ADAPTERS = {
 AUDIT_CORE = {"compare.py", "digest.py", "copied_ranges.py", "model.py", "report.py"}
 """The audit's modules that are pure; the others read."""
 CUTOVER_ADAPTERS = {
-    *("failover/close_flow.py", "failover/source_comparison.py", "failover/steps.py", "failover/survey.py"),
+    *("failover/close_flow.py", "failover/source_comparison.py", "failover/steps.py"),
     *("groups/move_groups.py", "groups/placement.py", "groups/survey.py"),
     *("steps/audit_gate.py", "steps/copies.py", "steps/fence.py", "steps/fence_acls.py"),
     *("steps/open_ledgers.py", "steps/open_wave.py", "steps/opposite_flow.py"),

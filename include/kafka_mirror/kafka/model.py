@@ -52,6 +52,13 @@ class LogOffsets(NamedTuple):
     leader_epoch: int | None
 
 
+class PartitionLog(NamedTuple):
+    """The log of a partition, None without a leader, and the id of its topic: one that was created again has another log."""
+
+    topic_id: str
+    log: LogOffsets | None
+
+
 @dataclass(frozen=True)
 class ConfigEntry:
     """One topic config. `source` is the broker's word for where the value comes from, such as `DYNAMIC_TOPIC_CONFIG`."""

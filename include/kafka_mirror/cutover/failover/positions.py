@@ -24,6 +24,7 @@ from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoint_rules import StoredCheckpoint, StoredCheckpoints
 from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, NONE, SourceState, TranslatedOffset, generation, translate
+from kafka_mirror.kafka.model import LogOffsets, PartitionLog
 from kafka_mirror.ledger.record import LedgerRecord
 
 COMMITTED = "committed"
@@ -32,16 +33,6 @@ COMMITTED = "committed"
 Place = tuple[str, TopicPartition]
 """A group, and a partition of the target."""
 _BEGINNING = TranslatedOffset(EARLY, 0, reason="its checkpoint is of logs that are gone, so it begins again")
-
-
-@dataclass(frozen=True)
-class TargetLog:
-    """A partition of the target as it is now: its topic's id, log start and end, and its leader epoch."""
-
-    topic_id: str
-    start: int
-    end: int
-    leader_epoch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +72,7 @@ class FailoverPosition:
 def find_positions(
     checkpoints: StoredCheckpoints,
     records: Mapping[TopicPartition, LedgerRecord],
-    logs: Mapping[TopicPartition, TargetLog],
+    logs: Mapping[TopicPartition, PartitionLog],
     committed: Mapping[Place, int],
     shared_ends: Mapping[Place, int],
 ) -> tuple[FailoverPosition, ...]:
@@ -101,7 +92,7 @@ def _find_position(
     stored: StoredCheckpoint,
     source: TopicPartition | None,
     record: LedgerRecord | None,
-    log: TargetLog | None,
+    log: PartitionLog | None,
     committed: int | None,
     shared_end: int | None,
 ) -> FailoverPosition:
@@ -118,16 +109,16 @@ def _find_position(
         committed=committed,
         metadata=checkpoint.metadata,
     )
-    if log is None:
+    if log is None or log.log is None:
         return replace(position, reason="the target has no such partition, or no leader for it")
     answer = (
-        _answer_by_checkpoint(stored, find_own_position(stored, log, shared_end))
+        _answer_by_checkpoint(stored, find_own_position(stored, log.topic_id, shared_end))
         if record is None
-        else choose_answer(stored, record, log, shared_end)
+        else choose_answer(stored, record, log.topic_id, shared_end)
     )
     if answer.target is None:
         return replace(position, reason=answer.reason)
-    return _fit_into_log(replace(position, kind=answer.kind, target=answer.target, reread=answer.reread, reason=answer.reason), log)
+    return _fit_into_log(replace(position, kind=answer.kind, target=answer.target, reread=answer.reread, reason=answer.reason), log.log)
 
 
 def _answer_by_checkpoint(stored: StoredCheckpoint, own: int | None) -> TranslatedOffset:
@@ -138,7 +129,7 @@ def _answer_by_checkpoint(stored: StoredCheckpoint, own: int | None) -> Translat
     return TranslatedOffset(EXACT if is_exact else EARLY, own, reread=0 if is_exact else None)
 
 
-def find_own_position(stored: StoredCheckpoint, log: TargetLog, shared_end: int | None) -> int | None:
+def find_own_position(stored: StoredCheckpoint, topic_id: str, shared_end: int | None) -> int | None:
     """The checkpoint's own position, if the target's log is the one that it was made for; None if it is another, or unknown.
 
     It is not late, whatever became of the source: what the group had not read then stands at it or after it, and all that was copied since
@@ -146,12 +137,12 @@ def find_own_position(stored: StoredCheckpoint, log: TargetLog, shared_end: int 
     """
     if stored.logs is None:
         return stored.checkpoint.downstream
-    if stored.logs.target.topic_id != log.topic_id or shared_end is None:
+    if stored.logs.target.topic_id != topic_id or shared_end is None:
         return None
     return min(stored.checkpoint.downstream, shared_end)
 
 
-def choose_answer(stored: StoredCheckpoint, record: LedgerRecord, log: TargetLog, shared_end: int | None) -> TranslatedOffset:
+def choose_answer(stored: StoredCheckpoint, record: LedgerRecord, topic_id: str, shared_end: int | None) -> TranslatedOffset:
     """The later one of the checkpoint's own position and of what the ledger says of its source offset now, of those that cannot be late.
 
     The ledger's answer cannot be while all that was copied is of the log that the group had read: of the same topic, and of no newer leader
@@ -159,10 +150,10 @@ def choose_answer(stored: StoredCheckpoint, record: LedgerRecord, log: TargetLog
     """
     checkpoint = stored.checkpoint
     state = SourceState(record.source_topic_id, max(checkpoint.upstream, record.watermark))
-    answer = translate(checkpoint.upstream, record, state, log.topic_id)
+    answer = translate(checkpoint.upstream, record, state, topic_id)
     if answer.target is None:
         return answer
-    own = find_own_position(stored, log, shared_end)
+    own = find_own_position(stored, topic_id, shared_end)
     if stored.logs is None:
         return _answer_of_mirrormaker(checkpoint.downstream, answer, record)
     is_same_source = stored.logs.source.is_of(record.source_topic_id, record.leader_epoch)
@@ -189,7 +180,7 @@ def _answer_of_mirrormaker(downstream: int, answer: TranslatedOffset, record: Le
     return answer if answer.target <= downstream else TranslatedOffset(EARLY, downstream)
 
 
-def _fit_into_log(position: FailoverPosition, log: TargetLog) -> FailoverPosition:
+def _fit_into_log(position: FailoverPosition, log: LogOffsets) -> FailoverPosition:
     """The position inside the partition's log; where the group has a later one already, that one."""
     assert position.target is not None
     target = min(max(position.target, log.start), log.end)

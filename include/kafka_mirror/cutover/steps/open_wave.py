@@ -31,7 +31,6 @@ from kafka_mirror.cutover.steps.opposite_flow import (
 )
 from kafka_mirror.cutover.steps.wave_ends import (
     Records,
-    SourceLog,
     check_source_ends,
     check_target_ends,
     find_other_logs,
@@ -53,6 +52,7 @@ from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorErr
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_move import by_topic
+from kafka_mirror.kafka.model import PartitionLog
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.ledger.clusters import read_state
 from kafka_mirror.ledger.control_records import MOVED, Decision
@@ -143,7 +143,7 @@ class _Opening:
     def _look(self, records: Records, remaining: Collection[TopicPartition]) -> None:
         """Whether both sides of the partitions end where the ledger says."""
         look = look_at_source(self.move)
-        logs = {tp: look.logs.get(tp, SourceLog("", None)) for tp in {*remaining, *select_unopened(records, look.logs)}}
+        logs = {tp: look.logs.get(tp, PartitionLog("", None)) for tp in {*remaining, *select_unopened(records, look.logs)}}
         copied_before = find_other_logs(self.move, logs, records)
         self.findings += (*look.stops, *look.warnings, *copied_before, *check_source_ends(records, logs))
         in_ledger = [tp for tp in remaining if tp in records]

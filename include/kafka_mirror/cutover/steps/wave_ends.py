@@ -38,19 +38,11 @@ from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.documents import columns, rows_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.model import LogOffsets, LogPosition
+from kafka_mirror.kafka.model import LogOffsets, LogPosition, PartitionLog
 from kafka_mirror.ledger.decisions import Decisions, Present, in_force
 from kafka_mirror.ledger.record import LedgerRecord
 
 Records = Mapping[TopicPartition, LedgerRecord]
-
-
-@dataclass(frozen=True)
-class SourceLog:
-    """A partition as it is now."""
-
-    topic_id: str
-    log: LogOffsets | None
 
 
 def select_unopened(records: Records, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
@@ -78,7 +70,7 @@ def check_source_ends(records: Records, logs: "Logs") -> Iterator[Finding]:
     yield from report_late({tp: record.watermark for tp, record in records.items()}, ends, obstacles)
 
 
-def _find_obstacle(record: LedgerRecord, state: SourceLog) -> str:
+def _find_obstacle(record: LedgerRecord, state: PartitionLog) -> str:
     """Why it does not count up to where a partition is copied; empty if it does."""
     if record.handed_back is not None:
         return "(MirrorMaker 2 mirrors it)"
@@ -139,7 +131,7 @@ _PAUSES = (0.2, 0.5, 1.0, 2.0)
 """How long to wait before the servers are asked again, in seconds: while a leader moves, they contradict each other for a moment."""
 _EPOCH_SECONDS = 5.0
 
-Logs = Mapping[TopicPartition, SourceLog]
+Logs = Mapping[TopicPartition, PartitionLog]
 Mark = tuple[int | None, int]
 """A leader epoch, None if no broker gave it, and an offset that was an end in it."""
 
@@ -219,25 +211,25 @@ def _look(alias: str, cluster: Cluster, topics: Collection[str]) -> LogsLook:
     return LogsLook(logs, tuple(stops), tuple(_find_silent(silent, alias)), frozenset(contradictions))
 
 
-def _ask(server: Cluster, names: Iterable[str]) -> tuple[dict[TopicPartition, SourceLog], dict[str, MirrorError]]:
+def _ask(server: Cluster, names: Iterable[str]) -> tuple[dict[TopicPartition, PartitionLog], dict[str, MirrorError]]:
     """What one server tells of the partitions, None of one without a leader; and what it refuses to tell of topics."""
     refused: dict[str, MirrorError] = {}
     topics = server.topics(names, refused)
     ids = {TopicPartition(name, partition.number): topic.id for name, topic in topics.items() for partition in topic.partitions}
     offsets = server.log_offsets(sorted(ids), refused)
-    return {tp: SourceLog(topic_id, offsets.get(tp)) for tp, topic_id in ids.items()}, refused
+    return {tp: PartitionLog(topic_id, offsets.get(tp)) for tp, topic_id in ids.items()}, refused
 
 
 def choose_newest(
     by_server: Mapping[str, Logs],
-) -> tuple[dict[TopicPartition, SourceLog], dict[TopicPartition, dict[str, SourceLog | None]]]:
+) -> tuple[dict[TopicPartition, PartitionLog], dict[TopicPartition, dict[str, PartitionLog | None]]]:
     """Each partition as the server has it that knows the newest leader epoch, and in it the furthest end; and what all of them tell of
     those about which one is of an older epoch, or knows less than another one without a known epoch. Pure.
 
     In one epoch there is one leader: ends that differ in it were asked for one after the other.
     """
-    logs: dict[TopicPartition, SourceLog] = {}
-    contradictions: dict[TopicPartition, dict[str, SourceLog | None]] = {}
+    logs: dict[TopicPartition, PartitionLog] = {}
+    contradictions: dict[TopicPartition, dict[str, PartitionLog | None]] = {}
     for tp in sorted({tp for logs_of in by_server.values() for tp in logs_of}):
         answers = {server: logs_of.get(tp) for server, logs_of in by_server.items()}
         logs[tp] = max((log for log in answers.values() if log is not None), key=_age)
@@ -246,13 +238,13 @@ def choose_newest(
     return logs, contradictions
 
 
-def _age(state: SourceLog) -> tuple[int, int]:
+def _age(state: PartitionLog) -> tuple[int, int]:
     if state.log is None:
         return -2, -1
     return -1 if state.log.leader_epoch is None else state.log.leader_epoch, state.log.end
 
 
-def _agrees(state: SourceLog | None, best: SourceLog) -> bool:
+def _agrees(state: PartitionLog | None, best: PartitionLog) -> bool:
     if state is None or state.topic_id != best.topic_id or (state.log is None) != (best.log is None):
         return False
     if state.log is None or best.log is None:
@@ -261,13 +253,13 @@ def _agrees(state: SourceLog | None, best: SourceLog) -> bool:
     return state.log.end == best.log.end if None in epochs else epochs[0] == epochs[1]
 
 
-def _contradiction(by_partition: Mapping[TopicPartition, Mapping[str, SourceLog | None]], alias: str) -> Finding:
+def _contradiction(by_partition: Mapping[TopicPartition, Mapping[str, PartitionLog | None]], alias: str) -> Finding:
     places = [f"{tp} ({'; '.join(f'{server}: {_words(log)}' for server, log in answers.items())})" for tp, answers in by_partition.items()]
     what = f"where {len(by_partition)} partitions end: {first_few(places)}"
     return stop(ClusterContradictsItself(alias, what))
 
 
-def _words(state: SourceLog | None) -> str:
+def _words(state: PartitionLog | None) -> str:
     if state is None:
         return "there is no such partition"
     if state.log is None:

@@ -6,12 +6,13 @@ A life of one partition goes on, with groups whose checkpoints are written now a
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.cutover.failover.positions import TargetLog, find_positions
+from kafka_mirror.cutover.failover.positions import find_positions
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoint_rules import SeenLog, SeenLogs, StoredCheckpoint
 from kafka_mirror.groups.translation import EXACT, NONE, SourceState, translate_back
+from kafka_mirror.kafka.model import LogOffsets, PartitionLog
 from tests.unit.groups.mirror_life import REMOTE, TP, MirrorLife
 from tests.unit.groups.test_never_late import at_most, small
 from tests.unit.groups.test_never_late import events as events_of_a_copy
@@ -73,7 +74,7 @@ def test_whatever_happened_a_failover_is_never_late(start, size, events):
 
 def assert_never_late(life, known):
     """One copy of each record that the group has not read stands at its position or after it."""
-    log = TargetLog(life.target_id, life.head, life.end)
+    log = PartitionLog(life.target_id, LogOffsets(life.head, life.end, life.end, None))
     checkpoint, remote = known.checkpoint, TopicPartition(REMOTE, TP.partition)
     key = (checkpoint.checkpoint.group, remote)
     noted = checkpoint.logs.target
@@ -138,7 +139,7 @@ def test_a_reader_of_a_mirror_never_passes_what_it_has_not_read_upstream(events)
             checkpoint, read = life.read
             noted = checkpoint.logs.target
             ends = {("billing", UPSTREAM): life.source_epochs.end_of(noted.leader_epoch, life.source_end)}
-            log = TargetLog(life.source_id, life.log_start, life.source_end)
+            log = PartitionLog(life.source_id, LogOffsets(life.log_start, life.source_end, life.source_end, None))
             shared = ends if noted.topic_id == life.source_id else {}
             (found,) = find_positions({("billing", UPSTREAM): checkpoint}, {}, {UPSTREAM: log}, {}, shared)
             unread = [source for source, number in life.numbers.items() if number not in read and source >= life.log_start]

@@ -7,20 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.cutover.failover.positions import COMMITTED, TargetLog, find_positions, report_positions
+from kafka_mirror.cutover.failover.positions import COMMITTED, find_positions, report_positions
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoint_rules import SeenLog, SeenLogs, StoredCheckpoint
 from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, NONE, generation
+from kafka_mirror.kafka.model import LogOffsets, PartitionLog
 from kafka_mirror.ledger.record import Decided
 from tests.unit.ledger_records import ledger_record
 
 ORDERS, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)
 RECORD = ledger_record(watermark=100, target_next=90, offset_map=OffsetMap((Run(0, 0, 40), Run(60, 50, 40, True))), covered=((0, 100),))
 """Source offsets [40, 60) became the target's [40, 50); which of them, the map has forgotten."""
-LOG = TargetLog("target-topic-id", 0, 90)
+LOG = PartitionLog("target-topic-id", LogOffsets(0, 90, 90, None))
 AT_MS = 1_795_249_872_000
 AT = datetime.fromtimestamp(AT_MS / 1000, UTC)
 
@@ -125,13 +126,13 @@ def test_without_a_ledger_record_the_checkpoint_stands_alone():
     assert answer(stored(50, 45, EXACT_PLACE), record=None) == (EXACT, 45, 0)
     assert answer(stored(50, 45), record=None) == (EARLY, 45, None)
     assert answer(stored(50, 45, EXACT_PLACE), record=None, shared_end=30) == (EARLY, 30, None), "its log was cut off there"
-    assert answer(stored(50, 45, EXACT_PLACE), record=None, log=replace(LOG, topic_id="another")) == (EARLY, 0, None)
+    assert answer(stored(50, 45, EXACT_PLACE), record=None, log=LOG._replace(topic_id="another")) == (EARLY, 0, None)
     assert answer(stored(50, 45, logs=None), record=None) == (EARLY, 45, None), "MirrorMaker 2's own"
 
 
 def test_a_position_lies_within_the_targets_log():
-    assert answer(stored(100, 90), log=replace(LOG, end=80))[:2] == (EXACT, 80)
-    found = position(stored(20, 20), log=replace(LOG, start=30))
+    assert answer(stored(100, 90), log=LOG._replace(log=LogOffsets(0, 80, 80, None)))[:2] == (EXACT, 80)
+    found = position(stored(20, 20), log=LOG._replace(log=LogOffsets(30, 90, 90, None)))
     assert (found.kind, found.target, found.following) == (INCOMPLETE, 30, 60)
     assert "log starts at 30" in found.reason
 
@@ -145,7 +146,7 @@ def test_a_group_that_stands_further_on_on_the_target_is_not_moved_back():
 
 def test_a_partition_that_is_gone_or_was_created_anew_has_no_answer():
     assert position(stored(20, 20), log=None).kind == NONE
-    assert position(stored(20, 20), log=replace(LOG, topic_id="another")).kind == NONE
+    assert position(stored(20, 20), log=LOG._replace(topic_id="another")).kind == NONE
 
 
 def test_the_time_of_the_checkpoint_is_the_time_of_what_is_known():

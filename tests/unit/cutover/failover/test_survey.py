@@ -2,17 +2,17 @@
 
 import pytest
 
-from kafka_mirror.cutover.failover.positions import TargetLog
-from kafka_mirror.cutover.failover.survey import find_denials, find_shared_ends
+from kafka_mirror.cutover.failover.steps import find_denials, find_shared_ends
 from kafka_mirror.cutover.steps.fence_acls import deny_write
 from kafka_mirror.cutover.wave.findings import WARNING
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoint_rules import SeenLog, SeenLogs, StoredCheckpoint
-from kafka_mirror.kafka.model import Acl
+from kafka_mirror.kafka.model import Acl, LogOffsets, PartitionLog
 
 BILLS, PARCELS = TopicPartition("east.bills", 1), TopicPartition("east.parcels", 0)
-LOGS = {BILLS: TargetLog("bills-id", 0, 500, 7), PARCELS: TargetLog("parcels-id", 0, 500, 7)}
+LOG = LogOffsets(0, 500, 500, 7)
+LOGS = {BILLS: PartitionLog("bills-id", LOG), PARCELS: PartitionLog("parcels-id", LOG)}
 ENDS = {(BILLS, 4): 120, (BILLS, 5): 300, (PARCELS, 4): 400}
 
 

@@ -4,7 +4,7 @@ import shlex
 
 from hypothesis import given
 
-from kafka_mirror.cutover.failover.survey import find_denials
+from kafka_mirror.cutover.failover.steps import find_denials
 from kafka_mirror.cutover.groups.survey import (
     GroupLogs,
     WaveGroup,

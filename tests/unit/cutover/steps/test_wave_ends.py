@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from kafka_mirror.cutover.steps import wave_ends
 from kafka_mirror.cutover.steps.fence import ENDS, EPOCHS, find_fence_breaks
-from kafka_mirror.cutover.steps.wave_ends import SourceLog, choose_newest, find_other_logs, look_at_source
+from kafka_mirror.cutover.steps.wave_ends import choose_newest, find_other_logs, look_at_source
 from kafka_mirror.cutover.wave.selection import WaveTopics
 from kafka_mirror.cutover.wave.step import FENCE
 from kafka_mirror.errors import ClusterUnreachable, SourceUnreadable
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.model import LogOffsets, Partition, Topic
+from kafka_mirror.kafka.model import LogOffsets, Partition, PartitionLog, Topic
 from tests.unit.ledger_records import ledger_record
 from tests.wave_notes import NotesInMemory
 
@@ -21,7 +21,7 @@ STOCK = TopicPartition("stock", 0)
 
 
 def log(end, epoch, topic_id="id"):
-    return SourceLog(topic_id, LogOffsets(0, end, end, epoch))
+    return PartitionLog(topic_id, LogOffsets(0, end, end, epoch))
 
 
 class Server:
@@ -110,7 +110,7 @@ def test_ends_of_one_epoch_are_of_one_log_that_grew_meanwhile_and_the_furthest_c
     "other",
     [
         {},
-        {STOCK: SourceLog("id", None)},
+        {STOCK: PartitionLog("id", None)},
         {STOCK: log(9, 3, topic_id="another one")},
         {STOCK: log(8, None)},
     ],
@@ -167,7 +167,7 @@ def test_a_copy_of_records_that_the_source_lost_is_named_though_both_end_alike(e
     (finding,) = find_other_logs(here, {STOCK: log(50, 5)}, known)
     assert (finding.code, finding.topic, finding.error.partition) == ("SourceTruncated", "stock", 0)
     assert list(find_other_logs(here, {STOCK: log(50, 3)}, known)) == [], "the epoch is still that of the copy"
-    assert list(find_other_logs(here, {STOCK: SourceLog("id", None)}, known)) == []
+    assert list(find_other_logs(here, {STOCK: PartitionLog("id", None)}, known)) == []
 
 
 def test_a_leader_that_does_not_say_whether_its_log_is_the_copied_one_stops_the_wave(ended):
