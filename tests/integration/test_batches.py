@@ -56,22 +56,6 @@ def test_a_header_key_with_a_nul_in_it_arrives_whole_from_the_middle_of_a_batch_
     assert {name for record in mirroring.oracle.dump(mirroring.target, pair.remote(topic)) for name, _ in record.headers} == {"a\0b"}
 
 
-def test_what_the_target_refuses_is_found_and_what_is_in_front_of_it_is_copied(mirroring):
-    topic, oracle = mirroring.pair.topic("orders"), mirroring.oracle
-    oracle.create_topic(mirroring.source, topic, 2)
-    oracle.produce(mirroring.source, topic, 300, seed=1, partition=0)
-    oracle.produce(mirroring.source, topic, 300, seed=1, partition=1)
-    mirroring.copy()
-    oracle.alter_configs(mirroring.target, mirroring.pair.remote(topic), {"max.message.bytes": "20000"})
-    oracle.produce(mirroring.source, topic, 100, seed=2, partition=0)
-    oracle.produce(mirroring.source, topic, 1, seed=3, partition=0, min_size=60_000, max_size=60_000, null_values=False)
-    oracle.produce(mirroring.source, topic, 100, seed=4, partition=1)
-    judged = mirroring.copy()
-    (error,) = judged.errors
-    assert (error.code, error.partition, error.offset) == ("RecordRefused", 0, 400)
-    assert {tp.partition: record.watermark for tp, record in mirroring.ledger().items()} == {0: 400, 1: 400}
-
-
 def test_large_batches_are_forwarded_and_small_ones_joined(mirroring):
     large, small, oracle = mirroring.pair.topic("large"), mirroring.pair.topic("small"), mirroring.oracle
     for topic in (large, small):

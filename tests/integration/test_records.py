@@ -82,15 +82,6 @@ def test_a_record_too_large_in_the_middle_is_the_one_that_is_named_and_waits_wit
     assert mirroring.ledger()[TopicPartition(topic, 0)].blocked is None
 
 
-def test_a_refused_record_that_is_the_first_of_its_run_is_named_too(mirroring, make_topic):
-    topic = make_topic({"max.message.bytes": "50000"})
-    mirroring.oracle.produce_records(mirroring.source, topic, [Record(b"k", b"v")] * 3)
-    assert mirroring.copy().records == 3
-    mirroring.oracle.produce_records(mirroring.source, topic, [Record(b"k", incompressible(60_000)), Record(b"k", b"v")])
-    error = only_error(mirroring.copy())
-    assert (error.code, error.offset) == ("RecordRefused", 3)
-
-
 def test_a_changed_limit_of_the_remote_topic_has_the_record_tried_at_once(mirroring, make_topic):
     topic = make_topic({"max.message.bytes": "50000"})
     mirroring.oracle.produce_records(mirroring.source, topic, [Record(b"k", incompressible(size)) for size in (10, 60_000, 10)])
@@ -123,23 +114,6 @@ def test_a_small_limit_on_the_target_takes_every_record_that_fits(mirroring, mak
     mirroring.oracle.produce_records(mirroring.source, topic, records)
     assert mirroring.copy().records == 60
     mirroring.assert_mirrored(topic)
-
-
-def test_a_timestamp_beyond_the_targets_limit_is_named(mirroring, make_topic):
-    topic = make_topic({"message.timestamp.after.max.ms": "3600000"}, source_configs={"message.timestamp.after.max.ms": str(2**62)})
-    records = [Record(b"k", b"v", timestamp=stamp) for stamp in (NOW, NOW + 10 * 365 * 86_400_000, NOW)]
-    mirroring.oracle.produce_records(mirroring.source, topic, records)
-    error = only_error(mirroring.copy())
-    assert (error.code, error.offset) == ("RecordRefused", 1)
-    assert "message.timestamp.after.max.ms" in error.message
-
-
-def test_a_record_without_key_for_a_compacted_topic_is_named(mirroring, make_topic):
-    topic = make_topic({"cleanup.policy": "compact"})
-    mirroring.oracle.produce_records(mirroring.source, topic, [Record(b"k", b"v"), Record(None, b"v"), Record(b"k", b"v")])
-    error = only_error(mirroring.copy())
-    assert (error.code, error.offset) == ("RecordRefused", 1)
-    assert "no key" in error.message
 
 
 # ---------------------------------------------------------------- errors.tolerance=all

@@ -19,6 +19,8 @@ def test_a_gap_is_passed_over_once_somebody_accepts_it(mirroring, make_topic, de
     mirroring.oracle.produce(mirroring.source, topic, 100, seed=2)
     mirroring.oracle.delete_records(mirroring.source, topic, {0: start + 10})
     error = errors_of(mirroring.copy(), "SourceGap")[TopicPartition(topic, 0)]
+    assert (error.offset, f"[{start}, {start + 10})" in error.message) == (start, True)
+    assert watermark(mirroring, topic, 1) == len(values(mirroring, mirroring.source, topic, 1)), "the partition's neighbour goes on"
     (decision,) = answer(error)
     assert (decision["topic"], decision["partition"], decision["watermark"], decision["why"]) == (topic, 0, start, WHY)
     answer(error)  # pressed twice
@@ -156,6 +158,7 @@ def test_a_record_that_the_target_refuses_is_skipped_once_somebody_says_so(mirro
     records = [Record(b"k1", b"v"), Record(None, b"v"), Record(b"k2", b"v")]
     mirroring.oracle.produce_records(mirroring.source, topic, records)
     error = errors_of(mirroring.copy(), "RecordRefused")[TopicPartition(topic, 0)]
+    assert "no key" in error.message
     (decision,) = answer(error)
     assert decision["offset"] == 1
     assert mirroring.copy().state == "done"

@@ -27,6 +27,7 @@ def test_a_deleted_remote_topic_is_decided_about_and_made_anew(mirroring, make_t
     mirroring.oracle.delete_topic(mirroring.target, mirroring.pair.remote(topic))
     mirroring.oracle.produce(mirroring.source, topic, 50, seed=13)
     error = errors_of(mirroring.copy(), "TargetMissing")[TopicPartition(topic, 0)]
+    assert mirroring.oracle.topic_id(mirroring.target, mirroring.pair.remote(topic)) is None, "writing does not create it"
     answer(error)
     errors_of(mirroring.copy(), "TargetMissing")
     mirroring.refresh()
@@ -75,20 +76,6 @@ def test_what_the_target_lost_is_copied_again(mirroring, make_topic, decide, ans
     mirroring.assert_mirrored(topic)
     assert mirroring.ledger()[TopicPartition(topic, 0)].offset_map.runs == (Run(0, 0, 100), Run(100, 101, 55))
     used_up(decide, mirroring, "restart", "--topic", topic)
-
-
-def test_another_policy_is_followed_once_somebody_says_so(mirroring, make_topic, make_mirroring, answer):
-    topic = make_topic("orders")
-    mirroring.copy()
-    other = make_mirroring(
-        mirroring.pair, {"replication.policy.separator": "-", "replication.policy.internal.topic.separator.enabled": "false"}
-    )
-    mirroring.oracle.produce(mirroring.source, topic, 20, seed=15)
-    assert [error.code for error in other.refresh().errors] == ["TargetRecreated"], "it makes nothing under the new name before"
-    answer(errors_of(other.copy(), "TargetRecreated")[TopicPartition(topic, 0)])
-    assert other.refresh().errors == ()
-    assert other.copy().records == 120
-    other.assert_mirrored(topic, f"{mirroring.pair.source}-{topic}")
 
 
 def test_records_of_somebody_else_stay_in_front_of_the_copy_once_that_is_accepted(mirroring, make_topic, decide, answer):

@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from confluent_kafka import Producer
 
-from kafka_mirror.config import load
-from kafka_mirror.errors import LanesChanged, LedgerUnsuitable, OtherCluster
+from kafka_mirror.errors import LanesChanged, LedgerUnsuitable
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from tests.integration.guards.runs import changed, only_error, remote_records
 from tests.waiting import PATIENCE
@@ -60,24 +59,6 @@ def test_a_ledger_that_would_be_deleted_by_retention_is_refused(mirroring, topic
     mirroring.oracle.alter_configs(mirroring.target, ledger, {"cleanup.policy": "delete"})
     with pytest.raises(LedgerUnsuitable, match=r"cleanup\.policy"):
         mirroring.copy()
-
-
-def test_another_cluster_behind_the_alias_is_refused(mirroring, topic, west):
-    file = mirroring.pair.properties(extra={"source->target.mirror.lanes": "4", "source.bootstrap.servers": west.bootstrap})
-    mirroring.flow = load([file]).flow(mirroring.pair.flow)
-    with pytest.raises(OtherCluster, match=mirroring.pair.source):
-        mirroring.copy()
-
-
-def test_a_second_installation_is_kept_out_until_the_first_is_silent(mirroring, topic, make_mirroring):
-    first = changed(mirroring, make_mirroring, {"source->target.mirror.installation": "first"})
-    mirroring.oracle.produce(mirroring.source, topic, 50, seed=16)
-    assert first.copy().state == "done"
-    mirroring.oracle.produce(mirroring.source, topic, 50, seed=17)
-    second = changed(mirroring, make_mirroring, {"source->target.mirror.installation": "second"})
-    judged = second.copy()
-    assert {error.code for error in judged.errors} == {"ForeignWriter"}
-    assert "'first'" in judged.errors[0].message
 
 
 def test_a_transaction_timeout_that_the_target_does_not_allow_is_said_at_once(mirroring, make_mirroring):

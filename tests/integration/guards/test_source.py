@@ -1,27 +1,13 @@
 """Every situation of a source in which copying on would lose, double or mix
 records: provoked on real brokers, named, and nothing written."""
 
-import time
-
 import pytest
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
-from tests.integration.guards.runs import changed, only_error, remote_records
+from tests.integration.guards.runs import changed
 
 NOW = 1_790_000_000_000
-
-
-def test_a_gap_is_an_error_of_its_partition_alone(mirroring, topic):
-    watermark = mirroring.ledger()[TopicPartition(topic, 0)].watermark
-    mirroring.oracle.produce(mirroring.source, topic, 100, seed=2)
-    mirroring.oracle.delete_records(mirroring.source, topic, {0: watermark + 10})
-    error = only_error(mirroring.copy())
-    assert (error.code, error.topic, error.partition, error.offset) == ("SourceGap", topic, 0, watermark)
-    assert f"[{watermark}, {watermark + 10})" in error.message
-    ledger = mirroring.ledger()
-    assert ledger[TopicPartition(topic, 0)].watermark == watermark
-    assert ledger[TopicPartition(topic, 1)].watermark == mirroring.oracle.count(mirroring.source, topic)[1].end
 
 
 def test_a_gap_is_skipped_and_recorded_where_that_is_configured(mirroring, topic, make_mirroring):
@@ -32,30 +18,6 @@ def test_a_gap_is_skipped_and_recorded_where_that_is_configured(mirroring, topic
     assert skipping.copy().state == "done"
     (skipped,) = skipping.ledger()[TopicPartition(topic, 0)].skipped
     assert (skipped.start, skipped.end) == (watermark, watermark + 10)
-
-
-def test_a_recreated_source_topic_is_noticed_even_when_it_is_longer(mirroring, topic):
-    before = remote_records(mirroring, topic)
-    mirroring.oracle.delete_topic(mirroring.source, topic)
-    mirroring.oracle.create_topic(mirroring.source, topic, 2)
-    mirroring.oracle.produce(mirroring.source, topic, 500, seed=3)
-    judged = mirroring.copy()
-    assert {error.code for error in judged.errors} == {"SourceRecreated"}
-    assert remote_records(mirroring, topic) == before
-
-
-def test_a_transaction_left_open_blocks_its_partition_and_is_named(mirroring, topic, make_mirroring):
-    mirroring.oracle.open_transaction(mirroring.source, topic, topic, [Record(b"k", b"v", partition=0)])
-    mirroring.oracle.produce(mirroring.source, topic, 100, seed=4)
-    assert mirroring.copy().state == "done", "a transaction that has just begun is nothing to report"
-    impatient = changed(mirroring, make_mirroring, {"source->target.mirror.open.transaction.max.seconds": "1"})
-    time.sleep(1.1)
-    error = only_error(impatient.copy())
-    assert (error.code, error.topic, error.partition) == ("BlockedByOpenTransaction", topic, 0)
-    assert "find-hanging" in error.next
-    mirroring.oracle.end_transaction(topic, "commit")
-    assert impatient.copy().state == "done"
-    mirroring.assert_mirrored(topic)
 
 
 def test_latest_on_an_idle_topic_copies_what_comes_between_two_plans(pair, make_mirroring):
@@ -110,16 +72,6 @@ def test_without_refresh_only_topics_in_the_ledger_are_copied(mirroring, topic, 
     assert frozen.copy().records == 50
     assert {tp.topic for tp in frozen.ledger()} == {topic}
     assert mirroring.copy().records == 50
-
-
-def test_a_dry_run_writes_nothing_and_plans_what_the_next_run_does(mirroring):
-    name = mirroring.pair.topic("orders")
-    mirroring.oracle.create_topic(mirroring.source, name, 3)
-    mirroring.oracle.produce(mirroring.source, name, 100, seed=21)
-    planned = mirroring.plan()
-    for written in (mirroring.pair.remote(name), f"mm2-ledger.{mirroring.pair.source}.internal"):
-        assert mirroring.oracle.topic_id(mirroring.target, written) is None
-    assert mirroring.copy().records == sum(each.offsets for each in planned.ranges) == 100
 
 
 def test_a_start_by_time_and_by_offset(pair, make_mirroring):

@@ -8,68 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.ledger_updates import after, over_gap, stuck, with_source_end
+from kafka_mirror.copy.ledger_updates import after, with_source_end
 from kafka_mirror.copy.plan.model import Range
-from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
-from kafka_mirror.ledger.record import Blocked, LastRecord, Skipped, SourceEnd
+from kafka_mirror.ledger.record import SourceEnd
 from tests.unit.decision_records import decision
 from tests.unit.ledger_records import ledger_record
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-TOO_LARGE = ErrorReport("RecordRefused", "too large")
 TP = TopicPartition("orders", 0)
 RECORD = ledger_record(leader_epoch=4, target_next=90, offset_map=OffsetMap((Run(0, 0, 90),)), covered=((0, 100),), records=90, bytes=900)
-
-
-def test_a_transaction_moves_watermark_map_and_totals():
-    moved = after(RECORD, PartitionProgress(TP, 110, 5, (Run(100, 91, 10),), 10, 100, 101), 5)
-    assert (moved.watermark, moved.leader_epoch, moved.target_next, moved.records, moved.bytes) == (110, 5, 101, 100, 1000)
-    assert moved.covered == ((0, 110),)
-    assert moved.offset_map.translate(105).target == 96
-
-
-def test_the_last_record_is_kept_while_nothing_is_written():
-    last = LastRecord(100, 160, 170)
-    written = after(RECORD, PartitionProgress(TP, 110, 5, (Run(100, 91, 10),), 10, 100, 101, last=last), 5)
-    assert (RECORD.last, written.last, after(written, PartitionProgress(TP, 113), 5).last) == (None, last, last)
-
-
-def test_markers_alone_move_the_watermark_and_nothing_on_the_target():
-    moved = after(RECORD, PartitionProgress(TP, 103), 4)
-    assert (moved.watermark, moved.leader_epoch, moved.target_next, moved.records) == (103, 4, 90, 90)
 
 
 @pytest.mark.parametrize(("of_the_record", "of_the_plan", "kept"), [(5, 7, 7), (8, 7, 8), (None, 7, 7), (None, None, 4), (None, 3, 4)])
 def test_the_leader_epoch_is_the_newest_that_an_offset_below_the_watermark_may_have(of_the_record, of_the_plan, kept):
     assert after(RECORD, PartitionProgress(TP, 110, of_the_record), of_the_plan).leader_epoch == kept
-
-
-def test_a_gap_is_recorded_and_not_covered():
-    moved = over_gap(RECORD, 150, 6)
-    assert (moved.watermark, moved.leader_epoch) == (150, 6)
-    assert moved.skipped == (Skipped(100, 150, "gap: the source no longer has these offsets"),)
-    assert after(moved, PartitionProgress(TP, 160), 6).covered == ((0, 100), (150, 160))
-
-
-def test_records_that_were_passed_over_are_listed_and_the_watermark_moves_on():
-    first, second = Skipped(100, 101, "RecordRefused: x"), Skipped(101, 102, "RecordRefused: x")
-    moved = after(after(RECORD, PartitionProgress(TP, 101, skipped=(first,)), 4), PartitionProgress(TP, 105, skipped=(second,)), 4)
-    assert (moved.watermark, moved.records) == (105, 90)
-    assert moved.skipped == (Skipped(100, 102, "RecordRefused: x"),)
-
-
-def test_a_stuck_partition_remembers_since_when_and_counts_tries():
-    first = stuck(RECORD, 100, TOO_LARGE, NOW)
-    again = stuck(first, 100, TOO_LARGE, NOW + timedelta(hours=1))
-    assert again.blocked == Blocked(100, "RecordRefused", "too large", NOW, 2)
-
-
-def test_a_partition_that_passed_the_record_is_not_stuck_any_more():
-    assert after(stuck(RECORD, 100, TOO_LARGE, NOW), PartitionProgress(TP, 101), 4).blocked is None
-    assert after(stuck(replace(RECORD, watermark=90), 100, TOO_LARGE, NOW), PartitionProgress(TP, 100), 4).blocked is not None
 
 
 @pytest.mark.parametrize(("log_end", "end"), [(None, 110), (115, 115)])

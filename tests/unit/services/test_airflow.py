@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from services.airflow import AirflowServices
-from services.ports import LOOPBACK
 
 
 def test_secrets_are_made_once_and_are_their_owners_alone(tmp_path: Path) -> None:
@@ -17,13 +16,6 @@ def test_secrets_are_made_once_and_are_their_owners_alone(tmp_path: Path) -> Non
     for name in ("secrets.json", "passwords.json"):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
     assert json.loads((tmp_path / "passwords.json").read_text()) == {name: airflow.password(name) for name in ("admin", "alice")}
-
-
-def test_tasks_call_the_port_that_the_api_server_listens_on(tmp_path: Path) -> None:
-    environment = AirflowServices(tmp_path, "sqlite://", port=18123).environment()
-    assert environment["AIRFLOW__API__PORT"] == "18123"
-    assert environment["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"] == f"http://{LOOPBACK}:18123/execution/"
-    assert environment["AIRFLOW__API__HOST"] == LOOPBACK
 
 
 def test_airflow_settings_of_the_caller_do_not_leak_in_and_given_ones_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

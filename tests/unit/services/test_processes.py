@@ -25,14 +25,6 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_stop_ends_the_process(tmp_path: Path) -> None:
-    server = Server("sleeper", tmp_path)
-    server.start(SLEEP)
-    assert server.running
-    server.stop()
-    assert not server.running
-
-
 def test_a_process_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
     """A broker that a timer brings back must stay: Linux would kill it with the timer's thread."""
     server = Server("sleeper", tmp_path)

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import went_back
 from kafka_mirror.copy.plan.target_checks import RemotePartition, hidden, unusable, window
@@ -24,29 +26,29 @@ def test_a_healthy_partition_may_be_written():
     assert unusable(FOUND, RECORD) is None
 
 
-def test_a_missing_topic_or_partition_is_said():
-    assert unusable(replace(FOUND, topic=None), None).code == "TargetMissing"
-    assert unusable(replace(FOUND, source=TopicPartition("orders", 1)), None).code == "TargetMissing"
-
-
-def test_a_partition_without_leader_is_left_out():
-    assert unusable(with_partition(leader=None), None).code == "TargetUnavailable"
-    assert unusable(replace(FOUND, end=-1), None).code == "TargetUnavailable"
+@pytest.mark.parametrize(
+    ("found", "record", "code"),
+    [
+        (replace(FOUND, topic=None), None, "TargetMissing"),
+        (replace(FOUND, topic=None), RECORD, "TargetMissing"),
+        (replace(FOUND, source=TopicPartition("orders", 1)), None, "TargetMissing"),
+        (with_partition(leader=None), None, "TargetUnavailable"),
+        (replace(FOUND, end=-1), None, "TargetUnavailable"),
+        (FOUND, replace(RECORD, target_topic="old.orders"), "TargetRecreated"),
+        (FOUND, replace(RECORD, target_topic_id="old"), "TargetRecreated"),
+    ],
+)
+def test_what_may_not_be_written_is_told_apart(found, record, code):
+    assert unusable(found, record).code == code
 
 
 def test_a_partition_below_min_insync_is_left_out():
     assert "min.insync.replicas is 2" in unusable(with_partition(isr=(1,)), None).message
 
 
-def test_another_name_or_topic_id_is_a_recreated_target():
-    assert unusable(FOUND, replace(RECORD, target_topic="old.orders")).code == "TargetRecreated"
-    assert unusable(FOUND, replace(RECORD, target_topic_id="old")).code == "TargetRecreated"
-
-
 def test_a_topic_that_is_missing_under_its_new_name_has_another_one_in_the_ledger():
     error = unusable(replace(FOUND, topic=None), replace(RECORD, target_topic="old.orders"))
     assert (error.code, error.expected, error.actual) == ("TargetRecreated", "name old.orders", "east.orders")
-    assert unusable(replace(FOUND, topic=None), RECORD).code == "TargetMissing"
 
 
 def test_an_end_below_what_was_written_is_lost_records():
@@ -95,35 +97,27 @@ def test_an_acknowledgement_without_an_offset_is_tried_again():
     assert (error.code, error.partition, error.retriable) == ("KafkaFailure", 0, True)
 
 
-def test_our_own_commit_marker_needs_no_look():
-    assert window(FOUND, RECORD) is None
+EXPIRED = replace(FOUND, log_start=101)
+YOUNG = replace(FOUND, log_start=7)
 
 
-def test_anything_more_than_one_marker_is_looked_at():
-    assert window(replace(FOUND, last_stable=102, end=102), RECORD) == (100, 102)
-
-
-def test_one_entry_is_looked_at_where_we_never_wrote():
-    assert window(FOUND, replace(RECORD, offset_map=OffsetMap())) == (100, 101)
-
-
-def test_one_entry_is_looked_at_behind_records_of_somebody_else_that_were_accepted():
-    assert window(replace(FOUND, last_stable=104, end=104), replace(RECORD, target_next=103)) == (103, 104)
-
-
-def test_what_was_accepted_in_an_unknown_partition_is_not_looked_at():
-    assert window(replace(FOUND, log_start=7), None, accepted=40) == (40, 101)
-    assert window(FOUND, None, accepted=101) is None
-
-
-def test_one_entry_is_looked_at_while_a_transaction_is_open_behind_it():
-    assert window(replace(FOUND, last_stable=101, end=105), RECORD) == (100, 101)
-
-
-def test_an_unknown_partition_is_looked_at_whole():
-    assert window(replace(FOUND, log_start=7), None) == (7, 101)
-
-
-def test_an_empty_or_expired_partition_needs_no_look():
-    assert window(replace(FOUND, log_start=101), None) is None
-    assert window(replace(FOUND, log_start=101), RECORD) is None
+@pytest.mark.parametrize(
+    ("found", "record", "accepted", "looked_at"),
+    [
+        pytest.param(FOUND, RECORD, None, None, id="our own commit's marker"),
+        pytest.param(replace(FOUND, last_stable=102, end=102), RECORD, None, (100, 102), id="more than one marker"),
+        pytest.param(FOUND, replace(RECORD, offset_map=OffsetMap()), None, (100, 101), id="one entry where we never wrote"),
+        pytest.param(
+            *(replace(FOUND, last_stable=104, end=104), replace(RECORD, target_next=103), None, (103, 104)),
+            id="one entry after records of somebody else that were accepted",
+        ),
+        pytest.param(replace(FOUND, end=105), RECORD, None, (100, 101), id="one entry in front of an open transaction"),
+        pytest.param(YOUNG, None, None, (7, 101), id="an unknown partition is looked at whole"),
+        pytest.param(YOUNG, None, 40, (40, 101), id="but for what was accepted in it"),
+        pytest.param(FOUND, None, 101, None, id="all of it was accepted"),
+        pytest.param(EXPIRED, None, None, None, id="empty and unknown"),
+        pytest.param(EXPIRED, RECORD, None, None, id="expired"),
+    ],
+)
+def test_what_stands_on_the_target_and_may_not_be_ours_is_looked_at(found, record, accepted, looked_at):
+    assert window(found, record, **({} if accepted is None else {"accepted": accepted})) == looked_at
