@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # A cluster of one broker cannot hold three replicas of anything.
-_ONE_BROKER = {
+ONE_BROKER = {
     "replication.factor": "1",
     "offset-syncs.topic.replication.factor": "1",
     "checkpoints.topic.replication.factor": "1",
@@ -55,7 +55,7 @@ class ClusterPair:
             f"{self.target}.bootstrap.servers": self.target_bootstrap,
             f"{self.flow}.enabled": "true",
             f"{self.flow}.topics": topics or f".*-{self.mark}",
-            **_ONE_BROKER,
+            **ONE_BROKER,
             **RUNS_END,
             **more,
         }

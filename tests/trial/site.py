@@ -16,7 +16,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
-from services.flows import RUNS_END
+from services.flows import ONE_BROKER, RUNS_END
 from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
@@ -31,7 +31,6 @@ LIVE_SECONDS = 1.5
 """For how long applications live where they are before the next wave."""
 _DRAIN_SECONDS = 60.0
 _IDENTITY_POLICY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
-_ONE_BROKER = ("replication.factor", "offset-syncs.topic.replication.factor", "checkpoints.topic.replication.factor")
 
 PRODUCERS = (
     ProducerApplication(JAVA, "java", PARTITIONS),
@@ -247,7 +246,7 @@ def flow_lines(ends: Mapping[str, str], policy: str, topics: str, more: Mapping[
         "topics": topics,
         "mirror.lanes": "4",
         "admin.timeout.ms": "20000",
-        **dict.fromkeys(_ONE_BROKER, "1"),
+        **ONE_BROKER,
         **RUNS_END,
         **more,
     }
