@@ -5,21 +5,37 @@ mirror too. Until the wave is open the mirror writes nothing into these topics, 
 flow that keeps names does: then the DENY for everybody is replaced by one for each other principal that some ALLOW lets write.
 
 The mirror notes an ACL before it creates it. So a noted ACL may be missing, and one that the mirror set is never unknown; a roll back
-removes these and no others. Each flow has its waves in its own control topic. A DENY that another flow's wave set on the same source holds
+removes these and no others.
+
+A run changes ACLs only while the wave is its own, and Kafka knows no condition on an ACL. So it looks whose wave it is directly before it
+changes them and directly after (`owning`). If another run has the wave by then, a roll back perhaps, what was changed is put to where the
+newer run has it.
+
+Each flow has its waves in its own control topic. A DENY that another flow's wave set on the same source holds
 producers off for this wave as well: both note it, and the last roll back removes it. Flows of another configuration are not known here.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.config import load_again
 from kafka_mirror.cutover.wave.control_notes import StoredWaves, WaveStore
 from kafka_mirror.cutover.wave.findings import Finding, stop
 from kafka_mirror.cutover.wave.move import Move
-from kafka_mirror.cutover.wave.record import Acls, Mended, WaveNotes, owning, read_acls, write_acls
+from kafka_mirror.cutover.wave.record import Acls, WaveNotes, read_acls, write_acls
 from kafka_mirror.cutover.wave.step import FENCE
-from kafka_mirror.errors import AuthorizationRefused, MirrorError, NoAuthorizer, RightMissing, TopicWithoutAcls, WayBackDenied
+from kafka_mirror.errors import (
+    AuthorizationRefused,
+    MirrorError,
+    NoAuthorizer,
+    RightMissing,
+    TopicWithoutAcls,
+    WaveRunElsewhere,
+    WayBackDenied,
+)
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.acls import create_acls, delete_acls, pattern_acls, topic_acls
 from kafka_mirror.kafka.cluster import Cluster
@@ -167,7 +183,7 @@ def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> d
     changed = (*create, *change.remove)
     if not changed:
         return facts
-    with owning(notes, lambda: settle_acls(source, changed, _find_claimed(move, notes))):
+    with owning(notes, source, changed, partial(_find_claimed, move, notes)):
         change_acls(source, create, change.remove)
     return {**facts, "acls": write_acls(acl for acl in change.ours if acl not in change.remove)}
 
@@ -180,7 +196,7 @@ def take_back(move: Move, notes: WaveNotes) -> tuple[Acls, Acls]:
         return (), ()
     claimed = find_claimed_beside(move.flow)
     removed = tuple(acl for acl in acls if acl not in claimed)
-    with owning(notes, lambda: settle_acls(source, acls, _find_claimed(move, notes))):
+    with owning(notes, source, acls, partial(_find_claimed, move, notes)):
         change_acls(source, remove=removed)
         claimed |= find_claimed_beside(move.flow)  # one that was noted while they were removed stands again
         change_acls(source, create=tuple(acl for acl in removed if acl in claimed))
@@ -192,7 +208,7 @@ def _find_claimed(move: Move, notes: WaveNotes) -> frozenset[Acl]:
     return notes.claimed_acls() | find_claimed_beside(move.flow)
 
 
-def change_acls(cluster: Cluster, create: Acls = (), remove: Acls = ()) -> None:
+def change_acls(cluster: Cluster, create: Sequence[Acl] = (), remove: Sequence[Acl] = ()) -> None:
     """Creates and removes, and waits until a broker shows it: the answer comes from the controller, which brokers follow. Raises what the
     cluster answers to one of them."""
     for outcomes in (create_acls(cluster, create), delete_acls(cluster, remove)):
@@ -209,13 +225,38 @@ def change_acls(cluster: Cluster, create: Acls = (), remove: Acls = ()) -> None:
         until(is_shown, _VISIBLE_WITHIN_SECONDS, every=0.05)
 
 
-def settle_acls(cluster: Cluster, changed: Acls, claimed: Collection[Acl]) -> Mended:
-    """Of ACLs that a run changed whose wave is another's by now, creates those that some wave stands on, and removes the others, whether
-    a broker shows them or not: it follows the controller. Raises what the cluster answers."""
-    create = tuple(acl for acl in changed if acl in claimed)
-    remove = tuple(acl for acl in changed if acl not in claimed)
-    change_acls(cluster, create, remove)
-    return Mended(tuple(f"{acl.topic}: {acl} {done}" for acls, done in ((create, "created"), (remove, "removed")) for acl in acls))
+@contextmanager
+def owning(notes: WaveNotes, cluster: Cluster, changed: Acls, find_claimed: Callable[[], Collection[Acl]]) -> Iterator[None]:
+    """Changes ACLs for a wave. Raises WaveRunElsewhere if another run has the wave: with what was put back and could not be, if it took the
+    wave while they were changed. `find_claimed`: on which ACLs waves stand by then.
+
+    It looks also if the change was interrupted: a process that stood still wakes with its time limit over.
+    """
+    notes.check()
+    try:
+        yield
+    except BaseException as error:
+        _look_again(notes, cluster, changed, find_claimed, error)
+        raise
+    _look_again(notes, cluster, changed, find_claimed, None)
+
+
+def _look_again(
+    notes: WaveNotes, cluster: Cluster, changed: Acls, find_claimed: Callable[[], Collection[Acl]], cause: BaseException | None
+) -> None:
+    """If another run has the wave by now, creates those of the ACLs that some wave stands on, and removes the others, whether a broker
+    shows them or not: it follows the controller."""
+    try:
+        notes.check()
+    except WaveRunElsewhere as elsewhere:
+        done, unmended = tuple[str, ...](), tuple[str, ...]()
+        try:
+            claimed = find_claimed()
+            change_acls(cluster, [acl for acl in changed if acl in claimed], [acl for acl in changed if acl not in claimed])
+            done = tuple(f"{acl.topic}: {acl} {'created' if acl in claimed else 'removed'}" for acl in changed)
+        except MirrorError as error:
+            unmended = (error.message,)
+        raise WaveRunElsewhere(elsewhere.wave, elsewhere.who, done, unmended) from cause
 
 
 def plan_way_back(move: Move, noted: Facts, way_back: "Flow") -> AclChange:

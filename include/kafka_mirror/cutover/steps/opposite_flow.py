@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.config import load_again
 from kafka_mirror.config.policies import topic_selection
-from kafka_mirror.cutover.steps.fence_acls import change_acls, find_claimed_beside, settle_acls
+from kafka_mirror.cutover.steps.fence_acls import change_acls, find_claimed_beside, owning
 from kafka_mirror.cutover.wave.control_notes import WaveStore
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning
-from kafka_mirror.cutover.wave.record import OPENED, UNDER_WAY, Acls, Mended, WaveNotes, WaveRecord, owning
+from kafka_mirror.cutover.wave.record import OPENED, UNDER_WAY, Acls, WaveNotes, WaveRecord
 from kafka_mirror.cutover.wave.step import OPEN
 from kafka_mirror.errors import (
     AuthorizationRefused,
@@ -126,12 +126,11 @@ def take_back_opposite_fence(
         return ()
     store = WaveStore(opposite.flow, source)
 
-    def put_back() -> Mended:
+    def find_claimed() -> Acls:
         """By now a wave of the opposite flow may be under way, and have a fence of its own."""
-        waves = [wave for wave in store.read().waves.values() if wave.state == UNDER_WAY]
-        return settle_acls(target, acls, _list_noted(waves))
+        return _list_noted(wave for wave in store.read().waves.values() if wave.state == UNDER_WAY)
 
-    with owning(notes, put_back):
+    with owning(notes, target, acls, find_claimed):
         change_acls(target, remove=acls)
     return tuple(f"{acl.topic}: {acl} of an earlier wave removed from {target.alias}" for acl in acls)
 

@@ -3,27 +3,23 @@
 It is the `document` of the decision WAVE in the control topic. Every write replaces all of it, and the name of the wave is its key. Times
 are milliseconds UTC. Field names and meanings are for keeps. An error names the place of the field that is wrong.
 
-A run changes something else only while the wave is its own. Kafka knows no condition on an ACL. So the run looks whose wave it is directly
-before it changes ACLs and directly after (`owning`). If another run has the wave by then, a roll back perhaps, what was changed is put to
-where the newer run has it. For positions of groups there is a better way: `groups.placement`.
+A run changes something else only while the wave is its own: ACLs as `steps.fence_acls` says, positions of groups as `groups.placement`.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, get_origin, get_type_hints
 
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, FENCE, MODES, PLANNED, STEPS, STOPPED, WAITING, StepOutcome, list_steps
-from kafka_mirror.errors import MirrorError, WaveRunElsewhere, WaveTooLarge
+from kafka_mirror.errors import WaveTooLarge
 from kafka_mirror.formats.documents import columns, from_columns, string, whole
 from kafka_mirror.kafka.model import Acl
 
 if TYPE_CHECKING:
-    from kafka_mirror.kafka.model import Acl
     from kafka_mirror.ledger.control_records import Decision
     from kafka_mirror.ledger.decisions import Decisions
 
@@ -273,7 +269,7 @@ class WaveNotes:
         Raises WaveRunElsewhere if one has it by then."""
         raise NotImplementedError("a dry run commits nothing")
 
-    def claimed_acls(self) -> "frozenset[Acl]":
+    def claimed_acls(self) -> frozenset[Acl]:
         """The ACLs on which waves stand by now, this one or others; a dry run has changed none."""
         return frozenset()
 
@@ -324,36 +320,3 @@ class WaveNotes:
         """Keeps the record in the place of the one before, and these notes of groups beside the others."""
         self.record = record
         self._groups.update(groups or {})
-
-
-@dataclass(frozen=True)
-class Mended:
-    """What was put back for another run, and what could not be, in words."""
-
-    done: tuple[str, ...] = ()
-    unmended: tuple[str, ...] = ()
-
-
-@contextmanager
-def owning(notes: WaveNotes, put_back: Callable[[], Mended]) -> Iterator[None]:
-    """Changes something for a wave. Raises WaveRunElsewhere if another run has the wave: with what `put_back` did and could not do, if
-    it took the wave while the change was made. It looks also if the change was interrupted: a process that stood still wakes with its time
-    limit over."""
-    notes.check()
-    try:
-        yield
-    except BaseException as error:
-        _look_again(notes, put_back, error)
-        raise
-    _look_again(notes, put_back, None)
-
-
-def _look_again(notes: WaveNotes, put_back: Callable[[], Mended], cause: BaseException | None) -> None:
-    try:
-        notes.check()
-    except WaveRunElsewhere as elsewhere:
-        try:
-            mended = put_back()
-        except MirrorError as error:
-            mended = Mended(unmended=(error.message,))
-        raise WaveRunElsewhere(elsewhere.wave, elsewhere.who, mended.done, mended.unmended) from cause
