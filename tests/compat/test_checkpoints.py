@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafka_mirror.__main__ import main
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.checkpoint_rules import Candidate, StoredCheckpoint, due, key_of
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, due, key_of
 from kafka_mirror.groups.group_offsets import to_commit
 from kafka_mirror.policy import DefaultReplicationPolicy
 from services.flows import ClusterPair
@@ -38,11 +38,11 @@ def test_checkpoints_are_emitted_as_by_mirrormaker_2(peer: Peer, rounds: list[di
         for each in rounds
     ]
     expected = peer.ask("emitted_checkpoints", source="east", target="west", rounds=rows)
-    stored: dict[Any, StoredCheckpoint] = {}
+    stored: dict[Any, NotedCheckpoint] = {}
     for each, theirs in zip(rows, expected, strict=True):
         peer.cases["rounds of checkpoints"] += 1
         candidates = [
-            Candidate(
+            NotedCheckpoint(
                 Checkpoint(
                     "group",
                     policy.format_remote_topic("east", row["topic"]),
@@ -56,7 +56,7 @@ def test_checkpoints_are_emitted_as_by_mirrormaker_2(peer: Peer, rounds: list[di
             if row["downstream"] is not None and row["downstream"] >= 0
         ]
         ours = due(candidates, stored)
-        stored |= {key_of(candidate.checkpoint): StoredCheckpoint(candidate.checkpoint, None) for candidate in ours}
+        stored |= {key_of(candidate.checkpoint): NotedCheckpoint(candidate.checkpoint, None) for candidate in ours}
         assert sorted(list(candidate.checkpoint[1:]) for candidate in ours) == sorted(theirs)
 
 

@@ -29,27 +29,18 @@ class SeenLogs(NamedTuple):
     target: SeenLog
 
 
-class StoredCheckpoint(NamedTuple):
-    """A checkpoint with the generation that it was made in (None: unknown, as with MirrorMaker 2's own), what is noted of its place
+class NotedCheckpoint(NamedTuple):
+    """A checkpoint, with the generation that it was made in (None: unknown, as with MirrorMaker 2's own), what is noted of its place
     (`offsets.holes`), and of which logs it is (None as with the generation)."""
 
     checkpoint: Checkpoint
-    generation: str | None
+    generation: str | None = None
     place: str = ""
     time: int | None = None
-    """When the group was looked at (Unix milliseconds); None: unknown."""
+    """When the group was looked at (Unix milliseconds); None: unknown, or not written yet."""
     logs: SeenLogs | None = None
-
-
-class Candidate(NamedTuple):
-    """A checkpoint that could be written, its generation, and the position that no right one lies after; None where it is unknown. `place`:
-    what is to be noted of it."""
-
-    checkpoint: Checkpoint
-    generation: str | None = None
     at_most: int | None = None
-    place: str = ""
-    logs: SeenLogs | None = None
+    """Of one that could be written: the position that no right one lies after; None where that is unknown."""
 
 
 def target_epoch(record: LedgerRecord, end: int, leader_epoch: int | None) -> int | None:
@@ -57,10 +48,10 @@ def target_epoch(record: LedgerRecord, end: int, leader_epoch: int | None) -> in
     return leader_epoch if record.target_next <= end and loss_note(record) is None else None
 
 
-StoredCheckpoints = Mapping[tuple[str, TopicPartition], StoredCheckpoint]
+StoredCheckpoints = Mapping[tuple[str, TopicPartition], NotedCheckpoint]
 
 
-def due(candidates: Iterable[Candidate], stored: StoredCheckpoints) -> list[Candidate]:
+def due(candidates: Iterable[NotedCheckpoint], stored: StoredCheckpoints) -> list[NotedCheckpoint]:
     """Those that say something new, or note something of their place that is not known yet.
 
     A note goes with the position that is there where that one is held: positions do not go back for it.
@@ -76,7 +67,7 @@ def due(candidates: Iterable[Candidate], stored: StoredCheckpoints) -> list[Cand
     return candidates_due
 
 
-def notes_more(candidate: Candidate, stored: StoredCheckpoint) -> bool:
+def notes_more(candidate: NotedCheckpoint, stored: NotedCheckpoint) -> bool:
     """Whether a checkpoint that is not due says of its place what the one that is there does not: then it is not counted again."""
     if not candidate.place or candidate.generation is None:
         return False
@@ -89,7 +80,7 @@ def notes_more(candidate: Candidate, stored: StoredCheckpoint) -> bool:
     return (same_position or may_stay) and not is_known
 
 
-def is_due(candidate: Candidate, stored: StoredCheckpoint | None) -> bool:
+def is_due(candidate: NotedCheckpoint, stored: NotedCheckpoint | None) -> bool:
     """Whether a checkpoint is written over the one that is there.
 
     As MirrorMaker 2 does (checkpointIsMoreRecent): when the group went back, or its position on the target moved on. A translation that

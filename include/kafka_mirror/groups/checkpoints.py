@@ -12,7 +12,7 @@ from kafka_mirror.formats.documents import columns
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.checkpoint_rules import Candidate, SeenLogs, due, target_epoch
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, SeenLogs, due, target_epoch
 from kafka_mirror.groups.context import GroupContext, Offsets, group_clusters, open_control
 from kafka_mirror.groups.exact_offsets import KnownPlaces
 from kafka_mirror.groups.find import read_group_offsets
@@ -130,8 +130,8 @@ def _read_noted_logs(offset: GroupOffset, ends: Mapping[TopicPartition, End]) ->
     return offset.logs._replace(target=offset.logs.target._replace(leader_epoch=epoch))
 
 
-def _find_candidates(offsets: Iterable[GroupOffset], ends: Mapping[TopicPartition, End]) -> tuple[list[Candidate], list[MirrorError]]:
-    candidates: list[Candidate] = []
+def _find_candidates(offsets: Iterable[GroupOffset], ends: Mapping[TopicPartition, End]) -> tuple[list[NotedCheckpoint], list[MirrorError]]:
+    candidates: list[NotedCheckpoint] = []
     refused: list[MirrorError] = []
     for offset in offsets:
         if offset.translated.target is None:
@@ -146,7 +146,8 @@ def _find_candidates(offsets: Iterable[GroupOffset], ends: Mapping[TopicPartitio
         else:
             answer = offset.translated
             place = "" if answer.place == EXACT_PLACE and answer.kind != EXACT else answer.place
-            candidates.append(Candidate(checkpoint, offset.generation, answer.at_most, place, _read_noted_logs(offset, ends)))
+            logs = _read_noted_logs(offset, ends)
+            candidates.append(NotedCheckpoint(checkpoint, offset.generation, place, None, logs, answer.at_most))
     return candidates, refused
 
 

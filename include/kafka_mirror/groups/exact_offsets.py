@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE, UNPLACED, CountedHole, Hole, UncountedHole, read_uncounted
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.checkpoint_rules import StoredCheckpoint, StoredCheckpoints
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, StoredCheckpoints
 from kafka_mirror.groups.hole_reader import GONE, OVER_BUDGET, SEEN_BEFORE, Answers, CountFailure, PartitionHole
 from kafka_mirror.groups.translation import BY_CHECKPOINT, BY_COUNT, EXACT, TranslatedOffset
 
@@ -78,7 +78,7 @@ class KnownPlaces:
             load, self._load = self._load, None
             self._take(load().values())
 
-    def _take(self, stored: Iterable[StoredCheckpoint]) -> None:
+    def _take(self, stored: Iterable[NotedCheckpoint]) -> None:
         for checkpoint_read in stored:
             if checkpoint_read.generation is None:
                 continue

@@ -149,33 +149,53 @@ class _Sides:
         return frozenset(tp for tp, record in self._ledger.records.items() if record.moved is not None)
 
     def translate(self, group: str, tp: TopicPartition, committed: Committed) -> GroupOffset:
-        """Translates one committed offset."""
-        if tp.topic in self._upstream:
-            return self._translate_back(group, tp, committed)
-        remote = self._remote[tp.topic]
-        record = self._ledger.records.get(tp)
-        if tp.topic in self._unusable:
-            answer = no_answer(_UNUSABLE)
-        elif tp.topic not in self._mirrored:
-            answer = no_answer(NOT_MIRRORED)
-        elif self._ledger.hides(tp):
-            answer = no_answer("the ledger cannot be read")
-        elif record is not None and record.is_handed_back:
-            answer = no_answer("the flow was handed back to MirrorMaker 2, which translates offsets since")
-        elif tp in self._leaderless:
-            answer = no_answer(_NO_LEADER)
-        elif self._is_unconfirmed(tp, committed):
-            answer = no_answer(_UNCONFIRMED)
+        """Translates one committed offset; that of a reader of a mirror back into the upstream topic (KIP-1098)."""
+        is_back = tp.topic in self._upstream
+        remote = TopicPartition((self._upstream if is_back else self._remote)[tp.topic], tp.partition)
+        record = self._back.records.get(remote) if is_back else self._ledger.records.get(tp)
+        if reason := self._explain_no_answer(tp, remote, record, committed):
+            answer = no_answer(reason)
         else:
-            side, epoch = self._find_source_partition(tp, committed), committed.leader_epoch
-            sync = self._sync(tp) if _is_asking_syncs(side.read_until(committed.offset) if side else committed.offset, record) else None
-            answer = translate(committed.offset, record, side, self._target_ids.get(remote), leader_epoch=epoch, sync=sync)
-        shared_end = self._find_shared_end(tp, committed)
-        offset = GroupOffset(group, tp, committed, TopicPartition(remote, tp.partition), answer, None, shared_end=shared_end)
+            answer = self._answer(tp, record, committed, self._target_ids.get(remote.topic), is_back)
+        offset = GroupOffset(group, tp, committed, remote, answer, None, shared_end=self._find_shared_end(tp, committed))
         if record is None:
             return offset
-        logs = SeenLogs(SeenLog(record.source_topic_id, self._find_leader_epoch(tp)), SeenLog(record.target_topic_id, None))
-        return replace(offset, generation=generation(record), logs=logs, record=record)
+        of_source, of_target = SeenLog(record.source_topic_id, record.leader_epoch), SeenLog(record.target_topic_id, None)
+        here, there = (of_target, of_source) if is_back else (of_source, of_target)
+        logs = SeenLogs(here._replace(leader_epoch=self._find_leader_epoch(tp)), there)
+        return replace(offset, generation=generation(record), logs=logs, record=None if is_back else record)
+
+    def _explain_no_answer(self, tp: TopicPartition, remote: TopicPartition, record: LedgerRecord | None, committed: Committed) -> str:
+        """Why an offset is not translated; empty if it is."""
+        if tp.topic in self._upstream:
+            if self._back.hides(remote):
+                return "the ledger of the other direction, on the source, cannot be read"
+        elif tp.topic in self._unusable:
+            return _UNUSABLE
+        elif tp.topic not in self._mirrored:
+            return NOT_MIRRORED
+        elif self._ledger.hides(tp):
+            return "the ledger cannot be read"
+        elif record is not None and record.is_handed_back:
+            return "the flow was handed back to MirrorMaker 2, which translates offsets since"
+        if tp in self._leaderless:
+            return _NO_LEADER
+        is_unconfirmed = self._is_older(tp, committed.leader_epoch) and self._find_shared_end(tp, committed) is None
+        return _UNCONFIRMED if is_unconfirmed else ""
+
+    def _answer(
+        self, tp: TopicPartition, record: LedgerRecord | None, committed: Committed, target_id: str | None, is_back: bool
+    ) -> TranslatedOffset:
+        offset, epoch, end = committed.offset, committed.leader_epoch, self._ends.get(tp)
+        side = None
+        if end is not None:
+            side = SourceState(self._source_ids[tp.topic], end.offset, end.leader_epoch, self._find_shared_end(tp, committed))
+        if is_back:
+            return translate_back(offset, record, side, target_id, leader_epoch=epoch)
+        sync: Sync | None = None
+        if _is_asking_syncs(side.read_until(offset) if side else offset, record):
+            sync = lambda of: self._store.translate(*tp, of)  # noqa: E731 — the store is read only if it is asked
+        return translate(offset, record, side, target_id, leader_epoch=epoch, sync=sync)
 
     def with_counted(self, translated: tuple[GroupOffset, ...], known_places: KnownPlaces) -> tuple[GroupOffset, ...]:
         """Returns the same answers, exact where counting could place them."""
@@ -200,40 +220,12 @@ class _Sides:
         hole = PartitionHole(offset.remote if is_back else offset.source, record, answer.hole, is_back)
         return EarlyOffset(offset.read_until, answer, offset.remote, offset.generation, hole)
 
-    def _translate_back(self, group: str, tp: TopicPartition, committed: Committed) -> GroupOffset:
-        upstream = TopicPartition(self._upstream[tp.topic], tp.partition)
-        record = self._back.records.get(upstream)
-        if self._back.hides(upstream):
-            answer = no_answer("the ledger of the other direction, on the source, cannot be read")
-        elif tp in self._leaderless:
-            answer = no_answer(_NO_LEADER)
-        elif self._is_unconfirmed(tp, committed):
-            answer = no_answer(_UNCONFIRMED)
-        else:
-            ids, side = self._target_ids.get(upstream.topic), self._find_source_partition(tp, committed)
-            answer = translate_back(committed.offset, record, side, ids, leader_epoch=committed.leader_epoch)
-        offset = GroupOffset(group, tp, committed, upstream, answer, None, shared_end=self._find_shared_end(tp, committed))
-        if record is None:
-            return offset
-        logs = SeenLogs(SeenLog(record.target_topic_id, self._find_leader_epoch(tp)), SeenLog(record.source_topic_id, record.leader_epoch))
-        return replace(offset, generation=generation(record), logs=logs)
-
     def _find_leader_epoch(self, tp: TopicPartition) -> int | None:
         end = self._ends.get(tp)
         return None if end is None else end.leader_epoch
 
-    def _find_source_partition(self, tp: TopicPartition, committed: Committed) -> SourceState | None:
-        end = self._ends.get(tp)
-        if end is None:
-            return None
-        return SourceState(self._source_ids[tp.topic], end.offset, end.leader_epoch, self._find_shared_end(tp, committed))
-
     def _find_shared_end(self, tp: TopicPartition, committed: Committed) -> int | None:
         return self._shared_ends.get(_read_position(tp, committed))
-
-    def _is_unconfirmed(self, tp: TopicPartition, committed: Committed) -> bool:
-        """Whether the log may be another one than that of which the offset was committed, and its leader does not say."""
-        return self._is_older(tp, committed.leader_epoch) and self._find_shared_end(tp, committed) is None
 
     def _is_older(self, tp: TopicPartition, epoch: int | None) -> bool:
         newest = self._find_leader_epoch(tp)
@@ -248,9 +240,6 @@ class _Sides:
         view = Ledger(name, count, cluster, settings).read()
         self.errors += view.unreadable.values()
         return _LedgerView(view.records, count, frozenset(view.unreadable))
-
-    def _sync(self, tp: TopicPartition) -> Sync:
-        return lambda offset: self._store.translate(tp.topic, tp.partition, offset)
 
     @cached_property
     def _store(self) -> OffsetSyncStore:

@@ -16,7 +16,7 @@ from kafka_mirror.formats.batches.batch_records import ReadRecord
 from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import headers_or_none
-from kafka_mirror.groups.checkpoint_rules import Candidate, SeenLog, SeenLogs, StoredCheckpoint, key_of
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, SeenLog, SeenLogs, key_of
 from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import without_leader
@@ -129,26 +129,28 @@ def _read_records(
 
 def read_stored(
     target: Cluster, settings: Mapping[str, Any], topic: str
-) -> tuple[dict[tuple[str, TopicPartition], StoredCheckpoint], list[MirrorError]]:
+) -> tuple[dict[tuple[str, TopicPartition], NotedCheckpoint], list[MirrorError]]:
     """The newest checkpoint of each group and remote partition, and the records that are none; nothing if there is no such topic."""
     content = _read_records(target, settings, topic, 0, end_of(target, topic) or 0, _read_checkpoint)
     return {key_of(stored.checkpoint): stored for stored in content.records}, list(content.damaged)
 
 
-def _read_checkpoint(record: ReadRecord) -> StoredCheckpoint:
+def _read_checkpoint(record: ReadRecord) -> NotedCheckpoint:
     checkpoint, headers = mm2.decode_checkpoint(record.key(), record.value()), headers_or_none(record)
     kind, time = record.timestamp()
     stamp = time if kind else None
     generation, place = _header(headers, GENERATION), _header(headers, PLACE) or ""
-    return StoredCheckpoint(checkpoint, generation, place, stamp, _logs(_header(headers, LOGS)))
+    return NotedCheckpoint(checkpoint, generation, place, stamp, _logs(_header(headers, LOGS)))
 
 
-def write_checkpoints(alias: str, settings: Mapping[str, Any], topic: str, due: Iterable[Candidate], time_ms: int, seconds: float) -> None:
+def write_checkpoints(
+    alias: str, settings: Mapping[str, Any], topic: str, due: Iterable[NotedCheckpoint], time_ms: int, seconds: float
+) -> None:
     """Writes them, stamped with the time at which the groups were looked at; all of them are acknowledged, or it raises."""
     RecordWriter(alias, settings, seconds).write((_encode(topic, candidate, time_ms) for candidate in due), "checkpoints")
 
 
-def _encode(topic: str, candidate: Candidate, time_ms: int) -> Outgoing:
+def _encode(topic: str, candidate: NotedCheckpoint, time_ms: int) -> Outgoing:
     logs = json.dumps(candidate.logs, separators=(",", ":")) if candidate.logs else ""
     notes = {GENERATION: candidate.generation, PLACE: candidate.place, LOGS: logs}
     headers = [(name, text.encode()) for name, text in notes.items() if text and candidate.generation]

@@ -24,7 +24,7 @@ from kafka_mirror.formats.mm2 import Checkpoint, OffsetSync
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.map import runs_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.checkpoint_rules import Candidate, SeenLog, SeenLogs, StoredCheckpoint, due, key_of, target_epoch
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, SeenLog, SeenLogs, due, key_of, target_epoch
 from kafka_mirror.groups.offset_sync_store import OffsetSyncStore
 from kafka_mirror.groups.offset_syncs import due_pairs
 from kafka_mirror.groups.translation import EXACT, SourceState, generation, translate
@@ -63,7 +63,7 @@ class Known(NamedTuple):
     """A checkpoint, and which records its group had read by then, and had not: of these numbers, and all from `born` on. Those that the
     source had lost before are neither."""
 
-    checkpoint: StoredCheckpoint
+    checkpoint: NotedCheckpoint
     read: frozenset[int]
     unread: frozenset[int]
     born: int
@@ -292,13 +292,12 @@ class MirrorLife:
         place = "" if answer.place == EXACT_PLACE and answer.kind != EXACT else answer.place
         epoch = target_epoch(self.record, self.end, self.target_epochs.newest)
         logs = SeenLogs(SeenLog(self.source_id, source.leader_epoch), SeenLog(self.target_id, epoch))
-        candidate = Candidate(written, generation(self.record), answer.at_most, place, logs)
+        candidate = NotedCheckpoint(written, generation(self.record), place, None, logs, answer.at_most)
         stored = {key_of(known.checkpoint.checkpoint): known.checkpoint for known in self.checkpoints.values()}
         for due_now in due([candidate], stored):
             read = frozenset(number for source, number in self.numbers.items() if source < offset)
             unread = frozenset(self.numbers.values()) - read
-            checkpoint = StoredCheckpoint(due_now.checkpoint, due_now.generation, due_now.place, None, due_now.logs)
-            self.checkpoints[group] = Known(checkpoint, read, unread, self.born)
+            self.checkpoints[group] = Known(due_now, read, unread, self.born)
 
     # ------------------------------------------------------------ their parts
 

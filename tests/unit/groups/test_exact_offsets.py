@@ -13,7 +13,7 @@ from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.older_copies import OlderCopies
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups import hole_reader as module
-from kafka_mirror.groups.checkpoint_rules import StoredCheckpoint
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint
 from kafka_mirror.groups.exact_offsets import EarlyOffset, KnownPlaces, count_early
 from kafka_mirror.groups.hole_reader import CountFailure, HoleCounter, PartitionHole
 from kafka_mirror.groups.translation import BY_CHECKPOINT, BY_COUNT, BY_MAP, EARLY, EXACT, SourceState, translate, translate_back
@@ -218,7 +218,7 @@ def test_nothing_is_read_when_time_is_up(monkeypatch):
 
 
 def stored(offset, position, generation="one", place=EXACT_PLACE):
-    return StoredCheckpoint(Checkpoint("somebody", *REMOTE, offset, position), generation, place)
+    return NotedCheckpoint(Checkpoint("somebody", *REMOTE, offset, position), generation, place)
 
 
 def known_by(*checkpoints):

@@ -22,7 +22,7 @@ from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.checkpoint_rules import StoredCheckpoint, StoredCheckpoints
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, StoredCheckpoints
 from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, NONE, SourceState, TranslatedOffset, generation, translate
 from kafka_mirror.kafka.model import LogOffsets, PartitionLog
 from kafka_mirror.ledger.record import LedgerRecord
@@ -89,7 +89,7 @@ def find_positions(
 
 
 def _find_position(
-    stored: StoredCheckpoint,
+    stored: NotedCheckpoint,
     source: TopicPartition | None,
     record: LedgerRecord | None,
     log: PartitionLog | None,
@@ -121,7 +121,7 @@ def _find_position(
     return _fit_into_log(replace(position, kind=answer.kind, target=answer.target, reread=answer.reread, reason=answer.reason), log.log)
 
 
-def _answer_by_checkpoint(stored: StoredCheckpoint, own: int | None) -> TranslatedOffset:
+def _answer_by_checkpoint(stored: NotedCheckpoint, own: int | None) -> TranslatedOffset:
     """Without a ledger record the checkpoint stands alone: of a topic that the source had from the target, or MirrorMaker 2's."""
     if own is None:
         return _BEGINNING
@@ -129,7 +129,7 @@ def _answer_by_checkpoint(stored: StoredCheckpoint, own: int | None) -> Translat
     return TranslatedOffset(EXACT if is_exact else EARLY, own, reread=0 if is_exact else None)
 
 
-def find_own_position(stored: StoredCheckpoint, topic_id: str, shared_end: int | None) -> int | None:
+def find_own_position(stored: NotedCheckpoint, topic_id: str, shared_end: int | None) -> int | None:
     """The checkpoint's own position, if the target's log is the one that it was made for; None if it is another, or unknown.
 
     It is not late, whatever became of the source: what the group had not read then stands at it or after it, and all that was copied since
@@ -142,7 +142,7 @@ def find_own_position(stored: StoredCheckpoint, topic_id: str, shared_end: int |
     return min(stored.checkpoint.downstream, shared_end)
 
 
-def choose_answer(stored: StoredCheckpoint, record: LedgerRecord, topic_id: str, shared_end: int | None) -> TranslatedOffset:
+def choose_answer(stored: NotedCheckpoint, record: LedgerRecord, topic_id: str, shared_end: int | None) -> TranslatedOffset:
     """The later one of the checkpoint's own position and of what the ledger says of its source offset now, of those that cannot be late.
 
     The ledger's answer cannot be while all that was copied is of the log that the group had read: of the same topic, and of no newer leader

@@ -10,7 +10,7 @@ from kafka_mirror.cutover.failover.positions import find_positions
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.checkpoint_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, SeenLog, SeenLogs
 from kafka_mirror.groups.translation import EXACT, NONE, SourceState, translate_back
 from kafka_mirror.kafka.model import LogOffsets, PartitionLog
 from tests.unit.groups.mirror_life import REMOTE, TP, MirrorLife
@@ -120,7 +120,7 @@ class UpstreamLife(MirrorLife):
             return
         logs = SeenLogs(SeenLog(self.target_id, 0), SeenLog(self.source_id, self.record.leader_epoch))
         place = EXACT_PLACE if found.kind == EXACT else ""
-        checkpoint = StoredCheckpoint(Checkpoint("billing", *UPSTREAM, position, found.target, ""), "any", place, None, logs)
+        checkpoint = NotedCheckpoint(Checkpoint("billing", *UPSTREAM, position, found.target, ""), "any", place, None, logs)
         copied = {number for _, number in self.numbered}
         reached = self.record.watermark if self.cut is None else self.cut
         passed_over = {number for source, number in self.numbers.items() if source < reached and number not in copied}

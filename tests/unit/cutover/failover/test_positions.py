@@ -12,7 +12,7 @@ from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.checkpoint_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, SeenLog, SeenLogs
 from kafka_mirror.groups.translation import EARLY, EXACT, INCOMPLETE, NONE, generation
 from kafka_mirror.kafka.model import LogOffsets, PartitionLog
 from kafka_mirror.ledger.record import Decided
@@ -30,7 +30,7 @@ SEEN = SeenLogs(SeenLog("source-topic-id", 0), SeenLog("target-topic-id", 0))
 
 
 def stored(upstream, downstream, place="", record=RECORD, logs=SEEN):
-    return StoredCheckpoint(Checkpoint("billing", *REMOTE, upstream, downstream, "note"), generation(record), place, AT_MS, logs)
+    return NotedCheckpoint(Checkpoint("billing", *REMOTE, upstream, downstream, "note"), generation(record), place, AT_MS, logs)
 
 
 def position(checkpoint, record=RECORD, log=LOG, committed=None, shared_end=1000):

@@ -7,7 +7,7 @@ from kafka_mirror.cutover.steps.fence_acls import deny_write
 from kafka_mirror.cutover.wave.findings import WARNING
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.checkpoint_rules import SeenLog, SeenLogs, StoredCheckpoint
+from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, SeenLog, SeenLogs
 from kafka_mirror.kafka.model import Acl, LogOffsets, PartitionLog
 
 BILLS, PARCELS = TopicPartition("east.bills", 1), TopicPartition("east.parcels", 0)
@@ -18,7 +18,7 @@ ENDS = {(BILLS, 4): 120, (BILLS, 5): 300, (PARCELS, 4): 400}
 
 def stored(group, remote, position, seen):
     logs = SeenLogs(SeenLog("source-id", 0), seen) if seen else None
-    return (group, remote), StoredCheckpoint(Checkpoint(group, *remote, 9, position, ""), "generation", "", 0, logs)
+    return (group, remote), NotedCheckpoint(Checkpoint(group, *remote, 9, position, ""), "generation", "", 0, logs)
 
 
 class Target:
