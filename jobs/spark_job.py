@@ -21,7 +21,7 @@ from typing import Any
 from py4j.protocol import INPUT_CONVERTER
 from pyspark import SparkConf, SparkContext, cloudpickle
 
-from kafka_mirror.spark import worker, worker_daemon
+from kafka_mirror.spark import worker
 from kafka_mirror.spark.driver import Run, of_prepared_workers, run_job
 from kafka_mirror.spark.log import wanted_level
 from kafka_mirror.spark.start import is_local
@@ -49,8 +49,8 @@ def spark_context(flow: str, modules: Sequence[str] = ()) -> Iterator[Any]:
         # they ask for a secret, which Spark makes itself. Its page asks for none.
         settings.setIfMissing("spark.authenticate", "true").setIfMissing("spark.ui.enabled", "false")
     if modules and local:
-        settings.setIfMissing("spark.python.daemon.module", worker_daemon.MODULE)
-        settings.setExecutorEnv(worker_daemon.MODULES, ",".join(["pyspark.worker", *modules]))
+        settings.setIfMissing("spark.python.daemon.module", worker.MODULE)
+        settings.setExecutorEnv(worker.MODULES, ",".join(["pyspark.worker", *modules]))
     spark = SparkContext(conf=settings)
     try:
         log.info("%s: Spark %s runs on %s as %s.", flow, spark.version, spark.master, spark.applicationId)

@@ -22,14 +22,14 @@ from typing import Self
 
 import psutil
 
-from kafka_mirror.spark import worker_daemon
+from kafka_mirror.spark import worker
 from services.java import ROOT
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LOOK_EVERY_SECONDS = 0.02
 _LOOK_AT_ALL_EVERY = 5
 """Every so many looks it is all processes: that takes milliseconds, and the machine has other things to do."""
-_PARENTS_OF_WORKERS = {"pyspark.daemon", worker_daemon.MODULE}
+_PARENTS_OF_WORKERS = {"pyspark.daemon", worker.MODULE}
 _MEMORY = "--memory"
 _LISTS_OF_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 

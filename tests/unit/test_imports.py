@@ -67,7 +67,7 @@ VALUES_AND_COMPARISONS = {
     "kafka_mirror.groups.group_move",
 }
 """Modules of adapting rooms that ask no cluster, and that the cutover's judgement is made of."""
-SPARK_CONNECT = (Path("spark/connect.py"), Path("spark/connect_errors.py"), Path("spark/worker_daemon.py"))
+SPARK_CONNECT = (Path("spark/connect.py"), Path("spark/connect_errors.py"), Path("spark/worker.py"))
 """The modules that talk to Spark, or are started by it; drivers of spark-submit are in jobs/."""
 BELOW_FLOWS = ("errors", "formats", "policy", "logins", "kafka")
 """Rooms that know no flow and no property."""

@@ -19,8 +19,7 @@ from kafka_mirror.errors import DeadlineExceeded, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import OF_SOURCE
 from kafka_mirror.kafka.broker_pool import BrokerPool, Leader, receive
-from kafka_mirror.kafka.fetch_dispatch import BatchFetcher, Cause, FetchFault
-from kafka_mirror.kafka.fetch_request import FetchLimits
+from kafka_mirror.kafka.fetch import BatchFetcher, Cause, FetchFault, FetchLimits
 from kafka_mirror.kafka.fetched_partition import FetchedPartition
 
 RANGES_AT_ONCE = 32

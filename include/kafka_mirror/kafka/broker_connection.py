@@ -11,7 +11,7 @@ import ssl
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,6 @@ from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from kafka_mirror.kafka.connection_errors import BrokerTooOld, raise_for
 from kafka_mirror.kafka.polling import throttle_seconds
 from kafka_mirror.kafka.schema_answers import answer_to, read_by, read_by_schema
-from kafka_mirror.kafka.send_buffer import SendBuffer
 
 _SIZE = struct.Struct(">i")
 _HEADER = struct.Struct(">ihhih")
@@ -64,12 +63,64 @@ OF_TARGET = (
     ),
 )
 """The oldest Kafka of a target, and what writing them needs."""
+_MOST_PARTS = 512
+"""How many pieces are written at once; the system's own limit is 1024."""
+_TLS_BYTES = 256 * 1024
+"""About so much is given to TLS at once, which takes one piece at a time."""
 _METADATA_VERSION, _LEADER_AND_ISR = "metadata.version", 4
 
 Needs = tuple[str, tuple[tuple[Any, int], ...]]
 """A release of Kafka, and requests with the version in which a broker must take them, which that one does."""
 Answered = Callable[[Any], None]
 Decode = Callable[[memoryview], Any]
+
+
+class SendBuffer:
+    """What a socket is still to send, in order. The pieces are not copied, but for TLS."""
+
+    def __init__(self) -> None:
+        self._parts: list[Any] = []
+
+    def __bool__(self) -> bool:
+        """Whether anything is left."""
+        return bool(self._parts)
+
+    def add(self, parts: Sequence[Any]) -> None:
+        """Queues pieces after the others."""
+        self._parts += parts
+
+    def flush(self, to: socket.socket) -> None:
+        """Writes as much as the network takes now; the rest stays."""
+        try:
+            while self._parts:
+                self._parts = _drop_written(self._parts, self._write(to))
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return  # nothing is lost: what was not written is still queued
+
+    def _write(self, to: socket.socket) -> int:
+        if isinstance(to, ssl.SSLSocket):
+            return to.send(_join(self._parts, _TLS_BYTES))
+        return to.sendmsg(self._parts[:_MOST_PARTS])
+
+
+def _drop_written(parts: list[Any], written: int) -> list[Any]:
+    """What is left of pieces of which `written` bytes are written."""
+    for done, part in enumerate(parts):
+        if written < len(part):
+            return [memoryview(part)[written:], *parts[done + 1 :]]
+        written -= len(part)
+    return []
+
+
+def _join(parts: list[Any], size: int) -> Any:
+    """The first pieces as one, until they have that size. What TLS did not take must be the beginning of what it is given next."""
+    first: list[Any] = []
+    for part in parts:
+        if size <= 0:
+            break
+        first.append(part)
+        size -= len(part)
+    return first[0] if len(first) == 1 else b"".join(first)
 
 
 class BrokerConnection:

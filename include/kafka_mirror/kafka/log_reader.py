@@ -23,7 +23,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.broker_pool import Leader
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.fetch_request import FetchLimits
+from kafka_mirror.kafka.fetch import FetchLimits
 from kafka_mirror.kafka.reader import FETCH_BYTES, Batches, RangeReader, Ranges, records_within
 
 _MOST_BYTES = 32 * 1024 * 1024
@@ -94,30 +94,20 @@ def stored_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges
     """The committed records in `[start, end)` of each partition, in order within each. `settings` are those of a consumer of the cluster.
     Raises StaleAnswer if a leader's log ends in front of a range."""
     with _log_in(cluster, settings) as reader:
-        return read_records(reader, ranges)
+        reading = RangeReader(reader, _drop_empty(ranges), _LIMITS)
+        return [_as_stored(tp, record) for tp, batches in reading.batches() for record in _records(tp, batches, ranges[tp])]
 
 
 def newest_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:
     """The newest committed record of each key in the ranges, in the order in which they were written in each partition. Logs that are read
     from their beginning are remembered: this process reads only what follows the next time."""
     with _log_in(cluster, settings) as reader:
-        return read_newest(reader, ranges)
+        return _NewestReading(reader, _drop_empty(ranges)).newest()
 
 
 def login(settings: Mapping[str, Any]) -> dict[str, Any]:
     """By whom, and where, a client with these settings is connected."""
     return {name: value for name, value in settings.items() if name.startswith(_OF_A_LOGIN)}
-
-
-def read_records(cluster: AskedCluster, ranges: Ranges) -> list[StoredRecord]:
-    """The committed records in `[start, end)` of each partition, in order within each, by the login of the cluster itself."""
-    reading = RangeReader(cluster, _drop_empty(ranges), _LIMITS)
-    return [_as_stored(tp, record) for tp, batches in reading.batches() for record in _records(tp, batches, ranges[tp])]
-
-
-def read_newest(cluster: AskedCluster, ranges: Ranges) -> list[StoredRecord]:
-    """The newest committed record of each key in the ranges, by the login of the cluster itself; remembers logs."""
-    return _NewestReading(cluster, _drop_empty(ranges)).newest()
 
 
 # ------------------------------------------------------------ inside

@@ -21,8 +21,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.broker_pool import BrokerPool, Leader
 from kafka_mirror.kafka.connection_errors import LOAD_NEXT, Errors, collect_refusal, is_retriable
-from kafka_mirror.kafka.fetch_dispatch import Cause, FetchDispatch, FetchFault, by_leader
-from kafka_mirror.kafka.fetch_request import FetchLimits, ask_for
+from kafka_mirror.kafka.fetch import Cause, FetchDispatch, FetchFault, FetchLimits, ask_for, by_leader
 from kafka_mirror.kafka.fetch_response import FetchResponse
 from kafka_mirror.kafka.fetched_partition import FetchedPartition
 

@@ -1,11 +1,27 @@
-"""What runs on a worker of Spark. It travels by value: a worker without the library could not even say what it lacks."""
+"""Spark's Python workers: the daemon that forks them on a local master, and what runs on each.
 
+    driver's JVM ── starts ──► daemon ── imports the job's modules, freezes, forks ──► a worker for each core
+
+So the modules are read once, and shared. Spark starts the daemon in place of `pyspark.daemon` where `spark.python.daemon.module` names it,
+as jobs/spark_job.py does on a local master.
+
+What runs on a worker travels by value: one without the library could not even say what it lacks.
+"""
+
+import gc
 import importlib
+import os
 import pickle
 import socket
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
+
+MODULE = "kafka_mirror.spark.worker"
+"""The name that Spark starts the daemon by."""
+MODULES = "MIRROR_WORKER_MODULES"
+"""The variable with the modules, with commas between them."""
 
 _WATCHDOG = "kafka_mirror.watchdog.watch"
 OTHER_CODE = "other code"
@@ -43,3 +59,25 @@ def on_same_code(digest: str, function: str, level: str, tasks: Iterable[bytes])
     for name in [name for name in sys.modules if name.partition(".")[0] == "kafka_mirror"]:
         del sys.modules[name]
     yield OTHER_CODE
+
+
+def share(modules: Iterable[str]) -> None:
+    """Imports modules for processes that are forked from this one. One that lacks a package is left to the worker, which says so. None of
+    them may start a thread: a fork has only the one that forks."""
+    for module in modules:
+        with suppress(ImportError):
+            importlib.import_module(module)
+    # To look at an object is to write to it: the workers' garbage collectors would copy every page of what they share.
+    gc.freeze()
+
+
+def main() -> None:
+    """The daemon: runs until Spark ends it. Nothing may be printed: Spark reads the daemon's port from its standard output."""
+    from pyspark import daemon
+
+    share(filter(None, os.environ.get(MODULES, "").split(",")))
+    daemon.manager()
+
+
+if __name__ == "__main__":
+    main()

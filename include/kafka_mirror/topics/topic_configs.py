@@ -21,8 +21,7 @@ from kafka_mirror.topics.config_diff import (
     find_kept_overrides,
     select_configs_to_sync,
 )
-from kafka_mirror.topics.topic_diff import compare_topics
-from kafka_mirror.topics.topics import discover
+from kafka_mirror.topics.topics import compare_topics, discover
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
@@ -94,7 +93,7 @@ class _Sync:
         """Looks at both clusters and writes."""
         source_topics = discover(self._selection, self._source)
         both = compare_topics(self._flow, self._selection, source_topics.topics, self._target)
-        self._errors |= {**source_topics.errors, **both.changes.errors}
+        self._errors |= {**source_topics.errors, **both.errors}
         sources, targets = self._read_entries(both.existing)
         changes = {
             name: compare_configs(self._find_wanted(name, both.existing[name], sources[name]), targets[name])

@@ -1,23 +1,20 @@
-"""Brings the remote topics of a flow up to date: creates them, adds partitions, reports what was deleted (`refresh-topics`).
-
-Which topics of the source a flow mirrors, as found now.
-"""
+"""Which topics of the source a flow mirrors, what its remote topics lack, and bringing these up to date (`refresh-topics`)."""
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kafka_mirror.config.policies import config_property_filter
-from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteTopicRefused
+from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteNameUnusable, RemoteTopicRefused
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import NewTopic, Topic
 from kafka_mirror.kafka.polling import until
-from kafka_mirror.ledger.clusters import current_selection, renamed_topics, two_clusters
+from kafka_mirror.ledger.clusters import current_selection, ledger_of, renamed_topics, two_clusters
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy import IdleMembers, TopicSelection
+from kafka_mirror.policy.selection import unusable
 from kafka_mirror.topics.config_diff import advise_exclusion, select_configs_to_create
-from kafka_mirror.topics.topic_diff import TopicChange, compare_topics, find_orphans
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
@@ -72,6 +69,84 @@ def discover(selection: TopicSelection, source: "Cluster") -> SourceTopics:
     refused: dict[str, MirrorError] = {name: error for name in names_asked if (error := selection.refusal(name)) is not None}
     topics = source.listed_topics(wanted, refused)
     return SourceTopics(topics, names, refused, selection.idle_members(names | refused.keys()))
+
+
+@dataclass(frozen=True)
+class TopicChange:
+    """A remote topic with the number of partitions that it is to have."""
+
+    topic: str
+    remote: str
+    partitions: int
+
+
+@dataclass(frozen=True)
+class TopicDiff:
+    """Selected source topics beside their remote topics. A topic with an error is in nothing else."""
+
+    existing: Mapping[str, Topic]
+    """The remote topics that exist, by source topic."""
+    create: tuple[TopicChange, ...]
+    extend: tuple[TopicChange, ...]
+    unchanged: tuple[str, ...]
+    """The names of remote topics that are as they should be."""
+    errors: Mapping[str, MirrorError]
+    """By source topic."""
+
+
+def plan_topics(source_topics: Mapping[str, Topic], target_topics: Mapping[str, Topic], remote_names: Mapping[str, str]) -> TopicDiff:
+    """Compares the selected source topics with the remote topics that exist; `remote_names` has the remote name of each.
+
+    Partitions are only ever added, and a remote topic with more of them than its source stays so, as in MirrorMaker 2.
+    """
+    create: list[TopicChange] = []
+    extend: list[TopicChange] = []
+    unchanged: list[str] = []
+    existing: dict[str, Topic] = {}
+    errors: dict[str, MirrorError] = {}
+    for name, topic in sorted(source_topics.items()):
+        remote = remote_names[name]
+        wanted = TopicChange(name, remote, len(topic.partitions))
+        if complaint := unusable(remote):
+            errors[name] = RemoteNameUnusable(name, remote, complaint)
+        elif remote not in target_topics:
+            create.append(wanted)
+        else:
+            there = existing[name] = target_topics[remote]
+            if len(there.partitions) < wanted.partitions:
+                extend.append(wanted)
+            else:
+                unchanged.append(remote)
+    return TopicDiff(existing, tuple(create), tuple(extend), tuple(unchanged), errors)
+
+
+def find_orphans(selection: TopicSelection, source_names: Collection[str], target_names: Collection[str]) -> dict[str, str]:
+    """Remote topics of this flow whose upstream topic the source does not show, with the upstream's name.
+
+    Where a policy keeps the name, nothing on the target says that a topic came from the source, so it is not listed. Neither is what the
+    flow would not mirror anyway.
+    """
+    upstreams = {remote: selection.upstream(remote) for remote in sorted(target_names)}
+    return {remote: name for remote, name in upstreams.items() if name is not None and name != remote and name not in source_names}
+
+
+def compare_topics(flow: "Flow", selection: TopicSelection, topics: Mapping[str, Topic], target: "Cluster") -> TopicDiff:
+    """Looks for the remote topics of selected source topics. What the target hides is an error of that topic, and so is a remote name that
+    another topic has too, unless the ledger has the topic: the right to create topics stops none that is mirrored."""
+    names = {name: selection.remote(name) for name in topics}
+    shared = selection.with_shared_remote_name(topics)
+    if shared:
+        shared = selection.with_shared_remote_name(topics, _select_mirrored(flow, target))
+    refused: dict[str, MirrorError] = {}
+    there = target.topics(names.values(), refused)
+    left_out = {**shared, **{name: refused[remote] for name, remote in names.items() if remote in refused}}
+    diff = plan_topics({name: topic for name, topic in topics.items() if name not in left_out}, there, names)
+    return replace(diff, errors={**left_out, **diff.errors})
+
+
+def _select_mirrored(flow: "Flow", target: "Cluster") -> set[str]:
+    ledger = ledger_of(flow, target)
+    return {tp.topic for tp in ledger.read().records} if ledger.topic_id() is not None else set()
 
 
 @dataclass(frozen=True)
@@ -141,7 +216,7 @@ class _Refresh:
     def run(self) -> RefreshTopicsResult:
         """Looks at both clusters, writes, and looks again where another run was faster."""
         source_topics = discover(self._selection, self._source)
-        changes = compare_topics(self._flow, self._selection, source_topics.topics, self._target).changes
+        changes = compare_topics(self._flow, self._selection, source_topics.topics, self._target)
         self._errors |= {**source_topics.errors, **changes.errors}
         renamed = renamed_topics(self._flow, self._target, {change.topic: change.remote for change in (*changes.create, *changes.extend)})
         self._errors |= renamed

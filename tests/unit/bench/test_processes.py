@@ -8,7 +8,7 @@ import sys
 import psutil
 import pytest
 
-from kafka_mirror.spark import worker_daemon
+from kafka_mirror.spark import worker
 from tests.bench.processes import RunningTree, cost_of
 from tests.waiting import eventually
 
@@ -28,7 +28,7 @@ os.close(writer)
 os.read(reader, 1)
 if sys.argv[2] == "stays": time.sleep(600)
 """
-COMMANDS = [[sys.executable, "-c", DAEMON, module] for module in ("pyspark.daemon", worker_daemon.MODULE)]
+COMMANDS = [[sys.executable, "-c", DAEMON, module] for module in ("pyspark.daemon", worker.MODULE)]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[-1])

@@ -11,7 +11,7 @@ from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.cluster_answers import EARLIEST, LATEST
 from kafka_mirror.kafka.idle_connections import IDLE
-from kafka_mirror.kafka.log_reader import read_records
+from kafka_mirror.kafka.log_reader import stored_records
 from kafka_mirror.kafka.model import End, Partition
 from kafka_mirror.kafka.offset_questions import OffsetQuestion, ask_leaders
 from kafka_mirror.kafka.produce_request import keyed_batches
@@ -156,7 +156,7 @@ def test_where_no_leader_can_be_reached_that_is_the_error(cluster, broker):
 
 
 def test_records_are_those_of_the_range(cluster):
-    records = read_records(cluster, {ORDERS: (1, 3), OTHER: (0, 0)})
+    records = stored_records(cluster, cluster.settings, {ORDERS: (1, 3), OTHER: (0, 0)})
     assert [(str(record), record.key, record.value) for record in records] == [("orders-0@1", b"b", b"2"), ("orders-0@2", b"a", b"3")]
 
 
@@ -165,25 +165,25 @@ def test_records_of_an_aborted_transaction_are_none(cluster, broker):
     header, rest = batch.by_producer(7, 0, 0)
     broker.log(*ORDERS).append(header + bytes(rest))
     broker.log(*ORDERS).aborted.append((7, 3))
-    assert [record.offset for record in read_records(cluster, {ORDERS: (0, 4)})] == [0, 1, 2]
+    assert [record.offset for record in stored_records(cluster, cluster.settings, {ORDERS: (0, 4)})] == [0, 1, 2]
 
 
 def test_an_end_that_a_leader_does_not_reach_is_waited_for_and_then_named(broker):
     cluster = AskedCluster("west", broker.settings, 0.5)
     with pytest.raises(DeadlineExceeded, match=r"the end of orders-0@4 was not reached"):
-        read_records(cluster, {ORDERS: (0, 4)})
+        stored_records(cluster, cluster.settings, {ORDERS: (0, 4)})
 
 
 def test_a_range_behind_the_end_of_a_leader_s_log_is_a_stale_answer(cluster):
     with pytest.raises(StaleAnswer) as raised:
-        read_records(cluster, {ORDERS: (5, 6)})
+        stored_records(cluster, cluster.settings, {ORDERS: (5, 6)})
     assert (raised.value.log, raised.value.read, raised.value.furthest) == (ORDERS, 3, 5)
 
 
 def test_what_was_deleted_in_front_is_no_record(cluster, broker):
     log = broker.log(*ORDERS)
     log.batches, log.start = log.batches[1:], 1
-    assert [record.offset for record in read_records(cluster, {ORDERS: (0, 3)})] == [1, 2]
+    assert [record.offset for record in stored_records(cluster, cluster.settings, {ORDERS: (0, 3)})] == [1, 2]
 
 
 def test_a_batch_with_a_wrong_checksum_is_an_error_that_names_it(cluster, broker):
@@ -191,15 +191,15 @@ def test_a_batch_with_a_wrong_checksum_is_an_error_that_names_it(cluster, broker
     spoilt[-1] ^= 1
     broker.log(*ORDERS).batches[1] = bytes(spoilt)
     with pytest.raises(KafkaFailure, match=r"orders-0@1 cannot be read: its checksum"):
-        read_records(cluster, {ORDERS: (0, 3)})
+        stored_records(cluster, cluster.settings, {ORDERS: (0, 3)})
 
 
 def test_a_refusal_that_passes_is_asked_again_and_another_one_is_the_error(cluster, broker):
     broker.refusals[FetchRequest, ORDERS].append(UNKNOWN_TOPIC_OR_PARTITION)
-    assert len(read_records(cluster, {ORDERS: (0, 3)})) == 3
+    assert len(stored_records(cluster, cluster.settings, {ORDERS: (0, 3)})) == 3
     broker.refusals[FetchRequest, ORDERS].append(TOPIC_AUTHORIZATION_FAILED)
     with pytest.raises(AuthorizationRefused, match="READ") as raised:
-        read_records(cluster, {ORDERS: (0, 3)})
+        stored_records(cluster, cluster.settings, {ORDERS: (0, 3)})
     assert raised.value.topic == "orders"
 
 
@@ -219,7 +219,11 @@ def test_a_cluster_that_cannot_be_reached_is_told_by_every_question(broker):
     broker.close()
     away = AskedCluster("west", broker.settings, 0.2)
     questions = (away.cluster_id, lambda: away.only_checks, lambda: away.described(None), lambda: away.listed([ORDERS], [END]))
-    for question in (*questions, lambda: away.described_configs(["orders"], None), lambda: read_records(away, {ORDERS: (0, 1)})):
+    for question in (
+        *questions,
+        lambda: away.described_configs(["orders"], None),
+        lambda: stored_records(away, away.settings, {ORDERS: (0, 1)}),
+    ):
         with pytest.raises(ClusterUnreachable):
             question()
     assert away.epoch_ends({ORDERS: 0}) == {}

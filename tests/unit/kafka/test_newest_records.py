@@ -8,7 +8,7 @@ from kafka.protocol.consumer import FetchRequest
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.log_reader import LogMemory, LogState, newest_records, read_newest
+from kafka_mirror.kafka.log_reader import LogMemory, LogState, newest_records
 from kafka_mirror.kafka.produce_request import keyed_batches
 from tests.unit.copy.batches.wire_broker import WireBroker
 
@@ -32,7 +32,7 @@ def broker():
 def newest(broker, end=None):
     """Key, value and offset, asked by somebody new in this process."""
     connections = AskedCluster("west", broker.settings, 30.0)
-    records = read_newest(connections, {LEDGER: (0, broker.log(*LEDGER).end if end is None else end)})
+    records = newest_records(connections, broker.settings, {LEDGER: (0, broker.log(*LEDGER).end if end is None else end)})
     connections.close()
     return [(record.key, record.value, record.offset) for record in records]
 

@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from kafka_mirror.kafka.send_buffer import SendBuffer
+from kafka_mirror.kafka.broker_connection import SendBuffer
 from services.certificates import KEY_PASSWORD, Authority
 
 

@@ -11,12 +11,12 @@ import pytest
 from kafka_mirror.audit.parallel import compare_stretches
 from kafka_mirror.copy.job import copy_plan
 from kafka_mirror.groups.job import run_for_groups
-from kafka_mirror.spark import worker_daemon
+from kafka_mirror.spark import worker
 
 # It shares modules as the daemon does, and says how many threads that left, as the kernel counts them.
 SHARES = """
 import sys
-from kafka_mirror.spark.worker_daemon import share
+from kafka_mirror.spark.worker import share
 share(["pyspark.worker", sys.argv[1]])
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("Threads:")))
 """
@@ -28,7 +28,7 @@ def test_a_module_that_lacks_a_package_is_left_to_the_worker(tmp_path: Path, mon
     monkeypatch.syspath_prepend(tmp_path)
     frozen: list[bool] = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append("complete_module" in sys.modules))
-    worker_daemon.share(["lacks_package", "complete_module"])
+    worker.share(["lacks_package", "complete_module"])
     assert frozen == [True]
     assert "lacks_package" not in sys.modules
 

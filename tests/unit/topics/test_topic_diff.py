@@ -6,7 +6,7 @@ from kafka_mirror.kafka.model import Partition, Topic
 from kafka_mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, TopicSelection
 from kafka_mirror.policy.filters import DefaultTopicFilter
 from kafka_mirror.policy.selection import unusable
-from kafka_mirror.topics.topic_diff import TopicChange, TopicChanges, find_orphans, plan_topics
+from kafka_mirror.topics.topics import TopicChange, TopicDiff, find_orphans, plan_topics
 
 DEFAULT = DefaultReplicationPolicy({"source.cluster.alias": "east"})
 IDENTITY = IdentityReplicationPolicy({"source.cluster.alias": "east"})
@@ -24,7 +24,7 @@ def selection(policy: ReplicationPolicy, *exclude: str) -> TopicSelection:
     return TopicSelection("east", "west", policy, DefaultTopicFilter((".*",), exclude))
 
 
-def planned(source: dict[str, Topic], target: dict[str, Topic], **remote_names: str) -> TopicChanges:
+def planned(source: dict[str, Topic], target: dict[str, Topic], **remote_names: str) -> TopicDiff:
     return plan_topics(source, target, {name: f"east.{name}" for name in source} | remote_names)
 
 

@@ -16,8 +16,7 @@ from kafka_mirror.formats.batches.record_batch import RecordBatch
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import OF_SOURCE
 from kafka_mirror.kafka.broker_pool import BrokerPool
-from kafka_mirror.kafka.fetch_dispatch import BatchFetcher, Cause, FetchFault
-from kafka_mirror.kafka.fetch_request import FetchLimits
+from kafka_mirror.kafka.fetch import BatchFetcher, Cause, FetchFault, FetchLimits
 from kafka_mirror.kafka.fetched_partition import NOBODY_KNOWS, FetchedPartition
 
 _FETCH_BYTES = 8 * 1024 * 1024

@@ -19,7 +19,7 @@ from kafka_mirror.kafka.producers import holders
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.policy import TopicSelection
-from kafka_mirror.topics.topic_diff import TopicChange
+from kafka_mirror.topics.topics import TopicChange
 
 _EPOCH_SECONDS = 5.0
 

@@ -10,8 +10,7 @@ from kafka_mirror.errors import KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import OF_SOURCE
 from kafka_mirror.kafka.broker_pool import BrokerPool, Leader, receive
-from kafka_mirror.kafka.fetch_dispatch import BatchFetcher, Cause, FetchDispatch, FetchFault, by_leader
-from kafka_mirror.kafka.fetch_request import FetchLimits
+from kafka_mirror.kafka.fetch import BatchFetcher, Cause, FetchDispatch, FetchFault, FetchLimits, by_leader
 from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
 from kafka_mirror.kafka.fetched_partition import FetchedPartition
 from kafka_mirror.kafka.polling import LONGEST_THROTTLE_SECONDS
