@@ -8,8 +8,8 @@ import pytest
 
 from kafka_mirror.airflow.audit import MirrorAuditOperator
 from kafka_mirror.airflow.groups import GroupOperator
+from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.parallel import on_spark
-from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.config import Flow, load
 from kafka_mirror.config.resolved_flow import ClientSettings

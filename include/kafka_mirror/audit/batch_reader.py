@@ -7,18 +7,16 @@ only when little of it waits, so a fast side does not fill the memory while the 
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_mirror.audit.batch_comparison import BatchComparison, NotComparable
-from kafka_mirror.audit.locate import parts_of
-from kafka_mirror.audit.range import AuditRange, Outcome
-from kafka_mirror.audit.reader import AuditContext, ReadListener, Side
+from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
+from kafka_mirror.audit.reader import AuditContext, Errors, ReadListener, Side, no_listener, parts_of, read_both, sides_of
 from kafka_mirror.errors import DeadlineExceeded, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import OF_SOURCE
-from kafka_mirror.kafka.broker_pool import BrokerPool, Leader, receive
+from kafka_mirror.kafka.broker_pool import BrokerPool, receive
 from kafka_mirror.kafka.fetch import BatchFetcher, Cause, FetchFault, FetchLimits
 from kafka_mirror.kafka.fetched_partition import FetchedPartition
 
@@ -40,24 +38,15 @@ class AuditedCluster:
         self.refused: dict[TopicPartition, str] = {}
         """Why nothing more can be had of a partition."""
         self._limits = FetchLimits.of(settings, _FETCH_BYTES, committed)
-        self._fetcher = BatchFetcher(self.pool, None, self._refuse)
-
-    @property
-    def heard_at(self) -> float:
-        """When (time.monotonic) a partition was last read further; while the cluster holds us back, until when."""
-        return self._fetcher.dispatch.heard_at
-
-    def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Leader]:
-        """Who leads these partitions."""
-        return self.pool.leaders(partitions)
+        self.fetcher = BatchFetcher(self.pool, None, self._refuse)
 
     def fetch(self, wanted: Mapping[TopicPartition, FetchedPartition]) -> None:
         """Asks for what follows of partitions of which little waits, at each leader that is not asked already."""
-        for connection, partitions in self._fetcher.idle_leaders(wanted):
+        for connection, partitions in self.fetcher.idle_leaders(wanted):
             share = max(self._limits.max_bytes // len(partitions), _LEAST_BYTES)
             if questions := {tp: fetched for tp, fetched in partitions.items() if fetched.bytes < share // 2}:
                 limits = self._limits._replace(partition_bytes=min(self._limits.partition_bytes, share))
-                self._fetcher.ask(connection, questions, limits)
+                self.fetcher.ask(connection, questions, limits)
 
     def _refuse(self, tp: TopicPartition, fault: FetchFault) -> None:
         if fault.cause is Cause.LEADER_MOVED:
@@ -104,7 +93,7 @@ class PairedReading:
 
     @property
     def _heard_at(self) -> float:
-        return max(self._source.heard_at, self._target.heard_at)
+        return max(side.fetcher.dispatch.heard_at for side in (self._source, self._target))
 
     def _begin_more(self) -> None:
         room = RANGES_AT_ONCE - len(self._open)
@@ -112,8 +101,8 @@ class PairedReading:
             return
         begun = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
         try:
-            sources = self._source.leaders(stretch.source for stretch in begun)
-            targets = self._target.leaders(stretch.remote for stretch in begun)
+            sources = self._source.pool.leaders(stretch.source for stretch in begun)
+            targets = self._target.pool.leaders(stretch.remote for stretch in begun)
         except BaseException:
             self._waiting.extendleft(reversed(begun))
             raise
@@ -156,15 +145,15 @@ class PairedReading:
     def _connect_again(self) -> None:
         self._source.pool.close()
         self._target.pool.close()
-        sources = self._source.leaders(pairing.stretch.source for pairing in self._open)
-        targets = self._target.leaders(pairing.stretch.remote for pairing in self._open)
+        sources = self._source.pool.leaders(pairing.stretch.source for pairing in self._open)
+        targets = self._target.pool.leaders(pairing.stretch.remote for pairing in self._open)
         for pairing in self._open:
             pairing.source.fetched.leader = sources[pairing.stretch.source]
             pairing.target.fetched.leader = targets[pairing.stretch.remote]
 
 
-def equal_by_batches(
-    context: AuditContext, sides: tuple[Side, Side], stretches: Sequence[AuditRange], on_read: ReadListener, *, opens_all: bool = False
+def equal_ranges(
+    context: AuditContext, stretches: Sequence[AuditRange], on_read: ReadListener = no_listener, *, opens_all: bool = False
 ) -> dict[AuditRange, Outcome]:
     """The outcomes of ranges that are equal and were compared batch by batch, at least in part (with `opens_all` also those of which
     every record was read); they have no digests. No partition is in two of the ranges. Never raises an error of ours.
@@ -181,7 +170,7 @@ def equal_by_batches(
         return {}
     pairings = reading.run()
     paired = [pairing for pairing in pairings if pairing.equal_records or opens_all]
-    outcomes = _compare_opened(sides, paired)
+    outcomes = _compare_opened(sides_of(context), paired)
     on_read(-sum(pairing.offsets for pairing in pairings if pairing.stretch not in outcomes))
     closed = sum(pairing.equal_records for pairing in paired if pairing.stretch in outcomes)
     records = sum(outcome.source_records for outcome in outcomes.values())
@@ -214,13 +203,9 @@ def _compare_opened(sides: tuple[Side, Side], pairings: Sequence[BatchComparison
 def _count_equal_records(sides: tuple[Side, Side], segments: Sequence[AuditRange]) -> dict[AuditRange, int]:
     """How many records each segment has on both sides, of those that are equal."""
     parts = {segment: parts_of(segment) for segment in segments}
-    source_errors: dict[TopicPartition, MirrorError] = {}
-    target_errors: dict[TopicPartition, MirrorError] = {}
+    errors: tuple[Errors, Errors] = ({}, {})
     try:
-        with ThreadPoolExecutor(2) as threads:
-            sources = threads.submit(sides[0].digests, {segment.source: part for segment, (part, _) in parts.items()}, source_errors)
-            targets = threads.submit(sides[1].digests, {segment.remote: part for segment, (_, part) in parts.items()}, target_errors)
-            of_source, of_target = sources.result(), targets.result()
+        of_source, of_target = read_both(parts, (sides[0].digests, sides[1].digests), errors)
     except MirrorError as error:
         log.info("What lies between equal batches could not be read, so whole ranges are: %s", error)
         return {}

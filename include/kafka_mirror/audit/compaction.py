@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_mirror.audit.compare import FoundDifference, change
+from kafka_mirror.audit.copied_ranges import AuditRange
 from kafka_mirror.audit.model import CHANGED, FOREIGN, MISSING
-from kafka_mirror.audit.range import AuditRange
 from kafka_mirror.audit.reader import Side
 from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.partition import TopicPartition

@@ -1,22 +1,29 @@
-"""Compares stretches: closed batches first, then digests of both sides, and where they differ the records themselves."""
+"""Compares stretches: closed batches first, then digests of both sides, and where they differ the records themselves.
 
-import logging
+The records are read from the first block on that differs, and a little earlier, so that what stands in front of the difference is known.
+"""
+
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import chain, islice
 
-from kafka_mirror.audit.copied_ranges import TARGET_GONE
+from kafka_mirror.audit.batch_reader import equal_ranges
+from kafka_mirror.audit.compaction import CompactedComparison
+from kafka_mirror.audit.compare import REMEMBERED, Comparison, FoundDifference, Rules, found_first
+from kafka_mirror.audit.copied_ranges import TARGET_GONE, AuditRange, Outcome
 from kafka_mirror.audit.digest import Digest
-from kafka_mirror.audit.locate import Locator, parts_of
-from kafka_mirror.audit.model import LeftOut
-from kafka_mirror.audit.range import AuditRange, Outcome
-from kafka_mirror.audit.reader import AuditContext, ReadListener, Side, no_listener
+from kafka_mirror.audit.model import MISSING, TRUNCATED, Difference, LeftOut, text_of_record
+from kafka_mirror.audit.reader import AuditContext, Errors, ReadListener, Side, no_listener, parts_of, read_both, sides_of
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.formats.record import LOG_APPEND_TIME, Record
 
-log = logging.getLogger(__name__)
+STAMPED = "the target stamps its records when they are appended, so timestamps were not compared"
+TOLERATED = "{} records of the target are no copies and may stand there; whether one of them is a copy too many is unknown"
+MISSED = "{} of the records in the intervals that were drawn together in the ledger were passed over"
 
-Errors = dict[TopicPartition, MirrorError]
+_FIRST_RECORDS = 8
 
 
 def compare_audit_ranges(context: AuditContext, stretches: Sequence[AuditRange], on_read: ReadListener = no_listener) -> list[Outcome]:
@@ -36,30 +43,9 @@ def compare_audit_ranges(context: AuditContext, stretches: Sequence[AuditRange],
     return outcomes
 
 
-def equal_ranges(
-    context: AuditContext, stretches: Sequence[AuditRange], on_read: ReadListener = no_listener, *, opens_all: bool = False
-) -> dict[AuditRange, Outcome]:
-    """The outcomes of the stretches that are equal by their closed batches (`equal_by_batches`); none where batches cannot be compared."""
-    try:
-        from kafka_mirror.audit.batch_reader import equal_by_batches
-    except ImportError as missing:
-        log.info("%s: every record is read, for the package %s is not there to compare closed batches.", context.flow, missing.name)
-        return {}
-    return equal_by_batches(context, sides_of(context), stretches, on_read, opens_all=opens_all)
-
-
 def outcome_of_digests(context: AuditContext, stretch: AuditRange, source: Digest, target: Digest) -> Outcome:
     """Returns the outcome of a range by its two digests. Raises no MirrorError."""
     return _judge(Locator(*sides_of(context), context.show_payload), stretch, source, target)
-
-
-def sides_of(context: AuditContext, on_read: ReadListener = no_listener) -> tuple[Side, Side]:
-    """The source and the target of an audit; `on_read` as in `Side`."""
-    clients, seconds = context.clients, context.seconds
-    return (
-        Side(context.source, clients.source_consumer, context.read_committed, seconds, clients.source_admin, on_read=on_read),
-        Side(context.target, clients.target_consumer, True, seconds, clients.target_admin, on_read=on_read),
-    )
 
 
 def _plan_rounds(stretches: Sequence[AuditRange]) -> Iterator[list[AuditRange]]:
@@ -83,49 +69,30 @@ class _Round:
         self._stretches = stretches
         self._source, self._target = sides_of(context, on_read)
         self._locator = Locator(self._source, self._target, context.show_payload)
+        self._errors: tuple[Errors, Errors] = ({}, {})
 
     def run(self) -> list[Outcome]:
         """Both sides of all stretches at once, then one by one those that differ."""
-        self._source_errors: Errors = {}
-        self._target_errors: Errors = {}
         skips = self._find_skips([stretch for stretch in self._stretches if stretch.is_head])
         parts = {
-            audit_range: parts_of(audit_range, *skips.get(audit_range, (0, 0)))
-            for audit_range in self._stretches
-            if self._find_error(audit_range) is None
+            stretch: parts_of(stretch, *skips.get(stretch, (0, 0))) for stretch in self._stretches if self._find_error(stretch) is None
         }
-        with ThreadPoolExecutor(2) as threads:
-            sources = threads.submit(
-                self._source.digests, {audit_range.source: part for audit_range, (part, _) in parts.items()}, self._source_errors
-            )
-            targets = threads.submit(
-                self._target.digests, {audit_range.remote: part for audit_range, (_, part) in parts.items()}, self._target_errors
-            )
-            digests_of_sides = sources.result(), targets.result()
+        source, target = read_both(parts, (self._source.digests, self._target.digests), self._errors)
         outcomes = []
         for stretch in self._stretches:
-            error = self._find_error(stretch)
-            if error is None:
-                digests = digests_of_sides[0][stretch.source], digests_of_sides[1][stretch.remote]
-                outcomes.append(_judge(self._locator, stretch, *digests, skips.get(stretch, (0, 0))[0]))
-            else:
+            if (error := self._find_error(stretch)) is not None:
                 outcomes.append(Outcome(stretch, error=error.report()))
+            else:
+                digests = source[stretch.source], target[stretch.remote]
+                outcomes.append(_judge(self._locator, stretch, *digests, skips.get(stretch, (0, 0))[0]))
         return outcomes
 
     def _find_error(self, stretch: AuditRange) -> MirrorError | None:
-        return self._source_errors.get(stretch.source) or self._target_errors.get(stretch.remote)
+        return self._errors[0].get(stretch.source) or self._errors[1].get(stretch.remote)
 
     def _find_skips(self, heads: Sequence[AuditRange]) -> Mapping[AuditRange, tuple[int, int]]:
         """How many records in front of what both sides have each side has."""
-        parts = {audit_range: parts_of(audit_range) for audit_range in heads}
-        with ThreadPoolExecutor(2) as threads:
-            sources = threads.submit(
-                self._source.counts, {audit_range.source: part for audit_range, (part, _) in parts.items()}, self._source_errors
-            )
-            targets = threads.submit(
-                self._target.counts, {audit_range.remote: part for audit_range, (_, part) in parts.items()}, self._target_errors
-            )
-            source, target = sources.result(), targets.result()
+        source, target = read_both({head: parts_of(head) for head in heads}, (self._source.counts, self._target.counts), self._errors)
         skips: dict[AuditRange, tuple[int, int]] = {}
         for head in heads:
             if self._find_error(head) is None:
@@ -134,7 +101,7 @@ class _Round:
         return skips
 
 
-def _judge(locator: Locator, stretch: AuditRange, source: Digest, target: Digest, source_skip: int = 0) -> Outcome:
+def _judge(locator: "Locator", stretch: AuditRange, source: Digest, target: Digest, source_skip: int = 0) -> Outcome:
     outcome = Outcome.of(stretch, source, target)
     if source_skip:
         first = source.blocks[0].first if source.blocks else stretch.end
@@ -147,3 +114,118 @@ def _judge(locator: Locator, stretch: AuditRange, source: Digest, target: Digest
         return locator.locate(outcome, source, target, block)
     except MirrorError as error:
         return Outcome(stretch, error=error.report())
+
+
+class Locator:
+    """Reads both sides of stretches one by one. Raises what keeps a side from being read."""
+
+    def __init__(self, source: Side, target: Side, show_payload: bool) -> None:
+        self._source = source
+        self._target = target
+        self._show_payload = show_payload
+
+    def locate(self, outcome: Outcome, source: Digest, target: Digest, block: int) -> Outcome:
+        """The outcome with the first difference, from the first `block` on that is not the same; without one where what differs may."""
+        stretch = outcome.stretch
+        if stretch.compacted:
+            return self._compare_compacted(outcome)
+        block = source.back_from(block, REMEMBERED)
+        return self._locate_exactly(outcome, (_find_place(source, block, stretch.end), _find_place(target, block, stretch.target_end)))
+
+    # ------------------------------------------------------------ inside
+
+    def _locate_exactly(self, outcome: Outcome, places: tuple[int, int]) -> Outcome:
+        stretch = outcome.stretch
+        rules = _choose_rules(stretch)
+        comparison, difference_found = self._compare(stretch, places, rules)
+        if difference_found is not None and rules.timed and _is_stamped(difference_found):
+            outcome = replace(outcome, notes=(*outcome.notes, STAMPED), stretch=replace(stretch, timed=False))
+            comparison, difference_found = self._compare(stretch, places, replace(rules, timed=False))
+        notes = list(outcome.notes)
+        notes += [TOLERATED.format(comparison.tolerated)] if comparison.tolerated else []
+        notes += [MISSED.format(comparison.missed)] if comparison.missed else []
+        if difference_found is not None and difference_found.kind == TRUNCATED and (stretch.lenient or stretch.remote_goes_on):
+            difference_found = difference_found._replace(kind=MISSING)
+        if difference_found is None:  # what is not the same may differ, so digests prove nothing
+            outcome = replace(outcome, source_digest="", target_digest="")
+        difference = self._describe(stretch, difference_found) if difference_found is not None else None
+        return replace(outcome, difference=difference, tolerated=comparison.tolerated, unpaired=comparison.missed, notes=tuple(notes))
+
+    def _compare(self, stretch: AuditRange, places: tuple[int, int], rules: Rules) -> tuple[Comparison, FoundDifference | None]:
+        if stretch.is_head:
+            compared = self._compare_head(stretch, rules)
+            if compared is not None:
+                return compared
+        with self._read_records(stretch, *places) as (ours, theirs):
+            comparison = Comparison(ours, theirs, rules)
+            return comparison, comparison.first_difference()
+
+    def _compare_head(self, stretch: AuditRange, rules: Rules) -> tuple[Comparison, FoundDifference | None] | None:
+        """A missing record moves all in front of it if they are counted from the end. So the beginning of one side is looked for in the
+        other; None if it is not found."""
+        with self._read_records(stretch, stretch.start, stretch.target_start) as (ours, theirs):
+            later, earlier = (ours, theirs) if stretch.target_ahead else (theirs, ours)
+            first = list(islice(later, _FIRST_RECORDS))
+            aligned = found_first(earlier, first, rules) if first else None
+            if aligned is None:
+                return None
+            whole = chain(first, later)
+            source, target = (whole, aligned) if stretch.target_ahead else (aligned, whole)
+            comparison = Comparison(source, target, rules)
+            return comparison, comparison.first_difference()
+
+    @contextmanager
+    def _read_records(self, stretch: AuditRange, start: int, target_start: int) -> Iterator[tuple[Iterator[Record], Iterator[Record]]]:
+        source, target = parts_of(stretch)
+        with (
+            closing(self._source.records(stretch.source, source._replace(start=start))) as ours,
+            closing(self._target.records(stretch.remote, target._replace(start=target_start))) as theirs,
+        ):
+            yield ours, theirs
+
+    def _compare_compacted(self, outcome: Outcome) -> Outcome:
+        stretch, notes = outcome.stretch, outcome.notes
+        compared = CompactedComparison(stretch, self._source, self._target)
+        difference_found = compared.first_difference()
+        if difference_found is not None and stretch.timed and _is_stamped(difference_found):
+            notes = (*notes, STAMPED)
+            compared = CompactedComparison(replace(stretch, timed=False), self._source, self._target)
+            difference_found = compared.first_difference()
+        difference = self._describe(stretch, difference_found) if difference_found is not None else None
+        notes = (*notes, *compared.notes)
+        return replace(outcome, source_digest="", target_digest="", difference=difference, unpaired=compared.unpaired, notes=notes)
+
+    def _describe(self, stretch: AuditRange, difference_found: FoundDifference) -> Difference:
+        payload = self._show_payload
+        return Difference(
+            difference_found.kind,
+            *stretch.source,
+            stretch.remote.topic,
+            difference_found.source.offset if difference_found.source else None,
+            difference_found.target.offset if difference_found.target else None,
+            text_of_record(difference_found.source, payload) if difference_found.source else None,
+            text_of_record(difference_found.target, payload) if difference_found.target else None,
+        )
+
+
+def _find_place(digest: Digest, block: int, end: int) -> int:
+    return digest.blocks[block].first if block < len(digest.blocks) else end
+
+
+def _choose_rules(stretch: AuditRange) -> Rules:
+    def unsure(record: Record) -> bool:
+        return any(start <= record.offset < end for start, end in stretch.unsure)
+
+    return Rules(
+        timed=stretch.timed,
+        may_miss=unsure if stretch.unsure else None,
+        most_missed=stretch.most_unsure,
+        may_add=(lambda _record: True) if stretch.lenient else None,
+        source_of=stretch.source_of,
+    )
+
+
+def _is_stamped(difference: FoundDifference) -> bool:
+    """Whether the timestamps differ because the target's topic puts its own: they say nothing then, whatever else differs."""
+    source, target = difference.source, difference.target
+    return bool(source and target and target.timestamp_type == LOG_APPEND_TIME and source.timestamp != target.timestamp)

@@ -15,12 +15,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from kafka_mirror.audit.compare_ranges import compare_audit_ranges, equal_ranges, outcome_of_digests, sides_of
-from kafka_mirror.audit.copied_ranges import pair_at_or_after
+from kafka_mirror.audit.batch_reader import equal_ranges
+from kafka_mirror.audit.compare_ranges import compare_audit_ranges, outcome_of_digests
+from kafka_mirror.audit.copied_ranges import AuditRange, Outcome, pair_at_or_after
 from kafka_mirror.audit.digest import Digest, Piece
-from kafka_mirror.audit.locate import parts_of
-from kafka_mirror.audit.range import AuditRange, Outcome
-from kafka_mirror.audit.reader import AuditContext, Side, audit_context
+from kafka_mirror.audit.reader import AuditContext, Side, audit_context, parts_of, sides_of
 from kafka_mirror.audit.run import Compare
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ErrorReport, MirrorError

@@ -8,6 +8,7 @@ from kafka_mirror.audit.copied_ranges import (
     HISTORY_GONE,
     HISTORY_LOST,
     PLACE_UNKNOWN,
+    AuditRange,
     countable,
     empty_range_at_end,
     forgotten,
@@ -16,7 +17,6 @@ from kafka_mirror.audit.copied_ranges import (
     subtract_intervals,
 )
 from kafka_mirror.audit.model import Backlog, LeftOut
-from kafka_mirror.audit.range import AuditRange
 from kafka_mirror.audit.scope import LogBoundsReader, Scope, not_begun, not_begun_notice
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.plan.left_on_source import moved_topics, written_since_moved
@@ -62,20 +62,7 @@ def prepare(flow: Flow, source: Cluster, target: Cluster, scope: Scope) -> Prepa
     time = datetime.now(UTC)
     _, view = read_ledger(flow, target, control, decisions, dry_run=True)
     check_clusters(view.records.values(), *clusters, decisions)
-    looking = _LedgerPass(flow, source, target, scope, decisions, view)
-    looking.run()
-    return PreparedAudit(
-        time,
-        looking.records,
-        tuple(looking.stretches),
-        {tp: tuple(intervals) for tp, intervals in looking.left_out.items()},
-        tuple(looking.errors),
-        tuple(looking.notices),
-        looking.tails,
-        tuple(looking.backlog),
-        looking.not_begun,
-        tuple(looking.left_on_source),
-    )
+    return _LedgerPass(flow, source, target, scope, decisions, view).run(time)
 
 
 class _LedgerPass:
@@ -101,8 +88,8 @@ class _LedgerPass:
             self.not_begun = not_begun(flow, source, scope, self.records, self._holdings.partitions)
             self.notices += not_begun_notice(self.not_begun)
 
-    def run(self) -> None:
-        """Fills what was asked for."""
+    def run(self, time: datetime) -> PreparedAudit:
+        """What was asked for, by a ledger that was read at this time."""
         wanted = self._scope.select_offsets(self._source, self.records, self._holdings)
         self.left_on_source += self._note_left_on_source(wanted)
         for tp, record in sorted(self.records.items()):
@@ -116,6 +103,18 @@ class _LedgerPass:
                 self.backlog += self._note_backlog(tp, record, (wanted or {}).get(tp))
                 self._add_live(tp, record, (wanted or {}).get(tp))
                 self._add_history(tp, record, (wanted or {}).get(tp))
+        return PreparedAudit(
+            time,
+            self.records,
+            tuple(self.stretches),
+            {tp: tuple(intervals) for tp, intervals in self.left_out.items()},
+            tuple(self.errors),
+            tuple(self.notices),
+            self.tails,
+            tuple(self.backlog),
+            self.not_begun,
+            tuple(self.left_on_source),
+        )
 
     def _note_backlog(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> Iterator[Backlog]:
         """What is asked for and not copied yet, of a partition that this flow is to copy."""

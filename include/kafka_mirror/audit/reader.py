@@ -1,11 +1,13 @@
-"""What an audit reads: the clusters of a flow, the digests of many partitions of one side, and the records of one partition."""
+"""What an audit reads of a flow's clusters: the digests of many partitions, of one side or of both, and the records of one partition."""
 
 import math
 from collections.abc import Callable, Generator, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from kafka_mirror.audit.copied_ranges import AuditRange
 from kafka_mirror.audit.digest import Digest, Digester, Piece
 from kafka_mirror.config.resolved_flow import ResolvedFlow, resolved_flow
 from kafka_mirror.errors import MirrorError, RecordUnreadable
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
     from kafka_mirror.config import Flow
 
 _LEAST_SECONDS = 30.0
+
+Found = TypeVar("Found")
+Errors = MutableMapping[TopicPartition, MirrorError]
+"""What keeps partitions of one side from being read."""
+Read = Callable[[Mapping[TopicPartition, Part], Errors], dict[TopicPartition, Found]]
 
 
 @dataclass(frozen=True)
@@ -64,9 +71,7 @@ class Side(PartReader):
         self._admin = admin
         self._on_read = on_read
 
-    def digests(
-        self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]
-    ) -> dict[TopicPartition, Digest]:
+    def digests(self, parts: Mapping[TopicPartition, Part], errors: Errors) -> dict[TopicPartition, Digest]:
         """The digest of each partition; one that cannot be read is in `errors`. Raises what concerns the cluster."""
         digesters = {tp: Digester(timed=part.timed, skip=part.skip) for tp, part in parts.items()}
         positions = {tp: part.start for tp, part in parts.items()}
@@ -97,9 +102,7 @@ class Side(PartReader):
             raise errors[tp]
         return digester.digest()
 
-    def counts(
-        self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]
-    ) -> dict[TopicPartition, int]:
+    def counts(self, parts: Mapping[TopicPartition, Part], errors: Errors) -> dict[TopicPartition, int]:
         """How many records each partition has; as `digests` in the rest."""
         counted = dict.fromkeys(parts, 0)
         for tp, messages in self.batches(parts, errors):
@@ -124,3 +127,31 @@ class Side(PartReader):
         """How far a partition can be read now; 0 if no leader says it."""
         with Cluster(self.alias, self._admin, self._seconds) as cluster:
             return cluster.offsets([tp], "latest", committed=self._committed).get(tp, 0)
+
+
+def sides_of(context: AuditContext, on_read: ReadListener = no_listener) -> tuple[Side, Side]:
+    """The source and the target of an audit; `on_read` as in `Side`."""
+    clients, seconds = context.clients, context.seconds
+    return (
+        Side(context.source, clients.source_consumer, context.read_committed, seconds, clients.source_admin, on_read=on_read),
+        Side(context.target, clients.target_consumer, True, seconds, clients.target_admin, on_read=on_read),
+    )
+
+
+def parts_of(stretch: AuditRange, source_skip: int = 0, target_skip: int = 0) -> tuple[Part, Part]:
+    """What is to be read of a stretch on both sides, without its first records."""
+    return (
+        Part(stretch.start, stretch.end, stretch.source_left, source_skip, stretch.timed),
+        Part(stretch.target_start, stretch.target_read_end, stretch.target_left, target_skip, stretch.timed),
+    )
+
+
+def read_both(
+    parts: Mapping[AuditRange, tuple[Part, Part]], reads: tuple[Read[Found], Read[Found]], errors: tuple[Errors, Errors]
+) -> tuple[dict[TopicPartition, Found], dict[TopicPartition, Found]]:
+    """What is read of these parts of both sides at the same time, by source partition and by remote partition."""
+    source_parts = {stretch.source: source for stretch, (source, _) in parts.items()}
+    target_parts = {stretch.remote: target for stretch, (_, target) in parts.items()}
+    with ThreadPoolExecutor(2) as threads:
+        source, target = threads.submit(reads[0], source_parts, errors[0]), threads.submit(reads[1], target_parts, errors[1])
+        return source.result(), target.result()

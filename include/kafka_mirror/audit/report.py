@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
+from kafka_mirror.audit.copied_ranges import Outcome
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, Difference, LeftOut, PartitionAudit, RecordText
 from kafka_mirror.audit.prepare import PreparedAudit
-from kafka_mirror.audit.range import Outcome
 from kafka_mirror.errors import AuditDifferent, AuditIncomplete, ErrorReport, MirrorError, NothingAudited
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition

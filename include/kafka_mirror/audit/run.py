@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_mirror.audit.compare_ranges import compare_audit_ranges
+from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.model import FOREIGN, OPEN, UNREAD, AuditResult, Difference, RecordText, text_of_record
 from kafka_mirror.audit.prepare import PreparedAudit, prepare
-from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.audit.reader import AuditContext, audit_context
 from kafka_mirror.audit.report import partition_audits
 from kafka_mirror.audit.scope import Scope

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
-from kafka_mirror.audit.range import LogBounds
+from kafka_mirror.audit.copied_ranges import LogBounds
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.copy.plan.target_checks import RemotePartition, window

@@ -10,7 +10,7 @@ from kafka_mirror.cli.terminal import Counter, progress
 from kafka_mirror.config import Flow
 
 if TYPE_CHECKING:
-    from kafka_mirror.audit.range import AuditRange, Outcome
+    from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
     from kafka_mirror.audit.reader import AuditContext
     from kafka_mirror.audit.run import Compare
 

@@ -8,8 +8,8 @@ from typing import Any
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
 from kafka_mirror.audit.batch_comparison import BatchComparison, NotComparable
+from kafka_mirror.audit.copied_ranges import AuditRange
 from kafka_mirror.audit.digest import Digest, Digester
-from kafka_mirror.audit.range import AuditRange
 from kafka_mirror.formats.batches.record_batch import RecordBatch, batches_in
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import Record

@@ -8,7 +8,7 @@ from kafka.protocol.consumer import FetchRequest, FetchResponse
 
 from kafka_mirror.audit.batch_comparison import BatchComparison
 from kafka_mirror.audit.batch_reader import PairedReading
-from kafka_mirror.audit.range import AuditRange
+from kafka_mirror.audit.copied_ranges import AuditRange
 from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.formats.record import Record

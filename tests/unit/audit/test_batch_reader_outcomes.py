@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.audit import batch_comparison, batch_reader, compare_ranges
 from kafka_mirror.audit.compare_ranges import compare_audit_ranges
-from kafka_mirror.audit.range import AuditRange, Outcome
+from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.formats.batches.record_batch import Attribute
 from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.record import Record
@@ -105,7 +105,8 @@ def outcomes(
 ) -> tuple[Outcome, Outcome, MemoryReading]:
     """What is found by opening every batch, what is found by comparing closed batches first, and how that went."""
     sides = DigestingSide("east", {SOURCE: source.records()}), DigestingSide("west", {REMOTE: target.records()})
-    monkeypatch.setattr(compare_ranges, "sides_of", lambda *_: sides)
+    for module in (batch_reader, compare_ranges):
+        monkeypatch.setattr(module, "sides_of", lambda *_: sides)
     reading = MemoryReading(source, target, portion)
     monkeypatch.setattr(batch_reader, "PairedReading", reading)
     told: list[int] = []

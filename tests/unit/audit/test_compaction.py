@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.audit.compaction import CompactedComparison
 from kafka_mirror.audit.compare import FoundDifference
-from kafka_mirror.audit.range import AuditRange
+from kafka_mirror.audit.copied_ranges import AuditRange
 from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import Record

@@ -1,11 +1,9 @@
 """Ranges whose batches cannot be compared closed are left to reading records, and it is said why."""
 
-import sys
-
 import pytest
 
-from kafka_mirror.audit.compare_ranges import equal_ranges
-from kafka_mirror.audit.range import AuditRange
+from kafka_mirror.audit.batch_reader import equal_ranges
+from kafka_mirror.audit.copied_ranges import AuditRange
 from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -17,19 +15,6 @@ NOWHERE = {"bootstrap.servers": "127.0.0.1:1"}
 def context(**source_settings: str) -> AuditContext:
     """An audit of a flow whose clusters are nowhere: whoever asks them, fails."""
     return AuditContext("east", "west", 1, ClientSettings(NOWHERE, {**NOWHERE, **source_settings}, NOWHERE, NOWHERE))
-
-
-def test_without_the_package_for_checksums(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    for name in [
-        name
-        for name in sys.modules
-        if name.startswith(("kafka_mirror.audit.", "kafka_mirror.formats.batches.record_batch", "kafka_mirror.kafka.fetched_partition"))
-    ]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "google_crc32c", None)
-    with caplog.at_level("INFO"):
-        assert equal_ranges(context(), [STRETCH]) == {}
-    assert "east->west: every record is read, for the package google_crc32c is not there" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.audit import copied_ranges as module
-from kafka_mirror.audit.copied_ranges import BEFORE_LEDGER, FORGOTTEN, NEVER_COPIED, history_range, live_ranges
+from kafka_mirror.audit.copied_ranges import BEFORE_LEDGER, FORGOTTEN, NEVER_COPIED, AuditRange, LogBounds, history_range, live_ranges
 from kafka_mirror.audit.model import LeftOut
-from kafka_mirror.audit.range import AuditRange, LogBounds
 from kafka_mirror.formats.offsets.intervals import merged
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_mirror.audit import parallel as module
+from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.digest import Digest, Digester, Piece
 from kafka_mirror.audit.parallel import (
     ON_WORKERS,
@@ -27,7 +28,6 @@ from kafka_mirror.audit.parallel import (
     work_on,
     work_on_all,
 )
-from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.errors import LogMoved

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_mirror.audit import parallel
+from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.model import Difference, LeftOut
-from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.cli.audit import comparer
 from kafka_mirror.cli.parser import parser

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kafka_mirror.audit import prepare as module
+from kafka_mirror.audit.copied_ranges import LogBounds
 from kafka_mirror.audit.model import EQUAL, UNPROVEN, Backlog
 from kafka_mirror.audit.prepare import PreparedAudit
-from kafka_mirror.audit.range import LogBounds
 from kafka_mirror.audit.report import partition_audits
 from kafka_mirror.audit.scope import Scope
 from kafka_mirror.config import Flow
@@ -76,7 +76,7 @@ def prepared(make_flow: Callable[..., Flow], monkeypatch: pytest.MonkeyPatch) ->
         flow = make_flow({f"east->west.{name.replace('_', '.')}": value for name, value in properties.items()})
         scope = Scope(source_offsets={TP: offsets} if offsets else None)
         looking = module._LedgerPass(flow, nobody, nobody, scope, NO_DECISIONS, view)
-        looking.run()
+        looking.run(datetime(2026, 1, 1, tzinfo=UTC))
         left_out = {tp: tuple(left) for tp, left in looking.left_out.items()}
         now = datetime(2026, 11, 21, tzinfo=UTC)
         found = PreparedAudit(now, looking.records, tuple(looking.stretches), left_out, tuple(looking.errors))

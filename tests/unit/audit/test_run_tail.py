@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_mirror.audit import run as module
+from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.prepare import PreparedAudit
-from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.errors import AuthorizationRefused, DeadlineExceeded

@@ -16,7 +16,7 @@ from pyspark import cloudpickle
 
 from jobs.spark_job import cancel_with, run_on_workers
 from kafka_mirror.audit import parallel
-from kafka_mirror.audit.range import AuditRange, Outcome
+from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.copy import run as copy_run

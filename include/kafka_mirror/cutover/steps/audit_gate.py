@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.model import OPEN, UNREAD, AuditResult, Difference
 from kafka_mirror.audit.parallel import by_hand, by_size
-from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.audit.report import sentence
 from kafka_mirror.audit.run import Compare, audit, what_to_compare

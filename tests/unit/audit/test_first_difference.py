@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from kafka_mirror.audit.compare_ranges import STAMPED, Locator
+from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.digest import Digest, Digester
-from kafka_mirror.audit.locate import STAMPED, Locator
-from kafka_mirror.audit.range import AuditRange, Outcome
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import LOG_APPEND_TIME, Record
 from tests.unit.audit.memory import MemoryMessage, MemorySide, at_offsets, numbered
