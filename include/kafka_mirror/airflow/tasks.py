@@ -41,7 +41,7 @@ ONE_VALUE: dict[str, Any] = {"multiple_outputs": False, "show_return_value_in_lo
 """Options of a task that returns a document: one row in XCom, and not one more for each of its keys, which are not read."""
 
 ENDING_SECONDS = 60
-"""Airflow's own limit is a signal, and Python takes it up when the Kafka client returns. For so long the watchdog leaves that to it."""
+"""Airflow's own limit is a signal, and Python takes it up when a call into C returns. For so long the watchdog leaves that to it."""
 
 MAX_LISTED_ERRORS = 20
 """How many errors an exception lists; the log has all of them, in front of it."""

@@ -8,8 +8,6 @@ What still holds:
   newer record that was copied excuses an absence on either side: it may have been a tombstone, which is gone from the other one.
 
 The keys are too many to be kept at once: past a limit, half of them is left to another reading, again and again.
-
-The newest record of each key of one side, of as many keys at once as fit into memory.
 """
 
 import hashlib

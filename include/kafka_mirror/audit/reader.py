@@ -1,6 +1,5 @@
 """What an audit reads of a flow's clusters: the digests of many partitions, of one side or of both, and the records of one partition."""
 
-import math
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -62,10 +61,9 @@ class Side(PartReader):
         committed: bool,
         seconds: float,
         admin: Mapping[str, Any],
-        ends_at: float = math.inf,
         on_read: ReadListener = no_listener,
     ) -> None:
-        super().__init__(alias, settings, committed, seconds, ends_at)
+        super().__init__(alias, settings, committed, seconds)
         self._committed = committed
         self._seconds = seconds
         self._admin = admin

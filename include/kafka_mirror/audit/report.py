@@ -1,7 +1,4 @@
-"""An audit's result in words: for the terminal, for the log of a task, and as errors.
-
-From the outcomes of stretches to the audit of each partition.
-"""
+"""From the outcomes of stretches to the audit of each partition, and an audit's result in words: for people, and as errors."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b

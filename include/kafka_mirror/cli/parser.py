@@ -208,6 +208,4 @@ def _add_common(step: argparse.ArgumentParser, **defaults: Any) -> None:
         help="your mm2.properties, several separated by commas (default: those that MIRROR_CONFIG names)",
     )
     step.add_argument("--json", action="store_true", default=default("json"), help="print one JSON document")
-    step.add_argument(
-        "-v", "--verbose", action="store_true", default=default("verbose"), help="log to standard error, the Kafka client's own lines too"
-    )
+    step.add_argument("-v", "--verbose", action="store_true", default=default("verbose"), help="log to standard error")

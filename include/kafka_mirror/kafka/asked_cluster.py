@@ -114,11 +114,6 @@ class AskedCluster:
             self._only_checks = self.ask("asking for the brokers' versions", lambda pool: pool.some().only_checks)
         return self._only_checks
 
-    @property
-    def advertised(self) -> list[tuple[str, int]]:
-        """Host and port of each broker, as the cluster advertises them; as far as they are known."""
-        return [] if self._pool is None else list(self._pool.brokers.values())
-
     def open_ahead(self) -> None:
         """Begins to connect, and comes back at once: a far cluster is asked later, and then answers sooner."""
         threading.Thread(target=self._connect, name="connecting", daemon=True).start()

@@ -3,10 +3,9 @@
 Both are readable by their owner alone (mode 0600 in a directory of 0700). They hold no secret: the job loads the configuration itself and
 resolves secrets where they are needed; its work only carries the hash that says which configuration it was made with.
 
-Which of the jobs' temporary directories are in use. A submitter that is killed cannot delete its own; the next one does.
-
-A directory is in use while anybody holds the lock on the file in it: its maker, and the job that the maker started, which inherits the
-lock and may live on for a while. The kernel lets go of it however they end, so no process id is compared and none can be mistaken.
+A submitter that is killed cannot delete its directory; the next one does. A directory is in use while anybody holds the lock on the file in
+it: its maker, and the job that the maker started, which inherits the lock and may live on for a while. The kernel lets go of it however
+they end, so no process id is compared and none can be mistaken.
 """
 
 import fcntl

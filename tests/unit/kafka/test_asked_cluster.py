@@ -4,7 +4,7 @@ import pytest
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
-from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, StaleAnswer, TokenUnavailable
+from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, KafkaFailure, TokenUnavailable
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import asked_cluster
 from kafka_mirror.kafka.asked_cluster import AskedCluster
@@ -158,32 +158,6 @@ def test_where_no_leader_can_be_reached_that_is_the_error(cluster, broker):
 def test_records_are_those_of_the_range(cluster):
     records = stored_records(cluster, cluster.settings, {ORDERS: (1, 3), OTHER: (0, 0)})
     assert [(str(record), record.key, record.value) for record in records] == [("orders-0@1", b"b", b"2"), ("orders-0@2", b"a", b"3")]
-
-
-def test_records_of_an_aborted_transaction_are_none(cluster, broker):
-    (batch,) = keyed_batches([(b"c", b"4")], 1000)
-    header, rest = batch.by_producer(7, 0, 0)
-    broker.log(*ORDERS).append(header + bytes(rest))
-    broker.log(*ORDERS).aborted.append((7, 3))
-    assert [record.offset for record in stored_records(cluster, cluster.settings, {ORDERS: (0, 4)})] == [0, 1, 2]
-
-
-def test_an_end_that_a_leader_does_not_reach_is_waited_for_and_then_named(broker):
-    cluster = AskedCluster("west", broker.settings, 0.5)
-    with pytest.raises(DeadlineExceeded, match=r"the end of orders-0@4 was not reached"):
-        stored_records(cluster, cluster.settings, {ORDERS: (0, 4)})
-
-
-def test_a_range_behind_the_end_of_a_leader_s_log_is_a_stale_answer(cluster):
-    with pytest.raises(StaleAnswer) as raised:
-        stored_records(cluster, cluster.settings, {ORDERS: (5, 6)})
-    assert (raised.value.log, raised.value.read, raised.value.furthest) == (ORDERS, 3, 5)
-
-
-def test_what_was_deleted_in_front_is_no_record(cluster, broker):
-    log = broker.log(*ORDERS)
-    log.batches, log.start = log.batches[1:], 1
-    assert [record.offset for record in stored_records(cluster, cluster.settings, {ORDERS: (0, 3)})] == [1, 2]
 
 
 def test_a_batch_with_a_wrong_checksum_is_an_error_that_names_it(cluster, broker):
