@@ -63,9 +63,7 @@ def wait_until_mirrored(
         runs = [run for run in api.runs(dag) if run["run_type"] == "scheduled" and _began_after(run, since)]
         for run in runs:
             if run["state"] == "failed" and not may_be_red:
-                raise DemoFailed(
-                    f"The run {run['dag_run_id']} of {dag} is red. Its verdict:\n{api.errors(dag, run['dag_run_id'], 'verdict')}"
-                )
+                raise DemoFailed(f"The run {run['dag_run_id']} of {dag} is red. Its verdict:\n{api.errors(dag, run['dag_run_id'], 'copy')}")
         ledger = read_ledger(flow)
         behind = sum(max(end - watermark(ledger, tp), 0) for tp, end in wanted.items())
         ended = [run for run in runs if run["state"] in ("success", "failed")]

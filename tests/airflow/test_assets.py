@@ -48,8 +48,8 @@ def test_a_copy_adds_an_event_with_its_watermarks_to_each_listed_topic_that_got_
     assert first.state == "success"
     asset = f"kafka://{pair.target_bootstrap.split(',')[0]}/{pair.remote(told)}"
     [(uri, extra, task)] = events(pair)
-    assert (uri, task, extra["topic"], extra["records"]) == (asset, "publish", told, 40)
-    published = first.xcom["publish"]["watermarks"]
+    assert (uri, task, extra["topic"], extra["records"]) == (asset, "announce", told, 40)
+    published = first.xcom["copy"]["watermarks"]
     columns = zip(*(published[name] for name in ("topic", "partition", "source_offset", "target_offset")), strict=True)
     marks = {str(partition): {"source": source, "target": target} for topic, partition, source, target in columns if topic == told}
     assert extra["watermarks"] == marks
@@ -66,9 +66,9 @@ def test_a_copy_adds_an_event_with_its_watermarks_to_each_listed_topic_that_got_
 def test_without_listed_topics_there_is_no_alias(dags: Callable[[], dict[str, Any]], configured: Callable[..., None]) -> None:
     lines = ("clusters = east, west", "east.bootstrap.servers = a:1", "west.bootstrap.servers = b:1", "east->west.enabled = true")
     configured(*lines)
-    assert dags()["east-to-west.copy"].get_task("publish").outlets == []
+    assert "announce" not in dags()["east-to-west.copy"].task_ids
     configured(*lines, "mirror.assets.topics = orders")
-    assert [outlet.name for outlet in dags()["east-to-west.copy"].get_task("publish").outlets] == ["mirror-east-to-west"]
+    assert [outlet.name for outlet in dags()["east-to-west.copy"].get_task("announce").outlets] == ["mirror-east-to-west"]
 
 
 DAY = 86_400_000
@@ -206,4 +206,4 @@ def test_only_those_who_want_days_or_hours_have_the_task(dags: Callable[[], dict
     assert "announce" not in dags()["east-to-west.backfill"].task_ids
     configured(*lines, "mirror.assets.topics = orders", "mirror.assets.events = days")
     assert "announce" in dags()["east-to-west.backfill"].task_ids
-    assert dags()["east-to-west.copy"].get_task("publish").outlets == [], "records that came are not told then"
+    assert "announce" not in dags()["east-to-west.copy"].task_ids, "records that came are not told then"

@@ -69,12 +69,12 @@ def test_a_run_mirrors_a_topic_and_the_next_one_starts_no_spark(
     first = copy()
 
     assert first.state == "success"
-    assert first.tasks == {"plan": "success", "copy": "success", "publish": "success", "verdict": "success"}
+    assert first.tasks == {"plan": "success", "copy": "success"}
     oracle.assert_mirrored(Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, pair.remote(topic)))
-    ranges, reached, published = first.xcom["plan"]["ranges"], first.xcom["copy"]["watermarks"], first.xcom["publish"]["watermarks"]
+    ranges, reached = first.xcom["plan"]["ranges"], first.xcom["copy"]["watermarks"]
     assert set(ranges) == {"topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes"}
-    assert set(reached) == set(published) == {"topic", "partition", "source_offset", "target_offset", "records", "bytes"}
-    assert sorted(ranges["partition"]) == sorted(reached["partition"]) == sorted(published["partition"]) == [0, 1, 2]
+    assert set(reached) == {"topic", "partition", "source_offset", "target_offset", "records", "bytes"}
+    assert sorted(ranges["partition"]) == sorted(reached["partition"]) == [0, 1, 2]
     ends = dict(zip(ranges["partition"], ranges["end"], strict=True))
     assert dict(zip(reached["partition"], reached["source_offset"], strict=True)) == ends
     records = sum(count.records for count in oracle.count(pair.source_bootstrap, topic))
@@ -82,13 +82,13 @@ def test_a_run_mirrors_a_topic_and_the_next_one_starts_no_spark(
     tab = on_its_page(pair, first)
     assert tab.verdict is not None
     assert (tab.run.state, tab.verdict.state, tab.verdict.records) == ("success", "done", records)
-    assert {mark.partition: mark.source_offset for mark in tab.watermarks} == ends
+    assert {mark.partition: mark.source_offset for mark in tab.verdict.watermarks} == ends
 
     monkeypatch.setattr("kafka_mirror.airflow.spark_hook.JobHook.submit", lambda *_, **__: pytest.fail("Spark was started"))
     second = copy()
 
     assert second.state == "success"
-    assert second.tasks == {"plan": "success", "copy": "skipped", "publish": "success", "verdict": "success"}
+    assert second.tasks == {"plan": "success", "copy": "success"}
     assert second.xcom["plan"]["ranges"]["topic"] == []
     assert "nothing to do" in str(on_its_page(pair, second).verdict)
 
@@ -107,7 +107,7 @@ def test_a_tampered_remote_topic_makes_the_run_red_and_names_the_error(pair: Clu
     run = copy(retries=2)
 
     assert run.state == "failed"
-    assert run.tasks == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "failed"}
+    assert run.tasks == {"plan": "success", "copy": "failed"}
     [error] = run.xcom["copy"]["errors"]
     assert (error["code"], error["topic"], error["partition"], error["offset"]) == ("UnexplainedTarget", tampered, 0, 2)
     shown = on_its_page(pair, run).verdict
@@ -123,8 +123,8 @@ def test_a_dry_run_writes_nothing_and_starts_no_spark(pair: ClusterPair, copy: C
 
     run = copy({"dry_run": True})
 
-    assert run.tasks == {"plan": "success", "copy": "skipped", "publish": "skipped", "verdict": "success"}
-    assert run.xcom["verdict"].endswith("1 partitions and 1 offsets would be copied.")
+    assert run.tasks == {"plan": "success", "copy": "success"}
+    assert run.xcom["copy"].endswith("1 partitions and 1 offsets would be copied.")
     assert oracle.topic_id(pair.target_bootstrap, pair.remote(topic)) is None
     assert oracle.topic_id(pair.target_bootstrap, f"mm2-ledger.{pair.source}.internal") is None
 

@@ -47,8 +47,6 @@ class FollowingCore(Core):
         self.failures: list[MirrorError | None] = []
         self.end: Callable[[], None] = lambda: None
         self.dies = False
-        self.outages: list[MirrorError] = []
-        """Why the ledger cannot be read, each time that it cannot."""
 
     @contextmanager
     def watch(self, *_: Any) -> Iterator[Callable[[], bool]]:
@@ -86,9 +84,7 @@ class FollowingCore(Core):
         failure = self.failures.pop(0) if self.failures else None
         write_answer(result_file, to_document(replace(result, failure=failure.report() if failure else None)))
 
-    def reached(self, flow: Any, plan: Plan, results: Any = (), run: str | None = None) -> Published:
-        if self.outages:
-            raise self.outages.pop(0)
+    def reached(self, flow: Any, plan: Plan, run: str | None = None) -> Published:
         return Published(tuple(Watermark(r.topic, r.partition, r.end, r.end, r.offsets, 7) for r in plan.ranges))
 
 
@@ -111,8 +107,7 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     monkeypatch.setattr("kafka_mirror.copy.follow.plan_context", core.plan_context)
     monkeypatch.setattr("kafka_mirror.copy.follow.watch_idle", core.watch)
     monkeypatch.setattr("kafka_mirror.copy.follow._SECONDS_WORTH_A_PLAN", 0.1)
-    monkeypatch.setattr("kafka_mirror.copy.publish.publish", core.publish)
-    monkeypatch.setattr("kafka_mirror.copy.publish.reached", core.reached)
+    monkeypatch.setattr("kafka_mirror.copy.verdict.publish", core.publish)
     monkeypatch.setattr(
         "kafka_mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options)
     )
@@ -135,20 +130,17 @@ def test_the_task_waits_for_work_itself_and_then_a_job_follows(core: FollowingCo
     assert (run.state, run.tasks["copy"]) == ("success", "success")
     [(job, work)] = core.jobs
     assert (type(work), began < work.until < time.time() + 3, job.submitter) == (FollowWork, True, os.getpid())
-    assert records(run.xcom["copy"]) == records(run.xcom["publish"]) == {"orders": 4, "clicks": 7}
-    assert run.xcom["copy"]["plan"]["ranges"]["topic"] == ["orders", "clicks"]
-    assert run.xcom["copy"]["plans"] == 4
-    assert run.xcom["verdict"].startswith("done: 11 records")
-    assert core.whole == [False], "all plans together say of which partitions offset syncs are due"
+    assert records(run.xcom["copy"]) == {"orders": 4, "clicks": 7}
+    assert (run.xcom["copy"]["state"], run.xcom["copy"]["records"], len(core.published)) == ("done", 11, 1)
 
 
-def test_a_run_without_work_is_skipped_when_the_next_one_is_due_and_what_its_newest_plan_says_counts(
+def test_a_run_without_work_ends_when_the_next_one_is_due_and_what_its_newest_plan_says_counts(
     core: FollowingCore, run_dag: Callable[..., Any], task_log: TaskLog
 ) -> None:
     refused = RecordRefused("orders", 0, 5, "east.orders", "too large")
     core.later = [None, lambda: core.left_out.append(refused)]
     run = run_dag(COPY)
-    assert (run.tasks, core.jobs) == ({"plan": "success", "copy": "skipped", "publish": "success", "verdict": "failed"}, [])
+    assert (run.tasks, core.jobs) == ({"plan": "success", "copy": "failed"}, [])
     assert "the run no longer follows, after 3 plans: its time is over." in task_log.take()
 
 
@@ -156,16 +148,15 @@ def test_a_try_that_failed_is_counted_with_the_one_that_went_on(core: FollowingC
     core.later, core.failures = [ORDERS, CLICKS], [UNREACHABLE]
     run = run_dag(COPY, retries=1)
     assert (run.state, len(core.jobs)) == ("success", 2)
-    assert records(run.xcom["publish"]) == {"orders": 4, "clicks": 7}
-    assert run.xcom["verdict"].startswith("done: 11 records")
+    assert records(run.xcom["copy"]) == {"orders": 4, "clicks": 7}
+    assert run.xcom["copy"]["state"] == "done"
 
 
 def test_a_try_after_which_nobody_can_read_the_ledger_is_counted_by_the_next_one(core: FollowingCore, run_dag: Callable[..., Any]) -> None:
-    core.later, core.in_job = [ORDERS], [CLICKS]
-    core.lane_errors, core.outages = [UNREACHABLE], [UNREACHABLE]
+    core.later, core.in_job, core.outages = [ORDERS], [CLICKS], [UNREACHABLE]
     run = run_dag(COPY, retries=1)
     assert (run.state, len(core.jobs), core.outages) == ("success", 1, [])
-    assert run.xcom["verdict"].startswith("done: 11 records")
+    assert (run.xcom["copy"]["state"], run.xcom["copy"]["records"]) == ("done", 11)
 
 
 @pytest.mark.parametrize("dies", [False, True])
@@ -175,10 +166,10 @@ def test_a_run_that_ends_by_an_error_is_red_and_what_it_copied_is_counted(
     core.later, core.in_job, core.dies = [ORDERS], [CLICKS], dies
     core.failures = [UNREACHABLE]
     run = run_dag(COPY)
-    assert run.tasks == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "failed"}
-    assert records(run.xcom["publish"]) == {"orders": 4, "clicks": 7}
+    assert run.tasks == {"plan": "success", "copy": "failed"}
+    assert records(run.xcom["copy"]) == {"orders": 4, "clicks": 7}
     code = "JobFailed" if dies else "ClusterUnreachable"
-    assert [error["code"] for error in run.xcom["copy"]["plan"]["errors"]] == [code]
+    assert [error["code"] for error in run.xcom["copy"]["errors"]] == [code]
     assert "11 records were copied, and this failed" in task_log.take()
 
 
@@ -189,16 +180,5 @@ def test_a_task_that_is_killed_while_it_waits_submits_nothing(core: FollowingCor
 
     core.later = [killed, ORDERS]
     run = run_dag(COPY)
-    assert (core.jobs, run.tasks["copy"], core.later) == ([], "skipped", [ORDERS])
+    assert (core.jobs, run.tasks["copy"], core.later) == ([], "success", [ORDERS])
     assert "the run no longer follows, after 2 plans: it was asked to stop." in task_log.take()
-
-
-def test_a_run_whose_plans_are_too_large_for_xcom_is_judged_by_the_copy(
-    core: FollowingCore, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kafka_mirror.airflow.tasks.PLAIN_BYTES", 10)
-    monkeypatch.setattr("kafka_mirror.airflow.tasks.PACKED_BYTES", 10)
-    core.later, core.in_job = [ORDERS], [CLICKS]
-    run = run_dag(COPY)
-    assert (run.state, core.whole) == ("success", [True])
-    assert run.xcom["verdict"].startswith("done: 11 records")

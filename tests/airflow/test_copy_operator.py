@@ -1,4 +1,4 @@
-"""The `copy` DAG with a core and a Spark that answer as told: retries, other attempts, large plans, the Spark connection."""
+"""The task `copy` with a core and a Spark that answer as told: retries, other attempts, large plans, the Spark connection."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from kafka_mirror.airflow.copy_xcom import verdict_from_xcom
 from kafka_mirror.config import load
 from kafka_mirror.copy.model import LaneResult, Watermark
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.publish import Published
+from kafka_mirror.copy.verdict import Verdict
 from kafka_mirror.errors import (
     AuthorizationRefused,
     ClusterUnreachable,
@@ -56,7 +58,9 @@ class Core:
         self.by_person: list[bool] = []
         self.files: list[Path] = []
         self.syncs = OffsetSyncsResult()
-        self.whole: list[bool] = []
+        self.published: list[list[LaneResult]] = []
+        self.outages: list[MirrorError] = []
+        """Why the ledger cannot be read, each time that it cannot."""
 
     def plan(self, flow: Any, dry_run: bool = False, by_person: bool = False) -> Plan:
         self.plans += 1
@@ -83,11 +87,13 @@ class Core:
         marks = () if error else tuple(Watermark(r.topic, r.partition, r.end, r.end, r.offsets, 7) for r in self.ranges)
         write_answer(result_file, to_document([LaneResult(3, marks, (error.report(),) if error else ())]))
 
-    def publish(self, flow: Any, plan: Plan, results: Any = (), whole: bool = False, run: str | None = None) -> Published:
-        self.whole.append(whole)
-        return replace(self.reached(flow, plan, results, run), syncs=self.syncs)
+    def publish(self, flow: Any, plan: Plan, results: Any = (), run: str | None = None) -> Published:
+        if self.outages:
+            raise self.outages.pop(0)
+        self.published.append(list(results))
+        return replace(self.reached(flow, plan), syncs=self.syncs)
 
-    def reached(self, flow: Any, plan: Plan, results: Any = (), run: str | None = None) -> Published:
+    def reached(self, flow: Any, plan: Plan, run: str | None = None) -> Published:
         return Published(tuple(Watermark(r.topic, r.partition, self.watermark, self.watermark, 4, 7) for r in plan.ranges))
 
 
@@ -97,7 +103,7 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     configured(*ONE_RUN)
     core = Core()
     monkeypatch.setattr("kafka_mirror.copy.plan.run.plan", core.plan)
-    monkeypatch.setattr("kafka_mirror.copy.publish.publish", core.publish)
+    monkeypatch.setattr("kafka_mirror.copy.verdict.publish", core.publish)
     monkeypatch.setattr("kafka_mirror.copy.publish.reached", core.reached)
     monkeypatch.setattr(
         "kafka_mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options)
@@ -106,15 +112,39 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     assert not [path for path in core.files if path.exists()]
 
 
-def test_skipped_copy_says_in_its_log_why(core: Core, run_dag: Callable[..., Any], task_log: TaskLog) -> None:
+def test_a_copy_without_work_is_green_starts_no_spark_and_publishes_what_an_earlier_run_left(
+    core: Core, run_dag: Callable[..., Any], task_log: TaskLog
+) -> None:
     core.ranges = ()
-    assert run_dag(COPY).tasks["copy"] == "skipped"
-    assert "Skipped: Nothing to copy: no partition has new records. Spark was not started." in task_log.take()
-    core.left_out = [RecordRefused("orders", 0, 5, "east.orders", "too large")]
-    assert run_dag(COPY).tasks == {"plan": "success", "copy": "skipped", "publish": "success", "verdict": "failed"}
-    assert "Skipped: Nothing that can be copied has new records, and 1 errors keep the rest" in task_log.take()
-    run_dag(COPY, {"dry_run": True})
-    assert "Skipped: A dry run copies nothing; the log of the task verdict says what would be copied." in task_log.take()
+    run = run_dag(COPY)
+    assert (run.tasks, core.jobs, core.published) == ({"plan": "success", "copy": "success"}, [], [[]])
+    assert (run.xcom["copy"]["state"], run.xcom["copy"]["watermarks"]["topic"]) == ("nothing to do", [])
+    assert "nothing to do: no partition had new records." in task_log.take()
+
+
+def test_what_cannot_be_copied_makes_a_copy_without_work_red_and_is_left_to_the_next_run(
+    core: Core, run_dag: Callable[..., Any], task_log: TaskLog
+) -> None:
+    core.ranges, core.left_out = (
+        (),
+        [RecordRefused("orders", 0, 5, "east.orders", "too large"), ClusterUnreachable("east", "127.0.0.1:1", 30)],
+    )
+    run = run_dag(COPY, retries=1)
+    assert (run.tasks, core.published) == ({"plan": "success", "copy": "failed"}, [[]])
+    assert [error["code"] for error in run.xcom["copy"]["errors"]] == ["RecordRefused", "ClusterUnreachable"]
+    assert "RecordRefused: orders-0@5" in task_log.take()
+
+
+def test_a_dry_run_says_what_would_be_copied_and_is_red_if_it_would_fail(core: Core, run_dag: Callable[..., Any]) -> None:
+    run = run_dag(COPY, {"dry_run": True})
+    assert (run.tasks, run.xcom["copy"]) == (
+        {"plan": "success", "copy": "success"},
+        "east->west: 1 partitions and 4 offsets would be copied.",
+    )
+    core.left_out = [RecordRefused("orders", 1, 5, "east.orders", "too large")]
+    red = run_dag(COPY, {"dry_run": True}, retries=1)
+    assert (red.tasks["copy"], red.xcom["copy"]) == ("failed", f"{run.xcom['copy']} 1 would fail: RecordRefused.")
+    assert (core.jobs, core.published) == ([], [])
 
 
 def test_a_retriable_error_is_tried_again(core: Core, run_dag: Callable[..., Any], task_log: TaskLog) -> None:
@@ -131,8 +161,7 @@ def test_a_run_that_a_person_triggers_is_planned_as_one_whoever_has_to_plan_agai
 ) -> None:
     monkeypatch.setattr("kafka_mirror.airflow.tasks.PLAIN_BYTES", 10)
     monkeypatch.setattr("kafka_mirror.airflow.tasks.PACKED_BYTES", 10)
-    run = run_dag(COPY)
-    assert run.xcom["plan"]["totals"]["by_person"] is True
+    run_dag(COPY)
     assert len(core.by_person) > 1
     assert all(core.by_person)
 
@@ -141,7 +170,7 @@ def test_any_other_error_fails_at_once_and_nothing_is_copied(core: Core, run_dag
     core.plan_errors = [OtherCluster("east", "a", "b"), OtherCluster("east", "a", "b")]
     run = run_dag(COPY, retries=1)
     assert (run.state, core.plans, core.jobs) == ("failed", 1, [])
-    assert run.tasks == {"plan": "failed", "copy": "upstream_failed", "publish": "success", "verdict": "failed"}
+    assert run.tasks == {"plan": "failed", "copy": "upstream_failed"}
     assert "The alias 'east' leads to cluster b" in task_log.take()
 
 
@@ -167,21 +196,24 @@ def test_an_error_of_the_job_itself_is_bridged(core: Core, run_dag: Callable[...
     assert "The plan was made with configuration one, and this worker has other." in task_log.take()
 
 
-def test_a_job_that_ends_without_a_word_is_retried_and_the_ledger_judges(
-    core: Core, run_dag: Callable[..., Any], task_log: TaskLog
-) -> None:
+def test_a_job_that_ends_without_a_word_is_judged_by_the_ledger(core: Core, run_dag: Callable[..., Any], task_log: TaskLog) -> None:
     core.silent = True
     run = run_dag(COPY, retries=1)
-    assert len(core.jobs) == 2
-    assert run.tasks == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "success"}
+    assert (run.state, len(core.jobs)) == ("success", 1), "it had copied all that was planned"
     assert "The Spark job ended without a result: Cannot execute: spark-submit. Error code is: 137." in task_log.take()
-    core.watermark = 5
-    assert run_dag(COPY).state == "failed", "work was owed and nothing moved"
-    core.watermark = 7
-    assert run_dag(COPY).state == "failed", "a job that died is no budget that was spent"
+    for core.watermark in (5, 7):
+        del core.jobs[:], core.published[:]
+        assert run_dag(COPY, retries=1).state == "failed", "a job that died is no budget that was spent"
+        assert (len(core.jobs), len(core.published)) == (2, 2), "each try publishes what it copied"
 
 
-@pytest.mark.parametrize(("plain", "packed", "plans"), [(10, 1_000_000, 1), (10, 10, 3)])
+def test_a_try_after_which_the_ledger_cannot_be_read_is_followed_by_another(core: Core, run_dag: Callable[..., Any]) -> None:
+    core.outages = [ClusterUnreachable("west", "127.0.0.1:1", 30)]
+    run = run_dag(COPY, retries=1)
+    assert (run.state, len(core.jobs), len(core.published)) == ("success", 2, 1)
+
+
+@pytest.mark.parametrize(("plain", "packed", "plans"), [(10, 1_000_000, 1), (10, 10, 2)])
 def test_large_plans_travel_packed_and_the_largest_are_made_again(
     core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, plain: int, packed: int, plans: int
 ) -> None:
@@ -189,29 +221,44 @@ def test_large_plans_travel_packed_and_the_largest_are_made_again(
     monkeypatch.setattr("kafka_mirror.airflow.tasks.PACKED_BYTES", packed)
     run = run_dag(COPY)
     assert (run.state, core.plans) == ("success", plans)
-    assert run.xcom["plan"]["totals"] == {"ranges": 1, "offsets": 4, "errors": 0, "by_person": True}
+    assert run.xcom["plan"]["totals"] == {"ranges": 1, "offsets": 4, "errors": 0}
     assert ("zlib+base64" in run.xcom["plan"]) == (plans == 1)
-    assert core.whole == [plans > 1], "without the plan, nobody knows any more of which partitions offset syncs are due"
+    judged = verdict_from_xcom(run.xcom["copy"])
+    assert (judged.state, judged.records, [mark.source_offset for mark in judged.watermarks]) == ("done", 4, [9] if plans == 1 else [])
     core.watermark, core.lane_errors = 5, [RecordRefused("orders", 0, 5, "east.orders", "too large")]
     run = run_dag(COPY)
-    assert run.tasks == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "failed"}
-    core.watermark, core.silent = 5, True
-    assert run_dag(COPY).state == "failed"
+    assert (run.tasks, run.xcom["copy"]["totals"]["state"]) == ({"plan": "success", "copy": "failed"}, "failed")
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_offset_syncs_that_could_not_be_written_are_in_the_verdict_beside_what_was_copied(
-    core: Core, run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, task_log: TaskLog, large: bool
+def test_offset_syncs_that_could_not_be_written_are_in_the_verdict_beside_what_was_copied_and_left_to_the_next_run(
+    core: Core, run_dag: Callable[..., Any], task_log: TaskLog
 ) -> None:
-    if large:
-        monkeypatch.setattr("kafka_mirror.airflow.tasks.PLAIN_BYTES", 10)
-        monkeypatch.setattr("kafka_mirror.airflow.tasks.PACKED_BYTES", 10)
-    core.syncs = OffsetSyncsResult(3, 2, ("one is damaged",), (AuthorizationRefused("east", "WRITE", "topic mm2-offset-syncs").report(),))
-    run = run_dag(COPY)
-    assert run.tasks == {"plan": "success", "copy": "success", "publish": "success", "verdict": "failed"}
+    refused = AuthorizationRefused("east", "WRITE", "topic mm2-offset-syncs").report()
+    core.syncs = OffsetSyncsResult(3, 2, ("one is damaged",), (refused, replace(refused, code="KafkaFailure", retriable=True)))
+    run = run_dag(COPY, retries=1)
+    assert (run.tasks, len(core.jobs)) == ({"plan": "success", "copy": "failed"}, 1)
+    assert (run.xcom["copy"]["records"], run.xcom["copy"]["offset_syncs"]) == (4, 3)
     said = task_log.take()
     assert "4 records were copied, and this failed" in said
     assert "AuthorizationRefused: Cluster 'east' refuses WRITE on topic mm2-offset-syncs." in said
+
+
+@pytest.mark.parametrize("end", ["red", "killed", "too large for XCom"])
+def test_assets_are_told_what_a_copy_brought_however_it_ended(
+    core: Core, configured: Callable[..., None], run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    configured(*ONE_RUN, "mirror.assets.topics = orders")
+    if end == "red":
+        core.left_out = [RecordRefused("orders", 1, 5, "east.orders", "too large")]
+    elif end == "killed":
+        core.outages = [OtherCluster("west", "a", "b")]
+    else:
+        monkeypatch.setattr("kafka_mirror.airflow.copy.verdict_from_xcom", lambda _: Verdict("done", records=4))
+    run = run_dag(COPY)
+    red = end != "too large for XCom"
+    assert (run.state, run.tasks["copy"]) == (("failed", "failed") if red else ("success", "success")), "as red as the copy"
+    assert (run.tasks["announce"], run.xcom["announce"]) == ("success", ["orders"])
+    assert run_dag(COPY, {"dry_run": True}).tasks["announce"] == "skipped"
 
 
 def test_an_expected_error_stands_in_the_log_in_lines_and_without_a_traceback(

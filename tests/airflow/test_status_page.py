@@ -153,14 +153,16 @@ def test_the_newest_verdict_of_a_copy_is_told(api: TestClient, run_dag: Callable
     from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
 
+    from kafka_mirror.airflow.copy_xcom import verdict_to_xcom
     from kafka_mirror.airflow.page import AirflowAccess
     from kafka_mirror.config.flow import FlowName
+    from kafka_mirror.copy.verdict import Verdict
 
-    said, run = "done: 5 records, 12 bytes copied; in batches: 5 records", run_dag("east-to-west.copy").run_id
+    judged, run = Verdict("done", records=5, bytes=12), run_dag("east-to-west.copy").run_id
     with create_session() as session:
-        XComModel.set("return_value", said, dag_id="east-to-west.copy", task_id="verdict", run_id=run, session=session)
+        XComModel.set("return_value", verdict_to_xcom(judged), dag_id="east-to-west.copy", task_id="copy", run_id=run, session=session)
     view = AirflowAccess().view(admin(), FlowName("east", "west"))
-    assert (view.copied, view.copied_by) == (said, run)
+    assert (view.copied, view.copied_by) == ("done: 5 records, 12 bytes copied", run)
 
 
 def test_airflows_database_tells_paused_dags_pools_and_runs(

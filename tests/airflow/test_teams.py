@@ -117,7 +117,7 @@ def test_each_team_sees_and_runs_its_own_flow_by_its_own_file(
         assert set(api.dags()) == {dag_of(pair)}
         api.unpause(dag_of(pair))
         run = api.trigger(dag_of(pair))
-        assert api.wait_for_run(dag_of(pair), run)["state"] == "success", api.errors(dag_of(pair), run, "verdict")
+        assert api.wait_for_run(dag_of(pair), run)["state"] == "success", api.errors(dag_of(pair), run, "copy")
         topic = pair.topic("orders")
         oracle.assert_mirrored(Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, pair.remote(topic)))
         with pytest.raises(AirflowApiError, match="403"):

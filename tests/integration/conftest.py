@@ -8,9 +8,9 @@ import pytest
 from kafka_mirror.config import Flow, load
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan
-from kafka_mirror.copy.publish import Published, publish
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.copy.verdict import Verdict, verdict
+from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.copy.verdict import Verdict, publish_and_judge
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.clusters import clusters, ledger_of
 from kafka_mirror.ledger.record import LedgerRecord
@@ -54,8 +54,7 @@ class Mirroring:
 
     def copy(self, by_person: bool = False) -> Verdict:
         planned = plan(self.flow, by_person=by_person)
-        results = copy_in_process(self.flow, planned)
-        return verdict(planned, results, publish(self.flow, planned, results) if planned.has_work else Published())
+        return publish_and_judge(self.flow, RunResult(planned, tuple(copy_in_process(self.flow, planned))))
 
     def ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
         return self.ledger_view().records

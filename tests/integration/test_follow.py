@@ -17,9 +17,9 @@ from kafka_mirror.__main__ import main
 from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan
-from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.copy.verdict import Verdict, verdict
+from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.copy.verdict import Verdict, publish_and_judge
 from kafka_mirror.formats import mm2
 from kafka_mirror.groups.context import group_context
 from kafka_mirror.groups.mm2_topics import read_topic
@@ -45,7 +45,7 @@ class Follower:
     def verdict(self) -> Verdict:
         """The run's verdict once it has ended."""
         results = self.run.result(PATIENCE)
-        return verdict(self.planned, results, publish(self.mirroring.flow, self.planned, results, run=self.name))
+        return publish_and_judge(self.mirroring.flow, RunResult(self.planned, tuple(results)), self.name)
 
     def arrived(self, topic: str, records: int) -> None:
         """Until the target has so many records; it fails once the run has ended."""

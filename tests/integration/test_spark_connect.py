@@ -16,8 +16,7 @@ import pytest
 from kafka_mirror.__main__ import main
 from kafka_mirror.copy.job import follow_with_spark
 from kafka_mirror.copy.plan.run import plan
-from kafka_mirror.copy.publish import publish
-from kafka_mirror.copy.verdict import verdict
+from kafka_mirror.copy.verdict import publish_and_judge
 from kafka_mirror.spark.run import SparkRunner
 from kafka_mirror.spark.serve import TOKEN as TOKEN_VARIABLE
 from services.certificates import Authority
@@ -247,8 +246,7 @@ def test_a_run_follows_in_one_session_and_a_pause_in_its_middle_holds_until_it_i
             decide("pause")  # it ends the lanes, and the run makes no further plan
         result = run.result(PATIENCE)
     assert result.plans == 3
-    published = publish(mirroring.flow, result.plan, result.results, run=RUN)
-    judged = verdict(result.whole_plan, result.results, published)
+    judged = publish_and_judge(mirroring.flow, result, RUN)
     assert (judged.state, judged.errors, judged.owed, judged.records) == ("done", (), 0, 100)
     mirroring.assert_mirrored(topic)
     mirroring.assert_mirrored(other)

@@ -7,8 +7,7 @@ from pathlib import Path
 _SURFACE = Path(__file__).resolve().parents[2] / "tests" / "unit" / "surface"
 _FLOW = "east-to-west."
 _TASK = re.compile(r"^task (\S+): behind \[(.*?)\] ", flags=re.MULTILINE)
-_FOLLOWING = "copy.following"
-_NOT_IN_XCOM = ("alert", "alerts", "command", "copy.verdict", "packed")
+_NOT_IN_XCOM = ("alert", "alerts", "command", "packed")
 
 
 def markdown_dags() -> str:
@@ -23,7 +22,7 @@ def markdown_dags() -> str:
 
 def markdown_xcom_keys() -> str:
     """A row for each task: the keys of its XCom value, and of those that hold columns or documents, the keys within: once, where a key
-    comes first. A copy that follows is told by what it has beside those of a copy."""
+    comes first."""
     keys: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for file in ("documents.txt", "steps.txt"):
         for line in (_SURFACE / file).read_text(encoding="utf-8").splitlines():
@@ -36,20 +35,14 @@ def markdown_xcom_keys() -> str:
     shown: set[str] = set()
     lines = ["| task | keys |", "|---|---|"]
     for name, found_keys in ((name, found) for name, found in keys.items() if name not in _NOT_IN_XCOM):
-        told = {key: inner for key, inner in found_keys.items() if name != _FOLLOWING or key not in keys["copy.results"]}
-        cells = [f"`{key}`" if str(inner) in shown else _key(key, inner) for key, inner in told.items()]
-        shown |= {str(inner) for inner in told.values()}
+        cells = [f"`{key}`" if str(inner) in shown else _key(key, inner) for key, inner in found_keys.items()]
+        shown |= {str(inner) for inner in found_keys.values()}
         lines.append(f"| `{_task(name)}` | {', '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 def _task(document: str) -> str:
-    known = {
-        "copy.results": "copy",
-        _FOLLOWING: "copy` with `mirror.follow.seconds",
-        "copy.published": "publish",
-        "backfill.part": "live`, `history",
-    }
+    known = {"copy.verdict": "copy", "backfill.part": "live`, `history"}
     return known.get(document, document.rpartition(".")[2].replace("-", "_"))
 
 

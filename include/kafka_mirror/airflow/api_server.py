@@ -124,10 +124,11 @@ def pool_slots(session: Session) -> dict[str, int]:
 def returned_values(session: Session, dag_ids: Collection[str], task_id: str, limit: int) -> Iterator[tuple[str, str, Any]]:
     """DAG id, run id and value of what a task of these DAGs returned, the newest first.
 
-    By way of the newest runs: a DAG that runs each minute has left very many values, and the older ones need not be looked at.
+    By way of the newest runs: a DAG that runs each minute has left very many values, and the older ones need not be looked at. One value
+    comes at a time: of a flow with many partitions it may be large, and the first is mostly the one that is looked for.
     """
     runs = select(DagRun.id).where(DagRun.dag_id.in_(dag_ids)).order_by(DagRun.id.desc()).limit(max(limit, _CANDIDATE_RUNS)).subquery()
     of_task = (XComModel.task_id == task_id, XComModel.key == "return_value")
     query = select(XComModel).join(runs, XComModel.dag_run_id == runs.c.id).where(*of_task).order_by(XComModel.timestamp.desc())
-    for entry in session.scalars(query.limit(limit)):
+    for entry in session.scalars(query.limit(limit).execution_options(yield_per=1)):
         yield entry.dag_id, entry.run_id, XComModel.deserialize_value(entry)

@@ -1,20 +1,23 @@
-"""The plan in XCom, between the tasks of the `copy` DAG.
+"""The plan and the verdict of a copy in XCom.
 
 Each task parses its DAG file, which imports this one: what only one task needs is imported where it is needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.airflow.tasks import from_xcom, to_xcom
 
 if TYPE_CHECKING:
-    from kafka_mirror.config import Flow
-    from kafka_mirror.copy.plan.model import Plan
+    from collections.abc import Mapping
 
-Value = Mapping[str, Any]
+    from kafka_mirror.copy.plan.model import Plan
+    from kafka_mirror.copy.verdict import Verdict
+
+MAX_ENTRIES = 200
+"""How many errors, notices and runs go into XCom where all of them are too many for it."""
 
 
 def plan_to_xcom(plan: Plan) -> dict[str, Any]:
@@ -22,17 +25,28 @@ def plan_to_xcom(plan: Plan) -> dict[str, Any]:
     from kafka_mirror.copy.plan.model import to_columns
 
     offsets = sum(planned.offsets for planned in plan.ranges)
-    totals = {"ranges": len(plan.ranges), "offsets": offsets, "errors": len(plan.errors)}
-    return to_xcom(to_columns(plan), totals | ({"by_person": True} if plan.by_person else {}))
+    return to_xcom(to_columns(plan), {"ranges": len(plan.ranges), "offsets": offsets, "errors": len(plan.errors)})
 
 
-def plan_from_xcom(flow: Flow, value: Value, dry_run: bool = False) -> Plan:
-    """The plan of a value. Where XCom has only its totals, it is planned again, which the ledger allows at any time."""
+def plan_from_xcom(value: Mapping[str, Any]) -> Plan | None:
+    """The plan of a value; None where XCom has only its totals."""
+    from kafka_mirror.copy.plan.model import from_columns
+
     document = from_xcom(value)
-    if document is not None:
-        from kafka_mirror.copy.plan.model import from_columns
+    return None if document is None else from_columns(document)
 
-        return from_columns(document)
-    from kafka_mirror.copy.plan.run import plan
 
-    return plan(flow, dry_run=dry_run, by_person=value["totals"].get("by_person", False))
+def verdict_to_xcom(judged: Verdict) -> dict[str, Any]:
+    """The verdict with its watermarks by column; packed, the verdict without watermarks is beside it."""
+    from kafka_mirror.copy.verdict import to_columns
+
+    first = {name: getattr(judged, name)[:MAX_ENTRIES] for name in ("errors", "notices", "copied_elsewhere")}
+    return to_xcom(to_columns(judged), to_columns(replace(judged, watermarks=(), **first)))
+
+
+def verdict_from_xcom(value: Mapping[str, Any]) -> Verdict:
+    """The verdict of a value; without watermarks where XCom has no more."""
+    from kafka_mirror.copy.verdict import from_columns
+
+    document = from_xcom(value)
+    return from_columns(value["totals"] if document is None else document)

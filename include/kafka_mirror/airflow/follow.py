@@ -12,9 +12,8 @@ from functools import partial
 from typing import Any
 
 from kafka_mirror.airflow.backfill_runs import clear_number
-from kafka_mirror.airflow.results_xcom import run_from_xcom
 from kafka_mirror.airflow.state_stores import task_store
-from kafka_mirror.airflow.tasks import run_name
+from kafka_mirror.airflow.tasks import from_xcom, run_name, to_xcom, try_number
 from kafka_mirror.config import Flow
 from kafka_mirror.config.deadlines import hand_over_seconds
 from kafka_mirror.copy.follow import Following, due_time
@@ -23,6 +22,7 @@ from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.formats.documents import from_document, to_document
 from kafka_mirror.groups.job import checkpoints_meanwhile
 from kafka_mirror.spark.run import SparkRunner
 
@@ -54,21 +54,21 @@ def _follow(following: Following, runner: SparkRunner) -> RunResult:
     return following.result
 
 
-def store_try(context: Any, value: Any) -> None:
-    """Keeps what this try did for the next one."""
-    task_store(context).set(_EARLIER_TRY, {"cleared": clear_number(context["dag_run"]), "value": value})
-
-
-def forget_try(context: Any) -> None:
-    """Removes what an earlier try did, once the run has succeeded."""
-    task_store(context).delete(_EARLIER_TRY)
+def remember_try(context: Any, result: RunResult | None) -> None:
+    """Keeps what a try did for the next one; None: no other follows, and what an earlier one did is forgotten."""
+    store = task_store(context)
+    if result is not None:
+        store.set(_EARLIER_TRY, {"cleared": clear_number(context["dag_run"]), "result": to_xcom(to_document(result), {})})
+    elif try_number() > 1:
+        store.delete(_EARLIER_TRY)
 
 
 def _earlier_try(context: Any) -> RunResult | None:
     stored = task_store(context).get(_EARLIER_TRY)
-    earlier = run_from_xcom(stored["value"]) if stored and stored["cleared"] == clear_number(context["dag_run"]) else None
-    if earlier is None:
+    document = from_xcom(stored["result"]) if stored and stored["cleared"] == clear_number(context["dag_run"]) else None
+    if document is None:
         return None
     # What failed then is tried again, and is an error again if it fails again.
+    earlier = from_document(RunResult, document)
     results = tuple(replace(result, errors=(), stopped=()) for result in earlier.results)
-    return replace(earlier, plan=replace(earlier.plan, errors=()), results=results)
+    return replace(earlier, plan=replace(earlier.plan, errors=()), results=results, failure=None)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from kafka_mirror.airflow import api_server
-from kafka_mirror.airflow.results_xcom import verdict_from_xcom, watermarks_from_xcom
+from kafka_mirror.airflow.copy_xcom import verdict_from_xcom
 from kafka_mirror.airflow.tasks import from_xcom
 from kafka_mirror.config.flow import FlowName
-from kafka_mirror.copy.verdict import NOTHING_TO_DO
+from kafka_mirror.copy.verdict import DONE
 from kafka_mirror.status.airflow_view import COPY, AirflowView, CopyRun, Dag, DagRun, Person
 
 if TYPE_CHECKING:
@@ -136,10 +136,8 @@ def read_copy_run(flow: FlowName, run_id: str) -> CopyRun | None:
         values = api_server.values_of_run(session, dag_id, run_id)
     if row is None:
         return None
-    planned, published, said = values.get("plan"), values.get("publish"), values.get("verdict", "")
-    if planned is None or published is None:
-        return CopyRun(DagRun(*row), said=str(said))
-    return CopyRun(DagRun(*row), verdict_from_xcom(planned, values.get("copy"), published), str(said), watermarks_from_xcom(published))
+    copied = values.get("copy", "")
+    return CopyRun(DagRun(*row), said=copied) if isinstance(copied, str) else CopyRun(DagRun(*row), verdict_from_xcom(copied))
 
 
 def _read_view(flow: FlowName) -> AirflowView:
@@ -183,9 +181,9 @@ def _newest_audit(session: "Session", flow: FlowName) -> tuple[Mapping[str, Any]
 
 def _newest_copy(session: "Session", flow: FlowName) -> tuple[str, str]:
     """What the newest verdict of a run with work says, and the run; empty where none of the newest runs had any, or none was good."""
-    for _, run_id, value in api_server.returned_values(session, [flow.dag_id(COPY)], "verdict", VERDICTS):
-        if isinstance(value, str) and not value.startswith(NOTHING_TO_DO):
-            return value, run_id
+    for _, run_id, value in api_server.returned_values(session, [flow.dag_id(COPY)], COPY, VERDICTS):
+        if isinstance(value, Mapping) and (judged := verdict_from_xcom(value)).state == DONE:
+            return str(judged), run_id
     return "", ""
 
 

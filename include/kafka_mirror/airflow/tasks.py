@@ -136,11 +136,6 @@ def from_xcom(value: Mapping[str, Any]) -> dict[str, Any] | None:
     return None if "totals" in value else dict(value)
 
 
-def is_plain(value: Mapping[str, Any]) -> bool:
-    """Whether a value is a document as it is, neither packed nor left out."""
-    return "totals" not in value
-
-
 @contextmanager
 def task_body() -> Iterator[None]:
     """What each task that works with clusters does around its work: it ends if it hangs, and Airflow retries what is retriable."""
@@ -232,15 +227,17 @@ def log_lines(lines: Iterable[str]) -> None:
         log.error("%s", line)
 
 
-def raise_errors(summary: str, errors: Sequence[ErrorReport]) -> None:
-    """Logs all errors and raises one ReportedError that lists them; it is retriable if one of them is. Without errors it does nothing."""
+def raise_errors(summary: str, errors: Sequence[ErrorReport], retriable: bool | None = None) -> None:
+    """Logs all errors and raises one ReportedError that lists them. Without errors it does nothing. `retriable` says whether Airflow tries
+    again; None: if one of the errors is."""
     if not errors:
         return
     for error in errors:
         log_lines(error.lines)
     listed = "".join(f"\n- {error}" for error in errors[:MAX_LISTED_ERRORS])
     more = f"\n… and {len(errors) - MAX_LISTED_ERRORS} more, all of them in the log above." if len(errors) > MAX_LISTED_ERRORS else ""
-    whole = ErrorReport(errors[0].code, f"{summary}:{listed}{more}", retriable=any(error.retriable for error in errors))
+    retries = any(error.retriable for error in errors) if retriable is None else retriable
+    whole = ErrorReport(errors[0].code, f"{summary}:{listed}{more}", retriable=retries)
     raise ReportedError(whole, tuple(errors))
 
 

@@ -9,8 +9,8 @@ from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import PlanContext, survey
-from kafka_mirror.copy.publish import publish
-from kafka_mirror.copy.verdict import other_runs_text, verdict
+from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.copy.verdict import other_runs_text, publish_and_judge
 from kafka_mirror.errors import NothingMoved, SourceRecreated, SourceTruncated, named_with
 from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -50,10 +50,8 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
         return before
     if not planned.ranges:
         return _check_stuck(before, flow.name)
-    results = list(copy(planned))
-    published = publish(flow, planned, results, run=run)
-    judged = verdict(planned, results, published)
-    marks = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
+    judged = publish_and_judge(flow, RunResult(planned, tuple(copy(planned))), run)
+    marks = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in judged.watermarks}
     return replace(
         before,
         records=judged.records,

@@ -7,20 +7,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, Piece, table
 from kafka_mirror.cli.terminal import progress
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.follow import Following
-from kafka_mirror.copy.job import watermarks_to_columns
 from kafka_mirror.copy.model import LaneResult
-from kafka_mirror.copy.plan.model import Plan, to_columns
+from kafka_mirror.copy.plan.model import Plan
+from kafka_mirror.copy.plan.model import to_columns as plan_columns
 from kafka_mirror.copy.plan.run import plan, plan_context
-from kafka_mirror.copy.publish import Published, positions, publish
-from kafka_mirror.copy.run_result import RunResult, batches_text
-from kafka_mirror.copy.verdict import Verdict, other_runs_text, verdict
+from kafka_mirror.copy.publish import positions
+from kafka_mirror.copy.run_result import RunResult, batches_text, copy_once
+from kafka_mirror.copy.verdict import Verdict, other_runs_text, publish_and_judge, to_columns
 from kafka_mirror.errors.words import duration
 from kafka_mirror.groups.job import checkpoints_meanwhile
 from kafka_mirror.ledger.step import run_by_hand
@@ -28,6 +28,8 @@ from kafka_mirror.ledger.step import run_by_hand
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _LOOK_SECONDS = 2.0
 """How often the ledger is asked how far the copy is."""
+_RESULT = ("records", "bytes", "owed", "watermarks", "offset_syncs", "notices", "batches", "rewritten")
+"""What of the verdict is the result of the command."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -53,24 +55,10 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
         return show_plan(flow, options)
     planned = plan(flow, by_person=True, follow_for=options.follow or 0.0)
     run_name = run_by_hand("copy")
-    done = _follow(flow, options, planned, run_name) if options.follow else _copy_once(flow, options, planned, run_name)
-    published = publish(flow, done.plan, done.results, run=run_name) if done.plan.has_work else Published()
-    judged = verdict(done.whole_plan, done.results, published)
-    result = {
-        "records": judged.records,
-        "bytes": judged.bytes,
-        "owed": judged.owed,
-        "watermarks": watermarks_to_columns(published.watermarks),
-        "offset_syncs": published.syncs.pairs,
-        "notices": list(judged.notices),
-        "batches": [asdict(share) for share in judged.batches],
-        "rewritten": [asdict(why) for why in judged.rewritten],
-    }
-    return Answer(judged.state, result, judged.errors, _text(judged, published))
-
-
-def _copy_once(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: str) -> RunResult:
-    return RunResult(planned).copied(planned, copier(flow, options, run_name)(planned) if planned.has_work else ())
+    done = _follow(flow, options, planned, run_name) if options.follow else copy_once(flow, planned, copier(flow, options, run_name))
+    judged = publish_and_judge(flow, done, run_name)
+    document = to_columns(judged)
+    return Answer(judged.state, {name: document[name] for name in _RESULT}, judged.errors, _text(judged))
 
 
 def _follow(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: str) -> RunResult:
@@ -118,7 +106,7 @@ def show_plan(flow: Flow, options: argparse.Namespace) -> Answer:
     lines = table(("topic", "partition", "start", "end", "reason"), rows) or ["Nothing to copy."]
     is_idle = context.idle is not None and context.idle.is_whole_list
     state = FAILED if planned.errors else NOTHING_TO_DO if is_idle else DONE
-    return Answer(state, to_columns(planned), planned.errors, [*lines, *planned.notices])
+    return Answer(state, plan_columns(planned), planned.errors, [*lines, *planned.notices])
 
 
 def copier(flow: Flow, options: argparse.Namespace, run_name: str) -> Callable[[Plan], list[LaneResult]]:
@@ -173,8 +161,8 @@ def _begins(planned: Plan, offsets: int) -> str:
     return f"{planned.flow}: copying up to {offsets:,} records{history} of {len(planned.ranges):,} partitions."
 
 
-def _text(judged: Verdict, published: Published) -> list[Piece]:
-    rows = sorted((m.topic, m.partition, m.source_offset, m.target_offset, m.records) for m in published.watermarks if m.records)
+def _text(judged: Verdict) -> list[Piece]:
+    rows = sorted((m.topic, m.partition, m.source_offset, m.target_offset, m.records) for m in judged.watermarks if m.records)
     owed = f"; {judged.owed} offsets are left for the next run" if judged.owed else ""
     copied = table(("topic", "partition", "watermark", "target", "records"), rows)
     summary = f"{judged.records} records ({judged.bytes} bytes) copied{owed}"

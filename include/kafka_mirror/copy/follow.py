@@ -24,7 +24,7 @@ from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.throttle import estimate_bytes
 from kafka_mirror.errors import ErrorReport, MirrorError, unexpected
 from kafka_mirror.errors.words import count_text
-from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.clusters import clusters
 
 Copy = Callable[[Flow, Plan, int], Sequence[LaneResult]]
@@ -222,12 +222,8 @@ class Following:
         return NEWS in reasons or is_cut or self._ends("its lanes ended, for their time or budget is over or an error stopped them")
 
     def _note_failure(self, plan: Plan, failure: Exception) -> bool:
-        """Notes with the first range's lane why the end of a plan's ranges is unknown: it counts unless the ledger has all of them."""
-        planned = plan.ranges[0]
-        lane = lane_of(planned.topic, planned.partition, self.flow.value("mirror.lanes"))
-        self.result = self.result.copied(
-            plan, [LaneResult(lane, errors=(_report(failure, "A copy that follows"),), stopped=(planned.topic_partition,))]
-        )
+        report = _report(failure, "A copy that follows")
+        self.result = self.result.failed(plan, report, self.flow.value("mirror.lanes"), is_followed=True)
         return self._ends("the copy failed")
 
     def _tell(self, answers: Sequence[LaneResult], seconds: float) -> None:

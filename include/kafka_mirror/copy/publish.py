@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark, is_hand_over
@@ -29,6 +30,9 @@ log = logging.getLogger(__name__)
 
 _SYNC_SECONDS = 60.0
 """How often offset syncs are written while lanes follow."""
+_KILLED_WITHIN = timedelta(minutes=30)
+"""How long before the plan of the next run a run that was killed may have copied. Airflow takes minutes to see that a task is dead, and a
+copy that hangs is ended after its time limit."""
 _LOOKS = 5
 """So often the ledger is read, each time by another bootstrap server, until it is as far as the lanes have seen it."""
 
@@ -53,17 +57,13 @@ class Published:
         return next((mark.source_offset for mark in self.watermarks if (mark.topic, mark.partition) == tp), None)
 
 
-def publish(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), *, whole: bool = False, run: str | None = None) -> Published:
-    """Compares the ledger with what the job reported, and writes the offset syncs of what was copied, by whichever run.
-
-    An error of the offset syncs is in the answer.
-    With `whole` those of every partition that has some due: for a run whose plan was not kept.
-    """
+def publish(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), run: str | None = None) -> Published:
+    """Compares the ledger with what the job reported, and writes the offset syncs of what was copied, by whichever run: of a run before
+    this one that was killed, too. An error of the offset syncs is in the answer. Else as `reached`."""
     with clusters(flow) as (source, target):
         records = ledger_after(flow, target, results, plan.ledger_id).records
-        published = compared(plan, results, records, run)
-        copied = _find_mapped(records) if whole else _find_copied(plan, records)
-        return replace(published, syncs=emit(flow, source, target, records, copied))
+        due = _find_copied_before(plan, records) | _find_copied(plan, records)
+        return replace(compared(plan, results, records, run), syncs=emit(flow, source, target, records, due))
 
 
 def reached(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), run: str | None = None) -> Published:
@@ -170,8 +170,12 @@ class SyncsOfPlan:
         return True
 
 
-def _find_mapped(records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:
-    return {tp: record.watermark for tp, record in records.items() if record.offset_map.last}
+def _find_copied_before(plan: Plan, records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, int]:
+    """The partitions that were copied shortly before the plan, with where they are: a run or a try that was killed left their pairs
+    unwritten. Where one is stuck, only its tries were written, and its newest pair may stand deep in the topic."""
+    since = (plan.time or datetime.now(UTC)) - _KILLED_WITHIN
+    copied = {tp: record for tp, record in records.items() if record.offset_map.last and record.blocked is None}
+    return {tp: record.watermark for tp, record in copied.items() if record.writer.time >= since}
 
 
 def ledger_after(flow: Flow, target: Cluster, results: Iterable[LaneResult], ledger_id: str) -> LedgerView:

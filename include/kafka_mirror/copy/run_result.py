@@ -1,8 +1,10 @@
 """What a run planned and did: by one plan, or by several together; and how its batches went, in words."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import (
     FORWARDED,
     JOINED,
@@ -17,12 +19,14 @@ from kafka_mirror.copy.model import (
     added_shares,
 )
 from kafka_mirror.copy.plan.model import DECIDED, Plan, Range
-from kafka_mirror.errors import ErrorReport
+from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 
 Totals = tuple[int, int]
 """Records and bytes."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,9 @@ class RunResult:
         return self.plan if self.failure is None else replace(self.plan, errors=(*self.plan.errors, self.failure))
 
     @property
-    def plan_that_moved(self) -> Plan:
-        """The whole plan without the partitions that were only followed, to which nothing came. After an error these are unknown."""
-        if self.failure is not None or any(result.errors for result in self.results):
-            return self.whole_plan
-        moved = {TopicPartition(mark.topic, mark.partition) for result in self.results for mark in result.watermarks}
-        ranges = (planned for planned in self.plan.ranges if planned.is_work or planned.topic_partition in moved)
-        return replace(self.plan, ranges=tuple(ranges))
+    def errors(self) -> list[ErrorReport]:
+        """What its lanes failed with, and why no further plan could be made."""
+        return [*(error for result in self.results for error in result.errors), *([self.failure] if self.failure else ())]
 
     @property
     def bytes(self) -> int:
@@ -79,6 +79,12 @@ class RunResult:
             results[answer.lane] = together(results[answer.lane], answer) if answer.lane in results else answer
         return replace(self, plan=replace(self.plan, ranges=tuple(ranges.values())), results=tuple(results.values()))
 
+    def failed(self, plan: Plan, error: ErrorReport, lanes: int, *, is_followed: bool) -> "RunResult":
+        """This result with why the copy by a plan ended without an answer, as an error of its first range's lane: it counts unless the
+        ledger has all of the ranges; of a copy that follows in any case."""
+        first = plan.ranges[0].topic_partition
+        return self.copied(plan, [LaneResult(lane_of(*first, lanes), errors=(error,), stopped=(first,) if is_followed else ())])
+
     def at_rest(self, plan: Plan, lanes: int) -> "RunResult":
         """This result without the errors of lanes that have no work by the newest plan: they left nothing undone."""
         busy = {lane_of(planned.topic, planned.partition, lanes) for planned in plan.ranges if planned.is_work}
@@ -107,6 +113,17 @@ class RunResult:
                 copied = CopiedElsewhere(*tp, records, max(0, size), runs[tp])
                 counts.append(LaneResult(lane_of(*tp, lanes), copied_elsewhere=(copied,)))
         return counts
+
+
+def copy_once(flow: Flow, plan: Plan, copy: Callable[[Plan], Iterable[LaneResult]]) -> RunResult:
+    """What came of a run by one plan. Where the copy as a whole failed, the ledger says what it committed before."""
+    if not plan.has_work:
+        return RunResult(plan)
+    try:
+        return RunResult(plan).copied(plan, copy(plan))
+    except MirrorError as error:
+        log.warning("%s", error)
+        return RunResult(plan).failed(plan, error.report(), flow.value("mirror.lanes"), is_followed=False)
 
 
 def _drop_errors(result: LaneResult, again: Set[TopicPartition]) -> LaneResult:

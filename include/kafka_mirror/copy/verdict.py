@@ -1,8 +1,10 @@
-"""Whether a run was good: by the ledger, not by what attempts said about themselves."""
+"""What came of a run, and whether it was good: by the ledger, not by what attempts said about themselves."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import (
     HANDED_OVER,
     BatchShare,
@@ -10,13 +12,15 @@ from kafka_mirror.copy.model import (
     LaneResult,
     RewriteReason,
     SkippedRecords,
+    Watermark,
     added_reasons,
     added_shares,
 )
 from kafka_mirror.copy.plan.model import BLOCKED, Plan, Range
-from kafka_mirror.copy.publish import Published
-from kafka_mirror.copy.run_result import batches_text
-from kafka_mirror.errors import ErrorReport, JobFailed, NothingMoved
+from kafka_mirror.copy.publish import Published, publish
+from kafka_mirror.copy.run_result import RunResult, batches_text
+from kafka_mirror.errors import ErrorReport, NothingMoved
+from kafka_mirror.formats import documents
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
 DONE, NOTHING_TO_DO, FAILED = "done", "nothing to do", "failed"
@@ -40,6 +44,10 @@ class Verdict:
     """How the source's batches went, as the lanes tell."""
     rewritten: tuple[RewriteReason, ...] = ()
     """Why batches were rewritten."""
+    watermarks: tuple[Watermark, ...] = ()
+    """How far the partitions are by the ledger that had work, or that something came to."""
+    offset_syncs: int = 0
+    """How many offset syncs were written."""
 
     @property
     def retriable(self) -> bool:
@@ -55,19 +63,39 @@ class Verdict:
         return f"{self.state}: {self.records} records, {self.bytes} bytes copied{owed}{errors}"
 
 
-def verdict(plan: Plan, answers: Iterable[LaneResult] | None, published: Published) -> Verdict:
-    """Judges a run by what its lanes answered, None if the job ended without a word. A lane's error does not count where the planned ends
-    were reached all the same, by whichever attempt; unless the lane had reached them and followed."""
-    results = list(answers or ())
+_WATERMARK = ("topic", "partition", "source_offset", "target_offset", "records", "bytes")
+
+
+def to_columns(judged: Verdict) -> dict[str, Any]:
+    """The verdict as JSON takes it, with its watermarks by column."""
+    document: dict[str, Any] = documents.to_document(replace(judged, watermarks=()))
+    return document | {"watermarks": documents.to_columns(_WATERMARK, judged.watermarks)}
+
+
+def from_columns(document: Mapping[str, Any]) -> Verdict:
+    """Gives the verdict whose watermarks stand as columns in the document."""
+    judged = documents.from_document(Verdict, {**document, "watermarks": []})
+    return replace(judged, watermarks=documents.from_columns(Watermark, document["watermarks"]))
+
+
+def publish_and_judge(flow: Flow, result: RunResult, run: str | None = None) -> Verdict:
+    """What came of a run whose lanes have ended, well or not: by the ledger, with the offset syncs written that are due. `run` is its name
+    in the ledger; None: it has none. Raises as `publish`."""
+    plan = result.whole_plan
+    return verdict(plan, result.results, publish(flow, plan, result.results, run=run))
+
+
+def verdict(plan: Plan, results: Sequence[LaneResult], published: Published) -> Verdict:
+    """Judges a run by what its lanes answered. A lane's error does not count where the planned ends were reached all the same, by whichever
+    attempt; unless the lane had reached them and followed."""
     reached = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
-    unreached = [planned for planned in plan.ranges if reached.get(planned.topic_partition, -1) < planned.end]
+    ranges = [p for p in plan.ranges if p.is_work or reached.get(p.topic_partition, p.start) > p.start]
+    unreached = [planned for planned in ranges if reached.get(planned.topic_partition, -1) < planned.end]
     errors = [*plan.errors, *_is_still_true(results, plan, unreached), *published.syncs.errors]
     records = sum(mark.records for mark in published.watermarks)
-    moved = any(reached.get(p.topic_partition, p.start) > p.start for p in plan.ranges)
+    moved = any(reached.get(p.topic_partition, p.start) > p.start for p in ranges)
     if any(result.ended_for == HANDED_OVER for result in results):
         pass  # what is left is the next run's, which has the lanes
-    elif unreached and answers is None:
-        errors.append(_no_result(unreached).report())
     elif unreached and not moved and not errors:
         errors.append(NothingMoved.in_a_run(len(unreached), _names(unreached)).report())
     elif waiting := _list_without_turn(unreached, reached, errors):
@@ -75,7 +103,8 @@ def verdict(plan: Plan, answers: Iterable[LaneResult] | None, published: Publish
     skipped = sorted(
         (interval for result in results for interval in result.skipped), key=lambda interval: (interval.topic, interval.partition)
     )
-    state = FAILED if errors else DONE if plan.ranges else NOTHING_TO_DO
+    state = FAILED if errors else DONE if ranges else NOTHING_TO_DO
+    counted = {planned.topic_partition for planned in ranges}
     return Verdict(
         state=state,
         errors=tuple(dict.fromkeys(errors)),
@@ -87,6 +116,8 @@ def verdict(plan: Plan, answers: Iterable[LaneResult] | None, published: Publish
         copied_elsewhere=published.copied_elsewhere,
         batches=added_shares(share for result in results for share in result.batches),
         rewritten=added_reasons(why for result in results for why in result.rewritten),
+        watermarks=tuple(mark for mark in published.watermarks if (mark.topic, mark.partition) in counted),
+        offset_syncs=published.syncs.pairs,
     )
 
 
@@ -102,7 +133,7 @@ def _describe_run(run: str, elsewhere: Sequence[CopiedElsewhere]) -> str:
     return f"{records} records, {size} bytes of {len(elsewhere)} partitions were copied meanwhile by another run{name}"
 
 
-def _is_still_true(results: list[LaneResult], plan: Plan, unreached: list[Range]) -> list[ErrorReport]:
+def _is_still_true(results: Iterable[LaneResult], plan: Plan, unreached: list[Range]) -> list[ErrorReport]:
     """The errors of partitions that are behind, and those of whole lanes, topics or the ledger if anything is behind: before its planned
     end, or where its lane stopped following it."""
     planned = {owed.topic_partition for owed in plan.ranges}
@@ -137,13 +168,6 @@ def _describe_skipped(skipped: Sequence[SkippedRecords]) -> list[str]:
         f"errors.tolerance=all: {records} records of {len(skipped)} partitions were skipped and are missing on the target; the first is "
         f"{first.topic}-{first.partition}@{first.offset} ({first.reason}). The ledger has all of them."
     ]
-
-
-def _no_result(unreached: list[Range]) -> JobFailed:
-    return JobFailed(
-        f"The copy ended without a result, and {len(unreached)} partitions did not come to where it was planned ({_names(unreached)}).",
-        next="The log of the task copy says why it ended; the next run goes on after what was committed.",
-    )
 
 
 def _names(ranges: Sequence[Range]) -> str:

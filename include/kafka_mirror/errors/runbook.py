@@ -189,7 +189,7 @@ One section for each alert and each error. Its heading is the `kind` of the aler
 and in the metric `mirror_problems`. **Lost?** says whether records are lost, **Retried?** whether Airflow and the next run retry it. What
 a section does not say is *no*.
 
-Read the log of the task `verdict` first. Every error names topic-partition@offset where there is one. What was committed before an error
+Read the log of the task `copy` first. Every error names topic-partition@offset where there is one. What was committed before an error
 stays committed, and is never copied twice.
 
 Commands begin with `{SCRIPT}`; in a checkout, with `{MODULE}`. Put the names of your flow, topic and cluster alias for `{FLOW}`, `TOPIC`

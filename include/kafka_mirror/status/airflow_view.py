@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from kafka_mirror.config.pools import DEFAULT_POOL
-from kafka_mirror.copy.model import Watermark
 from kafka_mirror.copy.verdict import Verdict
 
 COPY = "copy"
@@ -33,13 +32,11 @@ class DagRun:
 
 @dataclass(frozen=True)
 class CopyRun:
-    """One run of a flow's copy DAG. `verdict` is None as long as there is none, and of a dry run; `said` are the words of its task
-    `verdict`; `watermarks` how far its partitions came, as far as XCom has them."""
+    """One run of a flow's copy DAG. `verdict` is None as long as there is none, and of a dry run, which has `said` what would be copied."""
 
     run: DagRun
     verdict: Verdict | None = None
     said: str = ""
-    watermarks: tuple[Watermark, ...] = ()
 
 
 @dataclass(frozen=True)

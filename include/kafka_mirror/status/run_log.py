@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.model import LaneResult, Watermark
 from kafka_mirror.copy.plan.model import Plan, Range
-from kafka_mirror.copy.publish import Published
 from kafka_mirror.copy.run_result import batches_text
-from kafka_mirror.copy.verdict import FAILED, Verdict, other_runs_text
+from kafka_mirror.copy.verdict import FAILED, NOTHING_TO_DO, Verdict, other_runs_text
 from kafka_mirror.errors.next_step import program
 from kafka_mirror.errors.words import count_text, first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -46,13 +45,14 @@ def lanes_line(results: Sequence[LaneResult]) -> str:
     return f"{count_text(len(results), 'lane')} copied {copied}{slowest}."
 
 
-def published_lines(plan: Plan, published: Published) -> list[str]:
+def reached_lines(plan: Plan, watermarks: Iterable[Watermark]) -> list[str]:
     """How far the ledger is with what was planned: each topic that is behind, and how many partitions have reached their ends. None where
     nothing was planned."""
-    if not plan.ranges:
+    work = [planned for planned in plan.ranges if planned.is_work]
+    if not work:
         return []
-    reached = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
-    late = _group_by_topic(planned for planned in plan.ranges if reached.get(planned.topic_partition, -1) < planned.end)
+    reached = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in watermarks}
+    late = _group_by_topic(planned for planned in work if reached.get(planned.topic_partition, -1) < planned.end)
     lines = []
     for topic, ranges in sorted(late.items())[:_TOPICS]:
         at = ((planned, reached.get(planned.topic_partition, planned.start)) for planned in ranges)
@@ -60,21 +60,24 @@ def published_lines(plan: Plan, published: Published) -> list[str]:
         lines.append(f"{topic} is behind: {places}.")
     if len(late) > _TOPICS:
         lines.append(f"{len(late) - _TOPICS:,} more topics are behind.")
-    done = len(plan.ranges) - sum(map(len, late.values()))
-    topics = count_text(len(_group_by_topic(plan.ranges)), "topic")
-    return [*lines, f"The ledger has {done:,} of {_partitions(plan.ranges)} of {topics} at their planned ends."]
+    done = len(work) - sum(map(len, late.values()))
+    topics = count_text(len(_group_by_topic(work)), "topic")
+    return [*lines, f"The ledger has {done:,} of {_partitions(work)} of {topics} at their planned ends."]
 
 
 def verdict_lines(flow: str, run: str, judged: Verdict) -> list[str]:
     """What came of the run, by its name, and where to look on."""
+    if judged.state == NOTHING_TO_DO:
+        return [f"{flow}: run {run}: nothing to do: no partition had new records."]
     owed = f"; {count_text(judged.owed, 'offset')} of what was planned are left" if judged.owed else "; all that was planned is reached"
     lines = [f"{flow}: run {run}: {judged.state}: its lanes copied {judged.records:,} records, {judged.bytes:,} bytes{owed}."]
     sentences = [*batches_text(judged.batches, judged.rewritten), *other_runs_text(judged.copied_elsewhere)]
     lines += [f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences]
+    lines += [f"{count_text(judged.offset_syncs, 'offset sync')} {'was' if judged.offset_syncs == 1 else 'were'} written."]
     if judged.state == FAILED:
         lines.append(
-            "What failed follows, each with what to do next. What the lanes tried: the log of the task copy. How the flow stands: its page "
-            f"/mirror in Airflow, or {program()} status --flow '{flow}'."
+            "What failed follows, each with what to do next. How the flow stands: its page /mirror in Airflow, or "
+            f"{program()} status --flow '{flow}'."
         )
     return lines
 

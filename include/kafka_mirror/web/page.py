@@ -223,10 +223,8 @@ def run_page(copy_run: CopyRun) -> RunPage:
     """The tab of a run."""
     if copy_run.verdict is None:
         return RunPage(copy_run, *_describe_run(copy_run))
-    moved = sorted(
-        (watermark for watermark in copy_run.watermarks if watermark.records),
-        key=lambda watermark: (-watermark.records, watermark.topic, watermark.partition),
-    )
+    copied = (watermark for watermark in copy_run.verdict.watermarks if watermark.records)
+    moved = sorted(copied, key=lambda watermark: (-watermark.records, watermark.topic, watermark.partition))
     return RunPage(
         copy_run,
         *_describe_verdict(copy_run.verdict),

@@ -10,7 +10,7 @@ WEEKLY = {"source->target.mirror.copy.interval.seconds": "604800", "admin.timeou
 FLOWS = {
     "scheduled": {"source->target.mirror.copy.interval.seconds": "10"},
     "following": {"source->target.mirror.copy.interval.seconds": "60", "source->target.mirror.follow.seconds": "1"},
-    # A connection as Airflow's Kafka provider has it, which plan and publish ask for by themselves, and the Spark job cannot.
+    # A connection as Airflow's Kafka provider has it, which plan and copy ask for by themselves, and the Spark job cannot.
     "triggered": {**WEEKLY, "source.bootstrap.servers": "${conn:kafka_source:extra.bootstrap.servers}"},
     "tampered": WEEKLY,
     # Its network to the target can be cut; it is slow enough for that to happen in the middle of a copy. Its logs are documentation.

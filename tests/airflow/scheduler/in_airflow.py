@@ -11,7 +11,7 @@ from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from tests.waiting import eventually
 
-TASKS = ("plan", "copy", "publish", "verdict")
+TASKS = ("plan", "copy")
 GREEN = dict.fromkeys(TASKS, "success")
 
 
@@ -61,14 +61,14 @@ class InAirflow:
         """The runs that have ended by their ids, the oldest first."""
         return {run["dag_run_id"]: run for run in reversed(self.api.runs(self.dag)) if run["state"] in ("success", "failed")}
 
-    def next_run(self, known: Collection[str], copy: str) -> dict[str, Any]:
-        """The first run beside those known that ended with the copy task in this state."""
+    def next_run(self, known: Collection[str], verdict: str) -> dict[str, Any]:
+        """The first run beside those known that ended with this verdict."""
 
         def found() -> dict[str, Any] | None:
             runs = self.ended_runs().items()
-            return next((run for name, run in runs if name not in known and self.states(name)["copy"] == copy), None)
+            return next((run for name, run in runs if name not in known and self.xcom(name, "copy")["state"] == verdict), None)
 
-        return eventually(found, f"a run whose copy is {copy}", longest=1)
+        return eventually(found, f"a run whose verdict is {verdict}", longest=1)
 
     def states(self, run: str) -> dict[str, str | None]:
         return self.api.states(self.dag, run)

@@ -1,4 +1,4 @@
-"""The four tasks' logs of a run, as Airflow shows them and as they stand in the handbook."""
+"""The logs of the tasks of a run, as Airflow shows them and as they stand in the handbook."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -19,12 +19,12 @@ def test_scheduled_run_mirrors_and_its_xcom_holds_ranges_and_watermarks(schedule
     earlier = scheduled.ended_runs()
     scheduled.api.unpause(scheduled.dag)
 
-    run = scheduled.next_run(earlier, copy="success")
+    run = scheduled.next_run(earlier, verdict="done")
 
     assert (run["run_type"], run["state"]) == ("scheduled", "success")
     assert scheduled.states(run["dag_run_id"]) == GREEN
-    planned, copied, published = (scheduled.xcom(run["dag_run_id"], task) for task in TASKS[:3])
-    assert (set(planned["ranges"]), set(copied["watermarks"]), set(published["watermarks"])) == (RANGES, WATERMARKS, WATERMARKS)
+    planned, copied = (scheduled.xcom(run["dag_run_id"], task) for task in TASKS)
+    assert (set(planned["ranges"]), set(copied["watermarks"])) == (RANGES, WATERMARKS)
     ranges, reached = planned["ranges"], copied["watermarks"]
     assert ranges["topic"] == [topic] * 3
     assert ranges["topic_id"] == [scheduled.oracle.topic_id(scheduled.pair.source_bootstrap, topic)] * 3
@@ -33,20 +33,19 @@ def test_scheduled_run_mirrors_and_its_xcom_holds_ranges_and_watermarks(schedule
     ]
     assert ranges["start"] == [0, 0, 0]
     assert (reached["partition"], reached["source_offset"]) == (ranges["partition"], ranges["end"])
-    assert published["watermarks"] == reached
-    assert published["disagreements"] == []
+    assert (copied["errors"], [notice for notice in copied["notices"] if "the ledger counts" in notice]) == ([], [])
     assert scheduled.assert_mirrored(topic) == sum(reached["records"])
 
 
 def test_idle_run_is_green_and_starts_no_spark(scheduled: InAirflow) -> None:
     scheduled.api.unpause(scheduled.dag)
 
-    run = scheduled.next_run(scheduled.ended_runs(), copy="skipped")
+    run = scheduled.next_run(scheduled.ended_runs(), verdict="nothing to do")
 
     assert (run["run_type"], run["state"]) == ("scheduled", "success")
-    assert scheduled.states(run["dag_run_id"]) == {**GREEN, "copy": "skipped"}
+    assert scheduled.states(run["dag_run_id"]) == GREEN
     said = scheduled.api.log(scheduled.dag, run["dag_run_id"], "copy")
-    assert "Skipped: Nothing to copy: no partition has new records. Spark was not started." in said
+    assert "nothing to do: no partition had new records." in said
     assert scheduled.xcom(run["dag_run_id"], "plan")["ranges"]["topic"] == []
     assert "spark-submit" not in scheduled.api.log(scheduled.dag, run["dag_run_id"], "copy").lower()
 
@@ -75,7 +74,7 @@ def test_runs_that_follow_hand_over_without_an_end_and_nothing_is_copied_twice(f
     eventually(produced(lambda: first not in copies()), "the end of the first", 400, longest=1)
     assert following.ended(first) == "success"
     assert following.states(first) == GREEN
-    assert "another run" not in following.xcom(first, "verdict")
+    assert following.xcom(first, "copy")["copied_elsewhere"] == []
     expected = 60 + 30 * (next(number) - 1)
     eventually(lambda: following.mirrored(topic) == expected, "the rest", longest=1)
     assert following.assert_mirrored(topic) == expected
@@ -92,10 +91,10 @@ def test_trigger_without_a_logical_date_copies_what_is_new_by_an_airflow_connect
     assert triggered.api.run(triggered.dag, run)["logical_date"] is None
     assert triggered.states(run) == GREEN
     assert triggered.assert_mirrored(topic) == 300
-    assert triggered.xcom(run, "verdict").startswith("done: 300 records")
+    assert [triggered.xcom(run, "copy")[name] for name in ("state", "records")] == ["done", 300]
 
 
-def test_red_run_says_in_its_verdict_what_failed_where_and_what_to_do(flow: Callable[[str], InAirflow]) -> None:
+def test_red_run_says_in_the_log_of_its_copy_what_failed_where_and_what_to_do(flow: Callable[[str], InAirflow]) -> None:
     tampered = flow("tampered")
     topic = tampered.create_topic("orders")
     tampered.produce(topic, 100, seed=5, partition=1)
@@ -107,11 +106,11 @@ def test_red_run_says_in_its_verdict_what_failed_where_and_what_to_do(flow: Call
     run = tampered.api.trigger(tampered.dag)
 
     assert tampered.ended(run) == "failed"
-    assert tampered.states(run) == {"plan": "success", "copy": "failed", "publish": "success", "verdict": "failed"}
+    assert tampered.states(run) == {"plan": "success", "copy": "failed"}
     errors = tampered.xcom(run, "copy")["errors"]
     assert [error["code"] for error in errors] == ["UnexplainedTarget"], errors
     [error] = errors
     assert f"{topic}-1@" in error["message"]
-    lines, shown = from_document(ErrorReport, error).lines, tampered.api.log(tampered.dag, run, "verdict")
+    lines, shown = from_document(ErrorReport, error).lines, tampered.api.log(tampered.dag, run, "copy")
     assert [line for line in lines if line.strip() not in shown] == []
     assert any("kafka_mirror decide" in line for line in lines), "a command has a line of its own"

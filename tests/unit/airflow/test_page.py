@@ -7,9 +7,13 @@ from dataclasses import replace
 import pytest
 
 from kafka_mirror.airflow import page
+from kafka_mirror.airflow.copy_xcom import verdict_to_xcom
 from kafka_mirror.airflow.page import MAX_STALE_SECONDS, AirflowAccess, StaleWhileRevalidate
 from kafka_mirror.config.flow import FlowName
+from kafka_mirror.copy.verdict import DONE, FAILED, NOTHING_TO_DO, Verdict
 from kafka_mirror.status.airflow_view import AirflowView, CopyRun, DagRun, Person
+
+IDLE, RED = Verdict(NOTHING_TO_DO), Verdict(FAILED, records=7)
 
 
 class Slow:
@@ -77,18 +81,18 @@ def test_who_cannot_be_answered_is_told_and_the_next_one_asks_again() -> None:
 @pytest.mark.parametrize(
     ("verdicts", "known"),
     [
-        (["nothing to do: 0 records", "done: 5 records", "done: 4 records"], ("done: 5 records", "run 1")),
-        (["nothing to do: 0 records"], ("", "")),
-        ([None, {"state": "done"}], ("", "")),
+        ([IDLE, "a dry run", RED, Verdict(DONE, records=5), Verdict(DONE)], ("done: 5 records, 0 bytes copied", "run 3")),
+        ([IDLE, None], ("", "")),
     ],
-    ids=["past those without work", "none had work", "of another version"],
+    ids=["past those without work", "none had work"],
 )
-def test_the_newest_copy_is_that_of_the_newest_run_with_work(
+def test_the_newest_copy_is_that_of_the_newest_good_run_with_work(
     monkeypatch: pytest.MonkeyPatch, verdicts: list[object], known: tuple[str, str]
 ) -> None:
     def returned(_session: object, dags: list[str], task: str, _limit: int) -> list[tuple[str, str, object]]:
-        assert (dags, task) == (["east-to-west.copy"], "verdict")
-        return [(dags[0], f"run {number}", verdict) for number, verdict in enumerate(verdicts)]
+        assert (dags, task) == (["east-to-west.copy"], "copy")
+        values = (verdict_to_xcom(found) if isinstance(found, Verdict) else found for found in verdicts)
+        return [(dags[0], f"run {number}", value) for number, value in enumerate(values)]
 
     monkeypatch.setattr(page.api_server, "returned_values", returned)
     assert page._newest_copy(None, FlowName("east", "west")) == known

@@ -3,14 +3,13 @@ import json
 import pytest
 
 from kafka_mirror.airflow import tasks
-from kafka_mirror.airflow.tasks import from_xcom, is_plain, to_xcom
+from kafka_mirror.airflow.tasks import from_xcom, to_xcom
 
 DOCUMENT = {"topic": ["orders"] * 100, "start": list(range(100))}
 
 
 def test_a_small_document_stands_as_it_is() -> None:
     assert to_xcom(DOCUMENT, {"ranges": 100}) == DOCUMENT
-    assert is_plain(to_xcom(DOCUMENT, {}))
     assert from_xcom(DOCUMENT) == DOCUMENT
 
 
@@ -21,7 +20,6 @@ def test_a_larger_one_is_packed_beside_its_totals(monkeypatch: pytest.MonkeyPatc
     assert value["totals"] == {"ranges": 100}
     assert len(json.dumps(value)) < len(json.dumps(DOCUMENT))
     assert from_xcom(value) == DOCUMENT
-    assert not is_plain(value)
 
 
 def test_of_the_largest_only_the_totals_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

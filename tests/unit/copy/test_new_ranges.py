@@ -9,7 +9,6 @@ import pytest
 
 from kafka_mirror.copy import throttle
 from kafka_mirror.copy.engine import NothingRead
-from kafka_mirror.copy.job import results_from_columns, results_to_columns
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult, Watermark
 from kafka_mirror.copy.new_ranges import look_for_more
@@ -270,8 +269,7 @@ def test_the_fence_of_the_next_run_hands_the_lane_over_once_its_own_is_due(follo
     assert (watermarks(result), result.errors, result.stopped, world.engines) == ({("orders", 10), ("payments", 10)}, (), (), 1)
     assert result.ended_for == HANDED_OVER
     planned = Plan("east->west", (Range("orders", 0, "id-orders", 10, 13, BEHIND),))
-    over_xcom = results_from_columns(results_to_columns([result]))
-    judged = verdict(planned, over_xcom, Published((Watermark("orders", 0, 10, 10, 0, 0),)))
+    judged = verdict(planned, [result], Published((Watermark("orders", 0, 10, 10, 0, 0),)))
     assert (judged.state, judged.errors, judged.owed) == ("done", (), 3), "nothing moved, for the next run has the lane"
 
 
@@ -443,6 +441,5 @@ def test_an_error_while_following_makes_the_run_red_though_all_that_was_planned_
     assert verdict(plan, [replace(STOPPED, stopped=())], published).errors == ()
 
 
-def test_what_was_stopped_travels_with_the_results_and_adds_up():
-    assert results_from_columns(results_to_columns([STOPPED])) == [STOPPED]
+def test_what_was_stopped_adds_up():
     assert together(STOPPED, replace(STOPPED, stopped=(PAYMENTS,))).stopped == (ORDERS, PAYMENTS)

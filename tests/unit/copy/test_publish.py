@@ -1,7 +1,7 @@
 """The ledger that is read after a copy: at least as far as the lanes have seen it."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -11,9 +11,11 @@ from kafka_mirror.copy.model import LaneResult, Watermark
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.publish import reached
 from kafka_mirror.errors import DeadlineExceeded, ErrorReport, KafkaFailure, LanesChanged, LedgerDamaged, StaleAnswer
+from kafka_mirror.formats.offsets.map import OffsetMap, Run
+from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_syncs import OffsetSyncsResult
 from kafka_mirror.kafka.polling import repeat
-from kafka_mirror.ledger.record import Writer
+from kafka_mirror.ledger.record import Blocked, Writer
 from kafka_mirror.ledger.topic import LedgerView
 from tests.unit.ledger_records import ledger_record
 
@@ -71,6 +73,7 @@ def asked(monkeypatch):
     return make
 
 
+MADE_AT = datetime(2026, 11, 21, 8, tzinfo=UTC)
 FLOW = SimpleNamespace(target="west", client=lambda *_: SERVERS)
 
 
@@ -134,6 +137,30 @@ def test_without_results_the_ledger_is_taken_as_it_is(asked):
     servers = asked(OLD)
     assert reached(FLOW, PLAN).watermark(TP) == 10
     assert len(servers) == 1
+
+
+def test_offset_syncs_of_a_run_that_was_killed_are_written_by_the_next_one(asked, monkeypatch):
+    """A partition is due that was copied in the half hour before the plan: whatever this run copies, and though it copies nothing."""
+
+    def copied(minutes, **fields):
+        writer = Writer("", "host", "killed", MADE_AT - timedelta(minutes=minutes))
+        offset_map = OffsetMap((Run(0, 0, 20),))
+        return ledger_record(**{"watermark": 20, "target_next": 20, "offset_map": offset_map, "writer": writer, **fields})
+
+    stuck = Blocked(20, "RecordRefused", "too large", MADE_AT, 1)
+    records = {
+        TP: copied(60, records=3),
+        TopicPartition("killed", 0): copied(29),
+        TopicPartition("long ago", 0): copied(31),
+        TopicPartition("stuck", 0): copied(1, blocked=stuck),
+        TopicPartition("begun", 0): copied(1, offset_map=OffsetMap()),
+    }
+    due = []
+    monkeypatch.setattr(publishing, "emit", lambda *arguments: due.append(arguments[-1]) or OffsetSyncsResult())
+    asked(LedgerView(records, {}, {}))
+    publishing.publish(FLOW, replace(PLAN, time=MADE_AT))
+    publishing.publish(FLOW, Plan("east->west", time=MADE_AT))
+    assert due == [{TopicPartition("killed", 0): 20, TP: 10}, {TopicPartition("killed", 0): 20}]
 
 
 # ---------------------------------------------------------------- offset syncs while lanes follow

@@ -1,20 +1,26 @@
 """Whether a run was good, judged by the ledger."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
 from kafka_mirror.copy.model import JOINED, REWRITTEN, BatchShare, LaneResult, RewriteReason, SkippedRecords, Watermark
-from kafka_mirror.copy.plan.model import Plan, Range
+from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
 from kafka_mirror.copy.publish import Published, compared
-from kafka_mirror.copy.verdict import verdict
-from kafka_mirror.errors import ErrorReport, Overtaken
+from kafka_mirror.copy.run_result import copy_once
+from kafka_mirror.copy.verdict import Verdict, from_columns, to_columns, verdict
+from kafka_mirror.errors import ErrorReport, JobFailed, Overtaken
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_syncs import OffsetSyncsResult
 from kafka_mirror.ledger.record import Decided
 from tests.unit.decision_records import DECIDED_AT, decision
 from tests.unit.ledger_records import ledger_record
+from tests.unit.surface.examples import example
+
+FLOW = SimpleNamespace(value={"mirror.lanes": 16}.get)
 
 PLAN = Plan("east->west", (Range("orders", 0, "id", 10, 20, "behind"), Range("orders", 1, "id", 5, 9, "behind")))
 
@@ -44,13 +50,36 @@ def test_owed_work_and_nothing_moved_is_red():
     assert "orders-0@10" in judged.errors[0].message
 
 
-def test_a_job_that_ended_without_a_word_is_red_if_anything_is_left_however_much_moved():
-    judged = verdict(PLAN, None, published(20, 7))
-    assert (judged.state, judged.owed, judged.retriable) == ("failed", 2, True)
-    (error,) = judged.errors
-    assert error.code == "JobFailed"
-    assert "1 partitions did not come to where it was planned (orders-1@5)" in error.message
-    assert verdict(PLAN, None, published(20, 9)).state == "done"
+def test_a_job_that_failed_is_red_if_anything_is_left_however_much_moved():
+    def fail(_plan):
+        raise JobFailed("Spark was killed.", next="Look.")
+
+    result = copy_once(FLOW, PLAN, fail)
+    judged = verdict(PLAN, result.results, published(20, 7))
+    assert (judged.state, judged.owed, [error.message for error in judged.errors]) == ("failed", 2, ["Spark was killed."])
+    assert judged.errors == tuple(result.errors)
+    assert verdict(PLAN, result.results, published(20, 9)).state == "done"
+
+
+def test_without_work_nothing_is_asked_to_copy():
+    assert copy_once(FLOW, Plan("east->west"), lambda _plan: pytest.fail("it was asked")).results == ()
+
+
+def test_partitions_that_were_only_followed_and_to_which_nothing_came_are_no_work_of_the_run():
+    ranges = tuple(Range(topic, 0, "id", 5, end, BEHIND) for topic, end in (("clicks", 5), ("orders", 5), ("payments", 9)))
+    marks = tuple(Watermark(topic, 0, end, end, 0, 0) for topic, end in (("clicks", 5), ("orders", 7), ("payments", 9)))
+    judged = verdict(Plan("east->west", ranges), [], Published(marks))
+    assert (judged.state, judged.watermarks) == ("done", marks[1:])
+    idle = verdict(Plan("east->west", ranges[:1]), [], Published(marks[:1]))
+    assert (idle.state, idle.watermarks, idle.owed) == ("nothing to do", (), 0)
+    assert verdict(Plan("east->west", ranges[:1]), [], Published()).state == "nothing to do", "the ledger of its lane cannot be read"
+
+
+def test_a_verdict_as_json_gives_the_verdict_again():
+    found = example(Verdict)
+    columns = to_columns(found)
+    assert columns["watermarks"]["source_offset"] == [found.watermarks[0].source_offset]
+    assert from_columns(json.loads(json.dumps(columns))) == found
 
 
 def test_stuck_partitions_that_had_no_turn_are_told_though_another_one_went_on():

@@ -1,15 +1,10 @@
 """A run's figures are its own: what another run brought meanwhile is named as that, with the run it was."""
 
-import json
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from kafka_mirror.airflow.copy_xcom import plan_to_xcom
-from kafka_mirror.airflow.results_xcom import published_to_xcom, results_to_xcom, verdict_from_xcom, verdict_to_xcom
-from kafka_mirror.copy.job import results_from_columns, results_to_columns
-from kafka_mirror.copy.model import FORWARDED, BatchShare, CopiedElsewhere, LaneResult, RewriteReason, Watermark
+from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.publish import compared
 from kafka_mirror.copy.verdict import verdict
@@ -68,25 +63,3 @@ def test_a_run_without_a_name_has_all_that_no_lane_saw_come_from_elsewhere():
 
 def test_an_unnamed_other_run_is_told_as_that():
     assert str(judged([lane()], record(""))).endswith("were copied meanwhile by another run that has no name (by hand)")
-
-
-def test_the_lanes_answer_keeps_it_on_its_way_and_one_of_an_older_mirror_is_read():
-    results = [lane(4, 100, [CopiedElsewhere("orders", 0, 6, 150, OTHER)])]
-    columns = results_to_columns(results)
-    assert results_from_columns(columns) == results
-    del columns["copied_elsewhere"]
-    assert results_from_columns(columns) == [lane(4, 100)]
-    assert "copied_elsewhere" not in results_to_columns([lane(4, 100)]), "nothing is added where there is nothing to tell"
-
-
-def test_the_verdict_task_reads_it_from_what_the_others_left():
-    published = compared(PLAN, [lane()], record(OTHER), OURS)
-    left = published_to_xcom(published)
-    assert verdict_from_xcom(plan_to_xcom(PLAN), results_to_xcom([lane()]), left) == judged([lane()], record(OTHER))
-    whole = {**results_to_xcom([lane()]), "verdict": verdict_to_xcom(judged([lane()], record(OTHER)))}
-    assert verdict_from_xcom(plan_to_xcom(PLAN), whole, left).copied_elsewhere == published.copied_elsewhere
-    shares, reasons = (BatchShare(FORWARDED, 4, 100),), (RewriteReason("an edge", 2, "orders", 0),)
-    with_ways = verdict_to_xcom(replace(judged([lane()], record(OTHER)), batches=shares, rewritten=reasons))
-    by_way = verdict_from_xcom(plan_to_xcom(PLAN), json.loads(json.dumps({**whole, "verdict": with_ways})), left)
-    assert (by_way.batches, by_way.rewritten) == (shares, reasons)
-    assert "copied_elsewhere" not in published_to_xcom(compared(PLAN, [lane()], record(OURS), OURS)), "an older mirror reads it as ever"

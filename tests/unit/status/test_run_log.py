@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
-from kafka_mirror.copy.publish import Published
 from kafka_mirror.copy.verdict import Verdict
-from kafka_mirror.status.run_log import lanes_line, plan_lines, published_lines, verdict_lines
+from kafka_mirror.status.run_log import lanes_line, plan_lines, reached_lines, verdict_lines
 
 PLAN = Plan(
     "east->west",
@@ -35,15 +34,15 @@ def test_a_plan_of_a_thousand_topics_stays_short():
 
 def test_the_ledger_says_which_partitions_are_behind_and_how_far():
     marks = (Watermark("orders", 0, 9, 9, 4, 7), Watermark("orders", 1, 100, 100, 4, 7), Watermark("users", 0, 2, 2, 1, 1))
-    assert published_lines(PLAN, Published(marks)) == [
+    assert reached_lines(PLAN, marks) == [
         "orders is behind: orders-1@100 of 1200.",
         "The ledger has 2 of 3 partitions of 2 topics at their planned ends.",
     ]
-    assert published_lines(Plan("east->west"), Published(())) == []
+    assert reached_lines(Plan("east->west"), ()) == []
 
 
 def test_of_many_topics_that_are_behind_twenty_are_listed():
-    lines = published_lines(Plan("east->west", tuple(Range(f"t{n:04}", 0, "id", 0, 1, BEHIND) for n in range(1000))), Published(()))
+    lines = reached_lines(Plan("east->west", tuple(Range(f"t{n:04}", 0, "id", 0, 1, BEHIND) for n in range(1000))), ())
     assert lines[19:] == [
         "t0019 is behind: t0019-0@0 of 1.",
         "980 more topics are behind.",
@@ -57,10 +56,13 @@ def test_the_lanes_are_summed_up():
 
 
 def test_the_verdict_names_the_run_what_others_brought_and_where_to_look():
-    judged = Verdict("failed", records=4, bytes=70, owed=3, copied_elsewhere=(CopiedElsewhere("users", 0, 1, 9, "other / 1"),))
+    judged = Verdict(
+        "failed", records=4, bytes=70, owed=3, offset_syncs=2, copied_elsewhere=(CopiedElsewhere("users", 0, 1, 9, "other / 1"),)
+    )
     assert verdict_lines("east->west", "east-to-west.copy / run-1", judged) == [
         "east->west: run east-to-west.copy / run-1: failed: its lanes copied 4 records, 70 bytes; 3 offsets of what was planned are left.",
         "1 records, 9 bytes of 1 partitions were copied meanwhile by another run: other / 1.",
-        "What failed follows, each with what to do next. What the lanes tried: the log of the task copy. How the flow stands: its page "
-        "/mirror in Airflow, or python -m kafka_mirror status --flow 'east->west'.",
+        "2 offset syncs were written.",
+        "What failed follows, each with what to do next. How the flow stands: its page /mirror in Airflow, "
+        "or python -m kafka_mirror status --flow 'east->west'.",
     ]

@@ -12,16 +12,13 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from kafka_mirror.airflow import copy_xcom, results_xcom
+from kafka_mirror.airflow import copy_xcom
 from kafka_mirror.airflow.tasks import to_xcom
 from kafka_mirror.audit.model import AuditResult
 from kafka_mirror.backfill.model import BackfillPart, Resolution
 from kafka_mirror.backfill.summary import BackfillSummary
 from kafka_mirror.cli.answer import Answer
-from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
-from kafka_mirror.copy.publish import Published
-from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.verdict import Verdict
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.groups import checkpoints, find, group_offsets
@@ -49,10 +46,7 @@ def keys(document: Any, path: str) -> list[str]:
 
 DOCUMENTS: dict[str, Callable[[], Any]] = {
     "copy.plan": lambda: copy_xcom.plan_to_xcom(example(Plan)),
-    "copy.results": lambda: results_xcom.results_to_xcom([example(LaneResult)]),
-    "copy.following": lambda: results_xcom.run_to_xcom(example(RunResult)),
-    "copy.published": lambda: results_xcom.published_to_xcom(example(Published)),
-    "copy.verdict": lambda: results_xcom.verdict_to_xcom(example(Verdict)),
+    "copy.verdict": lambda: copy_xcom.verdict_to_xcom(example(Verdict)),
     "audit": lambda: example(AuditResult).as_document(),
     "audit.totals": lambda: example(AuditResult).totals,
     "backfill.resolve": lambda: example(Resolution).as_document(),

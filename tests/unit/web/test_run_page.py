@@ -26,9 +26,9 @@ def with_run(run: CopyRun) -> MadeUp:
 
 
 def test_a_good_run_shows_what_it_copied_and_how_far_each_partition_came() -> None:
-    verdict = Verdict(DONE, records=1234, bytes=2000, owed=56, notices=("the ledger was thinned",))
     marks = (Watermark("orders", 0, 5000, 4000, 1000, 2000), Watermark("orders", 1, 7, 7, 0, 0), Watermark("clicks", 2, 500, 400, 234, 48))
-    text = with_run(CopyRun(ENDED, verdict, "done", marks)).page(ADDRESS)
+    verdict = Verdict(DONE, records=1234, bytes=2000, owed=56, notices=("the ledger was thinned",), watermarks=marks)
+    text = with_run(CopyRun(ENDED, verdict)).page(ADDRESS)
     assert "Done: 1,234 records (2.0 kB) copied." in text
     assert "56 offsets are left for the next run." in text
     assert "the ledger was thinned" in text
@@ -74,7 +74,7 @@ def test_the_page_of_a_run_that_goes_on_is_looked_at_again() -> None:
 
 def test_very_many_partitions_are_counted_and_not_listed() -> None:
     marks = tuple(Watermark("orders", number, 9, 9, number + 1, 1) for number in range(MAX_ROWS + 3))
-    page = run_page(CopyRun(ENDED, Verdict(DONE), watermarks=marks))
+    page = run_page(CopyRun(ENDED, Verdict(DONE, watermarks=marks)))
     assert (len(page.watermarks), page.left_out) == (MAX_ROWS, 3)
     assert page.watermarks[0].partition == MAX_ROWS + 2
 

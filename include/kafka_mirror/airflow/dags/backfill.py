@@ -82,7 +82,7 @@ def tasks(flow: Flow) -> None:
         "flow": flow.name,
         "pool": flow.value("mirror.copy.pool"),
         "max_active_tis_per_dag": 1,
-        # The copy's weight is that of three tasks, so it is always taken first.
+        # The copy's weight is larger, so it is always taken first.
         "priority_weight": 1,
         "weight_rule": "absolute",
         "execution_timeout": copy_limit(flow),

@@ -1,9 +1,9 @@
 """`<flow>.copy`: mirrors the records of a flow's topics, exactly once."""
 
-from airflow.sdk import Param, chain
+from airflow.sdk import Param
 
 from kafka_mirror.airflow.assets import outlets
-from kafka_mirror.airflow.copy import CopyOperator, plan, publish, verdict
+from kafka_mirror.airflow.copy import MirrorCopyOperator, announce, plan
 from kafka_mirror.airflow.dags.factory import FlowDag
 from kafka_mirror.airflow.time_limits import copy_limit
 from kafka_mirror.config import Flow
@@ -15,20 +15,22 @@ taken over.
 | task | does |
 |---|---|
 | `plan` | compares the ledger's watermarks with the source's offsets |
-| `copy` | runs a Spark job, one Spark task per lane that has work; without work it is skipped and starts no Spark |
-| `publish` | reads from the ledger what was reached, however the job ended; writes the offset syncs of what was copied |
-| `verdict` | the run's colour: green if each planned offset was reached, or lies in a later run's budget; red with all errors |
+| `copy` | runs a Spark job, one Spark task per lane that has work; without work it starts no Spark. It is the run's colour |
+
+However the job ended, `copy` reads from the ledger what was reached, and writes the offset syncs of what was copied. It is green if each
+planned offset was reached, or lies in a later run's budget, and red with all errors. With `mirror.assets.topics` there is `announce`
+after it: it tells the assets of the topics that got records, also in a red run.
 
 **When not to use it.** To copy a past range again: use `backfill`. To stop one topic: add it to `topics.exclude`, or use `decide pause`.
 A run that is missed or cleared loses nothing and doubles nothing: the copy goes by the ledger on the target, never by the run's date.
 
-**When it is red**, read the log of `verdict`: each error names topic-partition@offset, the state that is left, and the next step.
+**When it is red**, read the log of `copy`: each error names topic-partition@offset, the state that is left, and the next step.
 Partitions without an error were copied all the same. Airflow retries what is retriable (a broker is down, another attempt took a lane
 over). The rest waits for a person: a gap, a topic that was created again, a refused record, a target with records that the ledger does not
 explain.
 
-It is no sign of trouble that a run takes the whole interval, that two runs go on at once for up to a minute, or that `copy` is skipped only
-at its end. With `mirror.follow.seconds=0` a run copies up to where the source was when it planned, and ends.
+It is no sign of trouble that a run takes the whole interval, that two runs go on at once for up to a minute, or that a run had nothing to
+do: the tab Mirror of the run says so. With `mirror.follow.seconds=0` a run copies up to where the source was when it planned, and ends.
 
 `dry_run` in the trigger form plans, writes nothing, and says what a copy would do.
 """
@@ -37,15 +39,20 @@ DRY_RUN = {"dry_run": Param(False, type="boolean", title="Dry run", description=
 
 
 def tasks(flow: Flow) -> None:
-    """plan → copy → publish → verdict."""
-    copy = CopyOperator(
+    """plan → copy (→ announce). The run is as red as the copy: what is torn down after it does not count."""
+    copy = MirrorCopyOperator(
         task_id="copy",
         flow=flow.name,
+        plan_task="plan",
+        plan_only="{{ params.dry_run }}",
         pool=flow.value("mirror.copy.pool"),
+        priority_weight=3,  # before a backfill's slices
         max_active_tis_per_dag=runs_at_once(flow),
         execution_timeout=copy_limit(flow),
     )
-    chain(plan(flow.name), copy, publish.override(outlets=outlets(flow))(flow.name), verdict(flow.name))
+    plan(flow.name) >> copy
+    if aliases := outlets(flow):
+        copy >> announce.override(outlets=aliases)(flow.name).as_teardown()
 
 
 def runs_at_once(flow: Flow) -> int:

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan_context
-from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.copy.verdict import Verdict, verdict
+from kafka_mirror.copy.run_result import RunResult
+from kafka_mirror.copy.verdict import Verdict, publish_and_judge
 from kafka_mirror.cutover.steps.audit_gate import audit_ahead
 from kafka_mirror.cutover.steps.fence import by_topic, find_fence_breaks, read_fence_ends
 from kafka_mirror.cutover.steps.wave_ends import Records, find_other_logs, look_at_source, report_late
@@ -209,8 +209,7 @@ class WaveCopy:
     def copy(self, plan: Plan) -> Verdict:
         """One pass: copies what was planned, writes the offset syncs, and judges by the ledger; the errors are those of the wave."""
         flow, run = self.move.flow, f"{self.step} of the wave {self.options.wave} / {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        results = copy_in_process(flow, plan, run)
-        judged = verdict(plan, results, publish(flow, plan, results, run=run))
+        judged = publish_and_judge(flow, RunResult(plan, tuple(copy_in_process(flow, plan, run))), run)
         return replace(judged, errors=select_errors(judged.errors, frozenset(self.move.topics.names)))
 
 
