@@ -2,9 +2,8 @@
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kafka_mirror.errors import CheckpointUnwritable, ErrorReport, MirrorError
 from kafka_mirror.errors.display import show
@@ -101,15 +100,9 @@ def step_result(emitted: CheckpointsResult, dry_run: bool) -> StepResult:
         "beyond_map": emitted.beyond_map,
         "over_budget": emitted.over_budget,
     }
-    return StepResult(
-        {**totals, "unanswered": unanswered_columns(emitted.unanswered)}, totals, tuple(_write_lines(emitted, dry_run)), emitted.errors
-    )
-
-
-def unanswered_columns(offsets: Sequence[GroupOffset]) -> dict[str, list[Any]]:
-    """Positions without an answer, as columns."""
-    rows = ((offset.group, *offset.source, offset.committed.offset, offset.translated.reason) for offset in offsets)
-    return columns(("group", "topic", "partition", "offset", "reason"), rows)
+    rows = ((of.group, *of.source, of.committed.offset, of.translated.reason) for of in emitted.unanswered)
+    unanswered = columns(("group", "topic", "partition", "offset", "reason"), rows)
+    return StepResult({**totals, "unanswered": unanswered}, totals, tuple(_write_lines(emitted, dry_run)), emitted.errors)
 
 
 def _read_remote_ends(context: GroupContext, target: Cluster, offsets: Offsets) -> dict[TopicPartition, End]:

@@ -27,16 +27,15 @@ class KnownPlaces:
     def __init__(self, load: Load = dict) -> None:
         """`load`: the checkpoints as they are. They are read once, and only if somebody asks; it may raise errors of ours."""
         self._load: Load | None = load
-        self._exact: dict[_Place, int] = {}
-        self._unplaced: set[_Place] = set()
+        self._places: dict[_Place, int | None] = {}
+        """None: counting was tried for this very offset, and did not tell its place."""
         self._uncounted: dict[_Hole, int] = {}
         self._used: set[_Place | _Hole] = set()
 
     def begin(self, load: Load) -> None:
         """Begins another step with what this one knew. What was not asked for is forgotten."""
         self._load = load
-        self._exact = {key: place for key, place in self._exact.items() if key in self._used}
-        self._unplaced = {key for key in self._unplaced if key in self._used}
+        self._places = {key: place for key, place in self._places.items() if key in self._used}
         self._uncounted = {key: place for key, place in self._uncounted.items() if key in self._used}
         self._used = set()
 
@@ -45,14 +44,15 @@ class KnownPlaces:
         keeps the checkpoints from being read."""
         key = (remote, generation, offset)
         self._used.add(key)
-        if key not in self._exact and key not in self._unplaced:
-            self._read()
-        position = self._exact.get(key)
+        if key not in self._places and self._load is not None:
+            load, self._load = self._load, None
+            self._take(load().values())
+        position = self._places.get(key)
         return position if position is not None and within[0] <= position <= within[1] else None
 
     def is_unplaced(self, remote: TopicPartition, generation: str, offset: int) -> bool:
         """Whether counting was tried for this very offset, and did not tell its place."""
-        return (remote, generation, offset) in self._unplaced
+        return self._places.get((remote, generation, offset), offset) is None
 
     def was_read_in_vain(self, remote: TopicPartition, generation: str, hole: Hole, limit: int) -> int | None:
         """0 if its sides are not the same, the budget that was not enough if this one is no larger; None if it is worth reading."""
@@ -61,34 +61,23 @@ class KnownPlaces:
         tried_bytes = self._uncounted.get(key)
         return tried_bytes if tried_bytes == 0 or (tried_bytes is not None and tried_bytes >= limit) else None
 
-    def learn(self, remote: TopicPartition, generation: str, offset: int, position: int) -> None:
-        """Keeps a place that was found."""
-        self._exact[remote, generation, offset] = position
-
-    def learn_unplaced(self, remote: TopicPartition, generation: str, offset: int) -> None:
-        """Keeps that the place of an offset is unknown."""
-        self._unplaced.add((remote, generation, offset))
+    def learn(self, remote: TopicPartition, generation: str, offset: int, position: int | None) -> None:
+        """Keeps a place that was found, or None: that it is unknown."""
+        self._places[remote, generation, offset] = position
 
     def learn_in_vain(self, remote: TopicPartition, generation: str, hole: Hole, limit: int) -> None:
         """Keeps that a hole was read in vain."""
         self._uncounted[remote, generation, hole] = limit
 
-    def _read(self) -> None:
-        if self._load is not None:
-            load, self._load = self._load, None
-            self._take(load().values())
-
     def _take(self, stored: Iterable[NotedCheckpoint]) -> None:
-        for checkpoint_read in stored:
-            if checkpoint_read.generation is None:
+        for checkpoint, generation, place, *_ in stored:
+            remote = TopicPartition(checkpoint.topic, checkpoint.partition)
+            if generation is None:
                 continue
-            remote = TopicPartition(checkpoint_read.checkpoint.topic, checkpoint_read.checkpoint.partition)
-            if checkpoint_read.place == EXACT_PLACE:
-                self.learn(remote, checkpoint_read.generation, checkpoint_read.checkpoint.upstream, checkpoint_read.checkpoint.downstream)
-            elif checkpoint_read.place == UNPLACED:
-                self.learn_unplaced(remote, checkpoint_read.generation, checkpoint_read.checkpoint.upstream)
-            elif (uncounted := read_uncounted(checkpoint_read.place)) is not None:
-                self.learn_in_vain(remote, checkpoint_read.generation, uncounted.hole, uncounted.bytes)
+            if place in (EXACT_PLACE, UNPLACED):
+                self.learn(remote, generation, checkpoint.upstream, checkpoint.downstream if place == EXACT_PLACE else None)
+            elif (uncounted := read_uncounted(place)) is not None:
+                self.learn_in_vain(remote, generation, uncounted.hole, uncounted.bytes)
 
 
 @dataclass(frozen=True)
@@ -155,10 +144,9 @@ def _answer(early: EarlyOffset, counted: CountedHole | CountFailure, places: Kno
             places.learn_in_vain(early.remote, early.generation, hole, counted.bytes)
         return _answer_early(early, counted.reason, counted.bytes, is_over_budget=counted.is_over_budget)
     position = counted.source_of(early.offset) if early.hole.is_back else counted.target_of(early.offset)
-    if position is None:
-        places.learn_unplaced(early.remote, early.generation, early.offset)
-        return replace(early.translated, reason=GONE, place=UNPLACED)
     places.learn(early.remote, early.generation, early.offset, position)
+    if position is None:
+        return replace(early.translated, reason=GONE, place=UNPLACED)
     return _answer_exactly(early.translated, position, BY_COUNT)
 
 

@@ -144,7 +144,15 @@ class _Direction:
             is_there = all(there and ends[at][tp] >= ended[at] > starts[at][tp] for at, (there, tp) in enumerate(held))
             if not is_there:
                 answers[hole] = CountFailure(GONE)
-        parts = {hole: self._find_held_parts(hole, starts) for hole in uncounted if hole not in answers}
+        parts = {
+            hole: (
+                source._replace(start=max(source.start, starts[0][hole.source])),
+                target._replace(start=max(target.start, starts[1][hole.remote])),
+            )
+            for hole in uncounted
+            if hole not in answers
+            for source, target in [hole.parts]
+        }
         cost = {hole: _count_bytes(hole, parts[hole]) for hole in parts}
         over = CountFailure(OVER_BUDGET, is_over_budget=True)
         for group in _plan_rounds(sorted(parts, key=lambda hole: cost[hole]), cost, self._spending.limit // _ROUNDS):
@@ -158,17 +166,11 @@ class _Direction:
     def _read_logs(self, holes: Sequence[PartitionHole]) -> tuple[list[dict[TopicPartition, int]], list[dict[TopicPartition, int]]]:
         """Log starts and ends of source and target."""
         starts, ends = [], []
-        for cluster, committed, tps in zip(self._clusters, self._committed, _list_partitions(holes), strict=True):
+        partitions = sorted({hole.source for hole in holes}), sorted({hole.remote for hole in holes})
+        for cluster, committed, tps in zip(self._clusters, self._committed, partitions, strict=True):
             starts.append(cluster.offsets(tps, "earliest"))
             ends.append(cluster.offsets(tps, "latest", committed=committed))
         return starts, ends
-
-    def _find_held_parts(self, hole: PartitionHole, starts: Sequence[Mapping[TopicPartition, int]]) -> tuple[Part, Part]:
-        source, target = hole.parts
-        return (
-            source._replace(start=max(source.start, starts[0][hole.source])),
-            target._replace(start=max(target.start, starts[1][hole.remote])),
-        )
 
     def _count_round(self, parts: Mapping[PartitionHole, tuple[Part, Part]], cost: Mapping[PartitionHole, int]) -> Answers:
         """Holes of partitions that are all different, both sides at once."""
@@ -228,10 +230,6 @@ class _SidePass:
         else:
             self.spent[tp] += size
             spending.take(size)
-
-
-def _list_partitions(holes: Sequence[PartitionHole]) -> tuple[list[TopicPartition], list[TopicPartition]]:
-    return sorted({hole.source for hole in holes}), sorted({hole.remote for hole in holes})
 
 
 def _plan_rounds(holes: Sequence[PartitionHole], cost: Mapping[PartitionHole, int], capacity: int) -> Iterator[list[PartitionHole]]:

@@ -210,9 +210,8 @@ def compare_source(flow: "Flow", topics: tuple[str, ...] = (), export: Path | No
     """
     check_readable(flow)
     with named_with(flow.name), clusters(flow) as (source, target):
-        look = _SourceLook(flow, source, target)
-        comparisons = look.run(topics)
-        findings = [*look.findings, *report_comparison(comparisons, look.find_undescribed(comparisons))]
+        comparisons, findings = _look(flow, source, target, topics)
+        findings += report_comparison(comparisons, _find_undescribed(source, comparisons))
         exported, exported_open = (_export(flow, source, comparisons, export, is_open) if export else {} for is_open in (False, True))
     result = audit(flow, source_offsets=shared) if with_audit and (shared := _find_shared(comparisons)) else None
     if result is not None:
@@ -220,43 +219,32 @@ def compare_source(flow: "Flow", topics: tuple[str, ...] = (), export: Path | No
     return SourceComparison(datetime.now(UTC), comparisons, with_flow(sort_findings(findings), flow.name), exported, exported_open, result)
 
 
-class _SourceLook:
-    def __init__(self, flow: "Flow", source: Cluster, target: Cluster) -> None:
-        self._flow = flow
-        self._source = source
-        self._target = target
-        self.findings: list[Finding] = []
+def _look(
+    flow: "Flow", source: Cluster, target: Cluster, patterns: tuple[str, ...]
+) -> tuple[tuple[PartitionComparison, ...], list[Finding]]:
+    """The partitions of the topics, compared; and what is wrong with the topics."""
+    refused, state = dict[str, MirrorError](), read_state(flow, target)
+    check_clusters(state.records.values(), flow.source, source.cluster_id(), flow.target, target.cluster_id(), state.decisions)
+    in_ledger = {tp.topic for tp in state.records}
+    wave = Wave(patterns or (EVERYTHING,))
+    chosen = select_topics(wave, {*source.names(), *in_ledger}, topic_selection(flow))
+    wanted = {*chosen.names, *(in_ledger if not patterns else ())}
+    records = {tp: record for tp, record in state.records.items() if tp.topic in wanted}
+    topics = source.topics(wanted, refused)
+    partitions = [TopicPartition(name, partition.number) for name, topic in topics.items() for partition in topic.partitions]
+    logs = source_partitions(source, topics, partitions, flow.reads_committed, refused)
+    readable = {tp: record for tp, record in records.items() if tp.topic not in refused}
+    returned = confirmed(with_epoch_ends(source, logs, records, flow.request_seconds), records)
+    findings = [*(report_wave_topics(wave, chosen) if patterns else ()), *map(stop, refused.values())]
+    return compare_partitions(readable, returned), findings
 
-    def run(self, patterns: tuple[str, ...]) -> tuple[PartitionComparison, ...]:
-        """The partitions of the topics, compared."""
-        flow, refused = self._flow, dict[str, MirrorError]()
-        selection, in_ledger = topic_selection(flow), self._read_ledger()
-        names = {*self._source.names(), *(tp.topic for tp in in_ledger)}
-        chosen = select_topics(Wave(patterns or (EVERYTHING,)), names, selection)
-        if patterns:
-            self.findings += report_wave_topics(Wave(patterns), chosen)
-        wanted = {*chosen.names, *({tp.topic for tp in in_ledger} if not patterns else ())}
-        records = {tp: record for tp, record in in_ledger.items() if tp.topic in wanted}
-        topics = self._source.topics(wanted, refused)
-        partitions = [TopicPartition(name, partition.number) for name, topic in topics.items() for partition in topic.partitions]
-        logs = source_partitions(self._source, topics, partitions, flow.reads_committed, refused)
-        self.findings += map(stop, refused.values())
-        hidden = {tp for tp in records if tp.topic in refused}
-        returned = confirmed(with_epoch_ends(self._source, logs, records, flow.request_seconds), records)
-        return compare_partitions({tp: record for tp, record in records.items() if tp not in hidden}, returned)
 
-    def find_undescribed(self, comparisons: Iterable[PartitionComparison]) -> set[TopicPartition]:
-        """The partitions with an open transaction whose leaders are too old to tell who writes."""
-        refused = dict[str, MirrorError]()
-        wanted = {compared.source for compared in comparisons if compared.open_until is not None}
-        producers = active_producers(self._source, wanted, refused)
-        return {tp for tp in wanted if tp not in producers and tp.topic not in refused}
-
-    def _read_ledger(self) -> Mapping[TopicPartition, LedgerRecord]:
-        flow, state = self._flow, read_state(self._flow, self._target)
-        source_id, target_id = self._source.cluster_id(), self._target.cluster_id()
-        check_clusters(state.records.values(), flow.source, source_id, flow.target, target_id, state.decisions)
-        return state.records
+def _find_undescribed(source: Cluster, comparisons: Iterable[PartitionComparison]) -> set[TopicPartition]:
+    """The partitions with an open transaction whose leaders are too old to tell who writes."""
+    refused = dict[str, MirrorError]()
+    wanted = {compared.source for compared in comparisons if compared.open_until is not None}
+    producers = active_producers(source, wanted, refused)
+    return {tp for tp in wanted if tp not in producers and tp.topic not in refused}
 
 
 def _export(

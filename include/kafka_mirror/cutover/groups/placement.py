@@ -81,7 +81,7 @@ class GroupPlacer:
         there = read_positions(self._groups, aims) if stood is None else {name: stood.get(name, {}) for name in aims}
         moves, foreign = {}, list[Finding]()
         for name, aim in aims.items():
-            noted = self._read_note(name)
+            noted = move_from_facts(self._notes.of_group(name))
             if noted is not None and not noted.is_taken_back:
                 of_others = noted.foreign(there[name]).items() if stood is None else ()
                 noted = noted if stood is None else noted.without_others(there[name])
@@ -106,13 +106,19 @@ class GroupPlacer:
         """Puts back what each group had, where a position of ours still stands and the group has no members; but for `held` remote topics,
         on which another open wave stands (its name). Raises what concerns the target as a whole."""
         names = self._notes.of_step(MOVE_GROUPS).get(GROUPS, ())
-        moves = {name: noted for name in names if (noted := self._read_note(name)) is not None and not noted.is_taken_back}
+        moves = {
+            name: noted for name in names if (noted := move_from_facts(self._notes.of_group(name))) is not None and not noted.is_taken_back
+        }
         there = read_positions(self._groups, moves)
         undo = {name: plan_undo(noted, there.get(name, {}), held) for name, noted in moves.items()}
         active = self._find_active([name for name, of_group in undo.items() if not of_group.is_nothing])
         idle = {name: of_group for name, of_group in undo.items() if name not in active}
         stays = [self._warn_of_foreign(name, of_group.foreign) for name, of_group in idle.items() if of_group.foreign]
-        undone = {} if dry_run else self._write_undo(moves, idle, there)
+        undone = dict[str, list[str]]()
+        if not dry_run:
+            wanted = {name: {tp: moves[name].before[tp] for tp in (*of.commit, *of.delete)} for name, of in idle.items()}
+            refused = self._put(wanted, there)
+            undone = dict(find_unlike(wanted, read_positions(self._groups, idle))) | refused
         lost = [stop(GroupNotTakenBack(name, first_few(why), self._target.alias, self._wave)) for name, why in undone.items()]
         back = {name: facts_of_move(replace(moves[name], is_taken_back=True)) for name in idle if name not in undone}
         if back and not dry_run:
@@ -121,9 +127,6 @@ class GroupPlacer:
         return make_outcome(MOVE_GROUPS, (*active.values(), *stays, *lost), lines)
 
     # ------------------------------------------------------------ inside
-
-    def _read_note(self, name: str) -> GroupMove | None:
-        return move_from_facts(self._notes.of_group(name))
 
     def _make_used_error(self, name: str, foreign: Mapping[TopicPartition, int]) -> GroupUsedOnTarget:
         places = first_few([f"{tp}@{offset}" for tp, offset in foreign.items()])
@@ -156,12 +159,6 @@ class GroupPlacer:
         wrong = dict(find_unlike({name: of_group.after for name, of_group in moves.items()}, now))
         for name in sorted({*refused, *wrong}):
             yield stop(GroupNotMoved(name, first_few(refused.get(name) or wrong[name]), self._target.alias))
-
-    def _write_undo(self, moves: Moves, undo: Mapping[str, GroupUndo], there: Mapping[str, Positions]) -> dict[str, list[str]]:
-        """Commits and deletes, and gives what does not stand afterwards as it should, by group."""
-        wanted = {name: {tp: moves[name].before[tp] for tp in (*of.commit, *of.delete)} for name, of in undo.items()}
-        refused = self._put(wanted, there)
-        return dict(find_unlike(wanted, read_positions(self._groups, undo))) | refused
 
     def _put(self, wanted: Wanted, there: Mapping[str, Positions]) -> dict[str, list[str]]:
         """Commits the wanted positions; gives the reasons of what was refused, by group. A group that has members, or stands elsewhere than

@@ -8,7 +8,6 @@ flight, and a broker that follows the controller's ACLs a moment later.
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.cutover.steps.fence_acls import plan_fence, plan_way_back, set_acls, take_back
@@ -125,7 +124,7 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     if options.dry_run:
         lines.append(f"{len(partitions)} partitions would be watched until they are quiet for {options.quiet_seconds:g} s.")
         return StepOutcome(FENCE, DONE, tuple(lines), facts=noted)
-    watcher = EndsWatcher(move.flow, move.sides.source, partitions, partial(look_at_source, move))
+    watcher = EndsWatcher(move, partitions)
     watch, is_quiet = watcher.until_quiet(options, waits=options.by != BY_CHECK)
     unasked = [warning(error) for error in watcher.refused.values()]
     if is_quiet:

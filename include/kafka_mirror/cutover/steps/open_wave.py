@@ -100,7 +100,7 @@ class _Opening:
         remaining = select_unopened(records, partitions)
         unmoved = [tp for tp in partitions if self.decisions.moved(tp.topic) is None]
         self._look(records, unmoved)
-        self.findings += report_pending(self.decisions, self._present(records), unmoved)
+        self.findings += report_pending(self.decisions, Present(records, self.ledger_id, {}), unmoved)
         earlier, held_off = survey_opposite_fence(self.opposite, self.move.topics.names, self.move.sides.source, self.move.sides.target)
         self.findings += held_off
         if has_stop(self.findings):
@@ -123,7 +123,11 @@ class _Opening:
         taken_back = take_back_opposite_fence(self.opposite, self.notes, sides.source, sides.target, earlier)
         acl_lines = (*self._lift(), *taken_back)
         self._look_again(closed)
-        done = {**facts, "opened_ms": int(datetime.now(UTC).timestamp() * 1000), "way_back": why_not or self._name_way_back()}
+        done = {
+            **facts,
+            "opened_ms": int(datetime.now(UTC).timestamp() * 1000),
+            "way_back": self.way_back.opposite.flow.name if self.way_back is not None else why_not,
+        }
         return make_outcome(OPEN, self.findings, (*self._lines(partitions, why_not, would=False), *acl_lines), done)
 
     # ------------------------------------------------------------ looking
@@ -152,9 +156,6 @@ class _Opening:
         self.findings += check_target_ends(remotes, records)
         if not has_stop(self.findings):
             self.findings += report_strangers(self._strangers(remotes, records))
-
-    def _present(self, records: Records) -> Present:
-        return Present(records, self.ledger_id, {})
 
     def _remotes(self, partitions: Collection[TopicPartition]) -> list[RemotePartition]:
         """How the remote partitions of these stand, as the newest leaders have them. The servers are asked for the topics as well that the
@@ -229,7 +230,7 @@ class _Opening:
             """What is left to decide."""
             self.decisions = decisions
             topics = [topic for topic in self.move.topics.names if decisions.moved(topic) is None]
-            pending = report_pending(decisions, self._present(records), [tp for tp in records if tp.topic in topics])
+            pending = report_pending(decisions, Present(records, self.ledger_id, {}), [tp for tp in records if tp.topic in topics])
             self.findings += pending
             return [] if pending else [replace(self._decision(None, {}), topic=topic) for topic in topics]
 
@@ -262,10 +263,6 @@ class _Opening:
         return Decision(MOVED, options.who, when, options.reason, topic=topic, wave=options.wave)
 
     # ------------------------------------------------------------ the answer
-
-    def _name_way_back(self) -> str:
-        assert self.way_back is not None
-        return self.way_back.opposite.flow.name
 
     def _lines(self, partitions: Collection[TopicPartition], why_not: str, would: bool) -> tuple[str, ...]:
         verb, topics = ("would be" if would else "are"), len(self.move.topics.names)

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kafka_mirror.cutover.steps.wave_ends import LogsLook
+from kafka_mirror.cutover.steps.wave_ends import look_at_source
 from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning
+from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.step import BY_ACL, StepOptions
 from kafka_mirror.errors import ActiveProducers, LeaderMissing, MirrorError, StillWritten, TopicGrows, TransactionOpen, WritersUntold
 from kafka_mirror.errors.words import count_text, first_few
@@ -208,12 +209,10 @@ def add_look(period: QuietPeriod, offsets: Mapping[TopicPartition, LogOffsets], 
 
 @dataclass(frozen=True)
 class FenceWatch:
-    """What a write fence is judged by: the ends, by how much those grew that still move and in how many seconds, whom leaders remember
-    from before (`earlier`), and whom they show now."""
+    """What a write fence is judged by: the ends, whom leaders remember from before (`earlier`), and whom they show now, with the growth of
+    the ends that still move."""
 
     period: QuietPeriod
-    growth: Mapping[TopicPartition, int]
-    seconds: float
     earlier: Producers
     writers: Writers
     contradictions: tuple[Finding, ...] = ()
@@ -229,7 +228,7 @@ class FenceWatch:
 def report_fence(watch: FenceWatch, by: str) -> Iterator[Finding]:
     """What keeps the wave from being quiet. `by`: what fences it."""
     yield from watch.contradictions
-    for topic in sorted({tp.topic for tp in watch.growth}):
+    for topic in sorted({tp.topic for tp in watch.writers.growth}):
         yield _report_growth(topic, watch, by)
     for tp, start in sorted(watch.period.open_from.items()):
         yield stop(describe_transaction(tp, start, watch.writers))
@@ -252,7 +251,7 @@ def find_newest_record(producers: Producers) -> int | None:
 
 
 def _report_growth(topic: str, watch: FenceWatch, by: str) -> Finding:
-    grown = {tp: offsets for tp, offsets in sorted(watch.growth.items()) if tp.topic == topic}
+    grown = {tp: offsets for tp, offsets in sorted(watch.writers.growth.items()) if tp.topic == topic}
     ids = sorted({producer[:2] for tp in grown for producer in watch.writing(tp)})
     names = [f"producer id {producer_id} with epoch {epoch}" for producer_id, epoch in ids]
     if any(not watch.writing(tp) and tp not in watch.writers.untold for tp in grown):
@@ -260,7 +259,7 @@ def _report_growth(topic: str, watch: FenceWatch, by: str) -> Finding:
     if not watch.writers.untold.keys().isdisjoint(grown):
         names.append("somebody whom brokers older than Kafka 2.8 do not name")
     where = first_few([tp.partition for tp in grown])
-    return stop(StillWritten(topic, sum(grown.values()), watch.seconds, where, first_few(names), by == BY_ACL))
+    return stop(StillWritten(topic, sum(grown.values()), watch.writers.seconds, where, first_few(names), by == BY_ACL))
 
 
 _LOOKS_A_PERIOD = 10
@@ -272,11 +271,8 @@ _SAY_EVERY_SECONDS = 10.0
 class EndsWatcher:
     """One watch over all partitions of a wave: one request to each leader a look, however many partitions there are."""
 
-    flow: "Flow"
-    source: Cluster
+    move: Move
     partitions: Sequence[TopicPartition]
-    ask_all: Callable[[], LogsLook]
-    """Asks every bootstrap server of the source: what one of them tells is enough to wait, and not to end."""
     refused: dict[str, MirrorError] = field(default_factory=dict)
     """Why the producers of a topic could not be asked for, by topic."""
     said: float = 0.0
@@ -290,7 +286,7 @@ class EndsWatcher:
         """
         quiet = options.quiet_seconds
         pause = min(max(quiet / _LOOKS_A_PERIOD, _SHORTEST_PAUSE), _LONGEST_PAUSE)
-        earlier = active_producers(self.source, self.partitions, self.refused)
+        earlier = active_producers(self.move.sides.source, self.partitions, self.refused)
         begun = time.monotonic()
         period = self._look(QuietPeriod(frozenset(self.partitions), begun, begun))
         deadline = period.begun + (max(options.timeout, quiet) if waits else quiet)
@@ -307,18 +303,18 @@ class EndsWatcher:
             self._say(period, quiet, options.progress)
 
     def _survey(self, period: QuietPeriod, earlier: Producers, recent: float = 0.0) -> FenceWatch:
-        """The producers of now, then the ends once more, as all servers have them: what was written until the answer about the producers
-        shows."""
-        writers = survey_writers(self.flow, self.source, self.partitions, self.refused)
-        look = self.ask_all()
+        """The producers of now, then the ends once more: what was written until the answer about the producers shows. What one bootstrap
+        server tells of them is enough to wait, and not to end, so all are asked."""
+        writers = survey_writers(self.move.flow, self.move.sides.source, self.partitions, self.refused)
+        look = look_at_source(self.move)
         offsets = {tp: state.log for tp, state in look.logs.items() if state.log is not None and tp in period.partitions}
         period = add_look(period, offsets, time.monotonic())
         now = time.monotonic()
-        growth = period.growth_after(now - recent - _LONGEST_PAUSE)
-        return FenceWatch(period, growth, now - period.begun, earlier, writers, look.stops, look.warnings)
+        writers = replace(writers, growth=period.growth_after(now - recent - _LONGEST_PAUSE), seconds=now - period.begun)
+        return FenceWatch(period, earlier, writers, look.stops, look.warnings)
 
     def _look(self, period: QuietPeriod) -> QuietPeriod:
-        return add_look(period, self.source.log_offsets(self.partitions, {}), time.monotonic())
+        return add_look(period, self.move.sides.source.log_offsets(self.partitions, {}), time.monotonic())
 
     def _say(self, period: QuietPeriod, quiet: float, progress: Callable[[str], None]) -> None:
         """Says what keeps the wave from being quiet, unless that was said just now."""

@@ -62,7 +62,7 @@ class StoredWaves:
         """Whether what an open wave did still holds: its topics did not return, or after a failover the flow was not opened again."""
         if record.mode != FAILOVER:
             return self.is_moved(record)
-        return OPEN in record.steps and str(self.decisions.closed) == record.steps[OPEN].facts.get(CLOSED)
+        return str(self.decisions.closed) == record.facts_of(OPEN).get(CLOSED)
 
     def list_under_way(self, name: str, topics: Collection[str]) -> list[tuple[WaveRecord, frozenset[str]]]:
         """The other waves that have begun and not ended, each with those of these topics that it holds."""

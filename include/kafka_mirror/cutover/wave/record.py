@@ -102,7 +102,11 @@ class WaveRecord:
     @property
     def fence_acls(self) -> Acls:
         """The ACLs that its write fence noted; none before the wave is fenced."""
-        return read_acls(self.steps[FENCE].facts) if FENCE in self.steps else ()
+        return read_acls(self.facts_of(FENCE))
+
+    def facts_of(self, step: str) -> Mapping[str, Any]:
+        """What was noted of a step; empty if nothing was."""
+        return self.steps[step].facts if step in self.steps else {}
 
     def is_done(self, step: str) -> bool:
         """Whether the step ended well when it ran last."""
@@ -283,8 +287,7 @@ class WaveNotes:
 
     def of_step(self, step: str) -> Mapping[str, Any]:
         """What was noted of a step; empty if nothing was."""
-        note = self.record.steps.get(step)
-        return {} if note is None else note.facts
+        return self.record.facts_of(step)
 
     def keep(self, step: str, facts: Mapping[str, Any]) -> None:
         """Notes facts of a step in the place of those before; all replicas have them when this returns. A step about which something is

@@ -64,7 +64,7 @@ class WaveReport:
     def write_pause(self) -> int | None:
         """For how many milliseconds no producer could write: from the last write, or if that was before the wave, since the ends are still,
         until producers may write on the target. None before that."""
-        facts = self._facts(FENCE)
+        facts = self.record.facts_of(FENCE)
         last, quiet = _time(facts.get(LAST_WRITE_MS)), _time(facts.get(QUIET_SINCE_MS))
         return self._measure_to_open(quiet if last is None or last < self.record.began else last)
 
@@ -72,12 +72,12 @@ class WaveReport:
     def read_pause(self) -> int | None:
         """For how many milliseconds no group could read: since the last of them had no members. None before the wave is open, or if it
         moved no group."""
-        return self._measure_to_open(_time(self._facts(MOVE_GROUPS).get(EMPTY_SINCE_MS)))
+        return self._measure_to_open(_time(self.record.facts_of(MOVE_GROUPS).get(EMPTY_SINCE_MS)))
 
     @property
     def audited(self) -> int | None:
         """How many records the audit compared; None if it did not say."""
-        records = self._facts(AUDIT_GATE).get(RECORDS)
+        records = self.record.facts_of(AUDIT_GATE).get(RECORDS)
         return records if type(records) is int else None
 
     @property
@@ -88,7 +88,7 @@ class WaveReport:
     @property
     def missing(self) -> MissingListing | None:
         """What may be missing on the target; None of a planned wave, which loses nothing."""
-        document = self._facts(PREFLIGHT).get(MISSING)
+        document = self.record.facts_of(PREFLIGHT).get(MISSING)
         return read_missing(document) if isinstance(document, Mapping) else None
 
     @property
@@ -161,10 +161,6 @@ class WaveReport:
             yield f"\n{len(positions) - MAX_ROWS:,} more positions are in the JSON of this report."
         for group, time in self.checkpoint_times.items():
             yield f"\nWhat {_text(group)} read on the source after its checkpoints it reads again; the oldest is of {show_time(time)}."
-
-    def _facts(self, step: str) -> Mapping[str, Any]:
-        note = self.record.steps.get(step)
-        return {} if note is None else note.facts
 
     def _measure_to_open(self, since: int | None) -> int | None:
         note = self.record.steps.get(OPEN)

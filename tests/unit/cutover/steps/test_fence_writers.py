@@ -15,10 +15,8 @@ SILENT, BEFORE, AFTER = ActiveProducer(6, 0, 1_000, None), ActiveProducer(7, 2, 
 def findings(producers=(), growth=None, by="acl", owners=None, **period):
     watch = FenceWatch(
         QuietPeriod(frozenset([ORDERS]), 0.0, 0.0, **period),
-        growth or {},
-        4.0,
         {ORDERS: (SILENT, BEFORE)},
-        Writers(NOW, {ORDERS: producers}, owners or {}),
+        Writers(NOW, {ORDERS: producers}, owners or {}, growth or {}, 4.0),
     )
     return list(report_fence(watch, by))
 
@@ -67,9 +65,8 @@ def test_the_newest_record_is_that_of_any_producer():
 
 
 def test_of_brokers_that_are_too_old_to_tell_nobody_is_called_not_idempotent_and_no_tool_is_named_that_they_do_not_know():
-    watch = FenceWatch(
-        QuietPeriod(frozenset([ORDERS]), 0.0, 0.0, open_from={ORDERS: 12}), {ORDERS: 3}, 4.0, {}, Writers(NOW, untold={ORDERS: 12})
-    )
+    period = QuietPeriod(frozenset([ORDERS]), 0.0, 0.0, open_from={ORDERS: 12})
+    watch = FenceWatch(period, {}, Writers(NOW, growth={ORDERS: 3}, seconds=4.0, untold={ORDERS: 12}))
     written, transaction = report_fence(watch, "acl")
     assert written.message.endswith("by somebody whom brokers older than Kafka 2.8 do not name.")
     assert transaction.message == "orders-0: a transaction is open from offset 12 on."
