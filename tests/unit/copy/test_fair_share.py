@@ -46,10 +46,6 @@ class Lane:
         return moved
 
 
-def test_all_that_fits_is_one_transaction():
-    assert Lane([MB, 2 * MB, MB]).run(4 * MB, 9) == [[2, 1, 0]]
-
-
 def test_small_backlogs_are_copied_first_and_together():
     lane = Lane([10_000] * 20 + [1000 * MB])
     assert sorted(lane.run(4 * MB, 2)[0]) == list(range(20))

@@ -13,7 +13,7 @@ import pytest
 from kafka_mirror.config import Flow, load
 from kafka_mirror.copy import follow
 from kafka_mirror.copy.follow import Ends, due_time, watch_idle
-from kafka_mirror.copy.model import HANDED_OVER, CopiedElsewhere, LaneResult
+from kafka_mirror.copy.model import CopiedElsewhere, LaneResult
 from kafka_mirror.copy.plan.model import BEHIND, FIRST_SIGHT, Plan, Range
 from kafka_mirror.copy.publish import compared
 from kafka_mirror.copy.run import lane_tasks
@@ -78,33 +78,6 @@ def test_what_was_decided_or_is_new_counts_from_the_next_plan_on_which_has_what_
     assert (published.disagreements, published.copied_elsewhere, result.plans) == ((), (), 2)
 
 
-def test_a_pause_in_the_middle_holds_until_it_is_lifted(mirror: Mirror) -> None:
-    mirror.arrivals = {float(n): {"orders": 1, "clicks": 1} for n in range(0, 60, 5)}
-
-    def pause() -> None:
-        mirror.paused, mirror.notices = {"orders"}, ("orders is left out: pause",)
-
-    at_the_pause: list[int] = []
-
-    def resume() -> None:
-        at_the_pause.append(mirror.copied["orders"])
-        mirror.paused = set()
-
-    mirror.happenings = {21: pause, 41: resume}
-    result = mirror.run()
-    assert (at_the_pause, mirror.copied) == ([5], {"orders": 12, "clicks": 12})
-    assert (mirror.judged(result).notices, mirror.judged(result).records) == (("orders is left out: pause",), 24)
-
-
-def test_a_run_all_of_whose_topics_are_paused_waits_for_the_next_change(mirror: Mirror) -> None:
-    mirror.ends["orders"] = 3
-    mirror.happenings = {10: lambda: mirror.paused.update(mirror.ends), 30: mirror.paused.clear}
-    mirror.arrivals = {25: {"orders": 2}}
-    result = mirror.run()
-    assert ([began for began, *_ in mirror.copies], mirror.looks) == ([0, 30], [15, 20, 25, 30])
-    assert mirror.judged(result).records == 5
-
-
 def test_a_part_of_a_second_is_a_rhythm_for_an_idle_flow_and_for_its_lanes(mirror: Mirror) -> None:
     mirror.configured("mirror.follow.seconds = 0.5")
     mirror.arrivals = {1.25: {"orders": 1}}
@@ -121,21 +94,6 @@ def test_no_plan_is_made_that_nobody_has_the_time_to_act_on(mirror: Mirror, at: 
     mirror.happenings = {at: nothing}
     mirror.run()
     assert len(mirror.copies) == copies
-
-
-def test_lanes_go_on_for_a_while_after_the_run_is_due_but_nothing_is_planned_any_more(mirror: Mirror) -> None:
-    mirror.ends["orders"] = 3
-    mirror.arrivals, mirror.happenings = {65: {"orders": 2}}, {70: nothing}
-    result = mirror.run(hand_over=30.0)
-    assert (mirror.plans, mirror.copies, mirror.clock) == ([], [(0, 60, -1)], 1070)
-    assert mirror.judged(result).records == 5
-
-
-def test_what_another_run_has_taken_over_is_left_to_it(mirror: Mirror) -> None:
-    mirror.ends["orders"] = 3
-    mirror.happenings = {10: lambda: HANDED_OVER}
-    judged = mirror.judged(mirror.run())
-    assert (mirror.plans, len(mirror.copies), judged.state, judged.errors) == ([], 1, "done", ())
 
 
 def test_bytes_of_a_run_hold_over_its_plans_together_and_configuration_from_the_next_one_on(mirror: Mirror) -> None:
@@ -183,13 +141,6 @@ def test_a_copy_that_fails_as_nobody_foresaw_is_told_though_the_planned_ends_are
     assert "A copy that follows failed unexpectedly: RuntimeError: the JVM is gone" in judged.errors[0].message
 
 
-def test_a_partition_that_failed_and_was_reached_by_a_later_plan_is_done(mirror: Mirror) -> None:
-    mirror.ends["orders"] = 3
-    mirror.answers = {0: [ErrorReport("SourceUnreadable", "", "orders", 0, retriable=True), LANE_ERROR]}
-    judged = mirror.judged(mirror.run())
-    assert (judged.state, judged.errors, judged.owed, judged.records) == ("done", (), 0, 3)
-
-
 def test_an_error_of_a_lane_without_work_since_is_not_told_though_another_lane_is_behind(mirror: Mirror) -> None:
     """Another run copied meanwhile what the lane could not."""
     mirror.ends = {"orders": 3}
@@ -205,12 +156,6 @@ def test_an_error_of_a_lane_without_work_since_is_not_told_though_another_lane_i
     run._anew, mirror.failing_plans = by_another_run, {1: UNREACHABLE}
     judged = mirror.judged(run.run(mirror.copy))
     assert [error.message for error in judged.errors] == [UNREACHABLE.report().message, "what stands"]
-
-
-def test_an_error_of_a_lane_that_still_has_work_stays_until_it_is_tried_again(mirror: Mirror) -> None:
-    mirror.ends["orders"], mirror.answers[0], mirror.failing_plans = 3, [LANE_ERROR], {0: UNREACHABLE}
-    judged = mirror.judged(mirror.run())
-    assert ([error.code for error in judged.errors], judged.owed) == (["ClusterUnreachable"] * 2, 3)
 
 
 def test_a_record_that_could_not_be_copied_is_told_once_and_what_is_left_is_owed(mirror: Mirror, caplog: Any) -> None:
@@ -301,19 +246,6 @@ def test_a_wait_that_cannot_look_is_told(mirror: Mirror) -> None:
     run = mirror.following()
     assert not run.await_work()
     assert run.result.failure == UNREACHABLE.report()
-
-
-def test_a_run_that_is_told_to_stop_while_it_plans_copies_nothing_of_that_plan(mirror: Mirror) -> None:
-    mirror.arrivals = {5: {"orders": 3}}
-    run = mirror.following()
-
-    def ended(flow: Flow, by_person: bool, follow_for: float) -> Any:
-        mirror.stopped_at = mirror.clock
-        return mirror.anew(flow, by_person, follow_for)
-
-    run._anew = ended
-    assert not run.await_work()
-    assert (mirror.plans, mirror.copies) == ([5], [])
 
 
 @contextmanager
@@ -419,12 +351,6 @@ def test_a_flow_with_little_work_is_copied_a_minute_at_a_time_until_its_run_is_d
     assert not run.copy_little(known.copy, LITTLE + RECORD_BYTES)
     assert [(at, follow_for) for at, follow_for, _ in known.copies] == [(0, 60), (70, 60), (130, 60), (190, 110)]
     assert (known.clock - START, known.judged(run.result).records) == (300 + 60, 18)
-
-
-def test_an_idle_minute_waits_and_copies_nothing(known: Mirror) -> None:
-    known.arrivals = {0: {"orders": 1}, 150: {"orders": 1}}
-    known.following(due=300).copy_little(known.copy, LITTLE)
-    assert [at for at, *_ in known.copies] == [0, 150]
 
 
 @pytest.mark.parametrize(("arrives", "begun"), [({0: 6}, []), ({0: 1, 10: 5, 80: 1}, [0]), ({0: 1, 70: 9}, [0])])

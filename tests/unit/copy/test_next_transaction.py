@@ -33,10 +33,6 @@ def test_a_quick_target_soon_gets_the_largest_transactions():
     assert play(32 * MB, 100 * MB, 5) == ([4 * MB, 16 * MB, 32 * MB, 32 * MB, 32 * MB],) * 2
 
 
-def test_no_transaction_is_larger_than_configured():
-    assert play(MB, 100 * MB, 3)[0] == [MB] * 3
-
-
 @settings(max_examples=200)
 @given(st.integers(64 * 1024, 64 * MB), st.integers(1200, 100 * MB))
 def test_a_target_of_any_speed_is_written_in_the_end_and_runs_into_its_timeout_twice_at_most(largest, bytes_per_second):
@@ -51,13 +47,6 @@ def test_what_ran_into_its_timeout_is_not_tried_again_at_its_size():
     for _ in range(10):
         size.committed(0.1)
     assert size.bytes == 2 * MB
-
-
-def test_the_smallest_transaction_gets_no_smaller():
-    size = TransactionSize(100_000, 60)
-    assert size.too_slow(0.0)
-    assert size.bytes == 64 * 1024
-    assert not size.too_slow(0.0)
 
 
 # ---------------------------------------------------------------- a batch that is refused
@@ -108,14 +97,6 @@ def test_a_stop_that_a_commit_in_doubt_has_passed_ends_nothing():
     bisection.refused(BatchRefused(TP, 0, 40, 100, "too large"))
     assert bisection.end(TP, 100, watermark=39) == 40
     assert bisection.end(TP, 100, watermark=40) == 100
-
-
-def test_other_partitions_keep_their_pace():
-    bisection = BatchBisection()
-    bisection.refused(BatchRefused(TP, 0, 0, 10, "too large"))
-    other = TopicPartition("orders", 1)
-    assert bisection.end(other, 100) == 100
-    assert other not in bisection.records
 
 
 # ---------------------------------------------------------------- brokers that name the records they refuse, and others

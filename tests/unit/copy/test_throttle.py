@@ -24,12 +24,6 @@ def planned(offsets, records=0, size=0):
     return Range("orders", 0, "id", 0, offsets, BEHIND, records=records, bytes=size)
 
 
-def test_without_a_limit_nothing_waits_and_nothing_is_small():
-    throttle = Throttle(-1, 0.1, Clock())
-    throttle.copied(10**12, 1.0)
-    assert (throttle.rate, throttle.transaction_bytes(32 * MEGABYTE), throttle.wait_seconds()) == (-1, 32 * MEGABYTE, 0)
-
-
 def test_a_transaction_is_small_and_the_next_one_waits_until_its_time_is_over():
     clock = Clock()
     throttle = Throttle(1000, 0.5, clock)
@@ -79,11 +73,6 @@ def test_over_any_time_no_more_is_copied_than_the_rate_allows_and_one_transactio
     assert copied <= (clock.time - began) * rate * (1 + 1e-6) + largest + 1e-3
 
 
-def test_lanes_with_the_same_work_have_the_same_share_and_one_that_is_alone_has_all():
-    assert shares([[planned(10)]] * 4, 8) == [0.25] * 4
-    assert shares([[planned(10)]], 8) == [1.0]
-
-
 def test_the_lane_with_the_backlog_has_most_and_the_others_do_not_starve():
     long, *others = shares([[planned(1_000_000)], [planned(1)], [planned(0)]], 8)
     assert long > 0.8
@@ -111,7 +100,3 @@ def test_a_throttled_lane_fetches_about_what_it_may_copy(rate):
         assert size >= 16 * 1024
         assert size & (size - 1) == 0
         assert size <= max(16 * 1024, 2 * rate)
-
-
-def test_a_lane_without_a_limit_fetches_as_much_as_it_likes():
-    assert portion(-1) is None
