@@ -11,7 +11,6 @@ from kafka_mirror.copy import throttle
 from kafka_mirror.copy.engine import NothingRead
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult, Watermark
-from kafka_mirror.copy.new_ranges import look_for_more
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, HISTORY, Plan, Range
 from kafka_mirror.copy.publish import Published
 from kafka_mirror.copy.run import unfinished
@@ -20,11 +19,9 @@ from kafka_mirror.copy.shared_turn import SharedTurn
 from kafka_mirror.copy.verdict import verdict
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, ErrorReport, Overtaken
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.model import LogOffsets
 from kafka_mirror.ledger.control_records import LEDGER, PAUSE, Decision, encode
 from tests.unit.copy.happenings import raising, watermarks
 from tests.unit.copy.memory_cluster import QuietCluster
-from tests.unit.ledger_records import ledger_record
 
 ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)
 CONTROL = TopicPartition("mm2-control.east.internal", 0)
@@ -125,11 +122,6 @@ def test_what_arrives_in_later_turns_is_copied_in_the_same_epoch(follow, world, 
     assert (result.records, result.transactions, result.errors, result.stopped) == (26, 4, (), ())
     assert [step for step in world.log if step in ("fence", "read the ledger", "close")] == ["fence", "read the ledger", "close"]
     assert world.ends[TopicPartition("east.orders", 0)] == 15 + 2, "a marker between its transactions"
-
-
-def test_each_turns_topic_ids_are_compared_before_its_commit(follow, world, arrive):
-    follow(arrive(ORDERS, 3))
-    assert world.log[-6:] == ["copy", "topics of west", "topics of east", "record", "commit", "close"]
 
 
 def test_a_lane_without_anything_new_asks_for_ends_alone_and_writes_nothing(follow, world):
@@ -386,46 +378,6 @@ def test_a_partition_that_goes_on_failing_is_tried_once_in_a_while_and_is_an_err
     result = follow(arrive(PAYMENTS, 1), nothing, a_minute_passes, arrive(PAYMENTS, 1), a_minute_passes, nothing)
     assert [(error.code, error.topic) for error in result.errors] == [("SourceUnreadable", "orders")]
     assert (watermarks(result), world.engines) == ({("payments", 12)}, 2 + 2 + 2)
-
-
-# ---------------------------------------------------------------- the plan's rules
-
-
-class Source(QuietCluster):
-    """A source of one partition that says what it is told to."""
-
-    def __init__(self, end, epoch, epoch_end=None, start=0):
-        super().__init__("east", {}, 1.0)
-        self.log, self.epoch_end = LogOffsets(start, end, end + 1, epoch), epoch_end
-
-    def log_offsets(self, partitions, errors=None, committed=True):
-        return dict.fromkeys(partitions, self.log)
-
-    def shared_ends(self, positions, seconds):
-        return {} if self.epoch_end is None else dict.fromkeys(positions, self.epoch_end)
-
-
-def looked(source):
-    """What a turn finds in a partition of which 10 offsets were copied in leader epoch 4."""
-    record = ledger_record(watermark=10, leader_epoch=4, source_topic_id="id-orders")
-    planned = Range("orders", 0, "id-orders", 0, 10, BEHIND, skip_to=2, leader_epoch=4)
-    return look_for_more(source, True, {ORDERS: record}, {ORDERS: planned})
-
-
-def test_a_new_range_begins_at_the_watermark_and_has_the_leader_epoch_of_its_end():
-    more, errors = looked(Source(12, 5, epoch_end=10))
-    assert errors == []
-    assert more == {ORDERS: Range("orders", 0, "id-orders", 10, 12, BEHIND, skip_to=2, leader_epoch=5, log_end=13)}
-
-
-def test_a_log_that_was_cut_off_and_has_grown_again_is_truncated():
-    more, errors = looked(Source(12, 5, epoch_end=7))
-    assert (more, [error.code for error in errors]) == ({}, ["SourceTruncated"])
-
-
-@pytest.mark.parametrize("source", [Source(20, 4, start=15), Source(10, 5)], ids=["a gap", "a new leader and no records"])
-def test_a_gap_is_left_to_the_next_plan_and_a_leader_alone_is_no_work(source):
-    assert looked(source) == ({}, [])
 
 
 # ---------------------------------------------------------------- what is told
