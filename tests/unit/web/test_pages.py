@@ -237,18 +237,11 @@ def test_error_offers_the_decision_that_it_names_and_many_of_a_topic_are_one() -
     assert "and 17 more" in many
 
 
-def test_command_to_type_is_told_from_the_words_around_it() -> None:
-    text = made_up(with_gap()).page()
-    assert (
-        f"If that is right: <code>{escape(stuck().commands[0], quote=True).replace('&#x27;', '&#39;').replace('&quot;', '&#34;')}</code>"
-        in text
-    )
-
-
 def test_an_error_and_what_to_do_stand_once_on_the_page() -> None:
     text = made_up(with_gap()).page()
     assert text.count("orders-2@300: offsets are gone.") == 1
-    assert text.count(f"<code>{escape(stuck().commands[0], quote=True).replace('&#x27;', '&#39;').replace('&quot;', '&#34;')}</code>") == 1
+    command = f"<code>{escape(stuck().commands[0], quote=True).replace('&#x27;', '&#39;').replace('&quot;', '&#34;')}</code>"
+    assert text.count(command) == text.count(f"If that is right: {command}") == 1, "the command is told from the words around it"
     assert '<a href="#needs">What to do</a>' in text
 
     two = made_up(snapshot(topic("orders", 1), errors=(stuck(), stuck("RecordRefused", 1)))).page()
