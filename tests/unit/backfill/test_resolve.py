@@ -145,32 +145,26 @@ def stamped(*days: float) -> list[TimestampedOffset]:
     return [TimestampedOffset(42 + number, int(day * DAY)) for number, day in enumerate(days)]
 
 
-def test_empty_interval_behind_a_record_from_the_future_is_jumped_over() -> None:
-    assert find_jump(interval(42, 42), FOURTH, stamped(5000, 3.5, 4.1, 4.2)) == TimestampedOffset(42, 5000 * DAY)
+EMPTY, HAS_OTHERS = interval(42, 42), interval(30, 42)
 
 
-def test_interval_without_records_whose_time_nobody_stamped_is_simply_empty() -> None:
-    assert find_jump(interval(42, 42), FOURTH, stamped(5.1, 5.2, 6)) is None
-
-
-def test_empty_interval_is_jumped_over_by_however_little() -> None:
-    assert find_jump(interval(42, 42), FOURTH, stamped(5.001, 4.999)) == TimestampedOffset(42, int(5.001 * DAY))
-
-
-def test_records_that_come_a_little_late_are_nothing_special_where_the_interval_has_others() -> None:
-    assert find_jump(interval(30, 42), FOURTH, stamped(5.001, 4.999, 5.002)) is None
-    assert find_jump(interval(30, 42), FOURTH, stamped(9, 4.999)) == TimestampedOffset(42, 9 * DAY)
-
-
-def test_few_late_records_among_many_of_the_right_time_make_none_of_these_wild() -> None:
-    assert find_jump(interval(30, 42), FOURTH, stamped(5.1, 1, 1, 5.2, 5.3, 5.4)) is None
-    assert find_jump(interval(42, 42), FOURTH, stamped(5.1, 4.5, 5.2, 5.3)) is None
-    assert find_jump(interval(30, 42), FOURTH, stamped(9, 4.1, 9, 4.2, 4.3)) == TimestampedOffset(42, 9 * DAY)
-
-
-def test_late_record_in_front_of_the_one_that_is_ahead_proves_nothing() -> None:
-    assert find_jump(interval(42, 42), FOURTH, stamped(4.5, 5.5, 5.6)) is None
-
-
-def test_nothing_visible_behind_the_interval_is_no_wild_timestamp() -> None:
-    assert find_jump(interval(42, 42), FOURTH, []) is None
+@pytest.mark.parametrize(
+    ("asked", "behind", "jump"),
+    [
+        pytest.param(EMPTY, [5000, 3.5, 4.1, 4.2], 5000, id="empty after a record from the future"),
+        pytest.param(EMPTY, [5.001, 4.999], 5.001, id="empty, by however little"),
+        pytest.param(EMPTY, [5.1, 5.2, 6], None, id="empty, for nobody stamped its time"),
+        pytest.param(EMPTY, [5.1, 4.5, 5.2, 5.3], None, id="empty, few late ones among many of the right time"),
+        pytest.param(EMPTY, [4.5, 5.5, 5.6], None, id="empty, the late one in front of the one that is ahead"),
+        pytest.param(EMPTY, [], None, id="empty, nothing visible after it"),
+        pytest.param(HAS_OTHERS, [5.001, 4.999, 5.002], None, id="a little late where the interval has others"),
+        pytest.param(HAS_OTHERS, [9, 4.999], 9, id="far ahead where the interval has others"),
+        pytest.param(HAS_OTHERS, [5.1, 1, 1, 5.2, 5.3, 5.4], None, id="few late ones among many of the right time"),
+        pytest.param(HAS_OTHERS, [9, 4.1, 9, 4.2, 4.3], 9, id="far ahead among some of the right time"),
+    ],
+)
+def test_a_wild_timestamp_is_one_that_the_records_after_it_contradict(
+    asked: OffsetInterval, behind: list[float], jump: float | None
+) -> None:
+    expected = None if jump is None else TimestampedOffset(42, int(jump * DAY))
+    assert find_jump(asked, FOURTH, stamped(*behind)) == expected
