@@ -15,6 +15,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import reader
 from kafka_mirror.kafka.produce_request import Outgoing, batches_of, keyed_batches
 from kafka_mirror.kafka.reader import PARTITIONS_AT_ONCE, BoundedReader, Part, PartReader, TimeIsUp
+from tests.unit.copy.batches.batch_logs import hold_back
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION
 from tests.unit.formats.batches.test_batch_join import with_header
@@ -199,12 +200,12 @@ def test_an_error_of_a_whole_answer_that_passes_is_asked_again(broker: WireBroke
 
 
 def test_a_broker_that_holds_us_back_is_not_late(broker: WireBroker, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    broker.hold_back(monkeypatch, throttle_ms=60_000)
+    hold_back(broker, monkeypatch, throttle_ms=60_000)
     assert read({TP: (0, 4)}) == {TP: [0, 1, 2, 3]}
 
 
 def test_a_broker_that_says_nothing_for_as_long_is_late(broker: WireBroker, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    broker.hold_back(monkeypatch, throttle_ms=0)
+    hold_back(broker, monkeypatch, throttle_ms=0)
     with pytest.raises(DeadlineExceeded, match="nothing came for 30 s"):
         read({TP: (0, 4)})
 

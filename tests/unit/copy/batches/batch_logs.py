@@ -1,5 +1,7 @@
 """What stands in the logs of the tests' brokers, and batches to be put there."""
 
+import time
+
 import google_crc32c
 import pytest
 from kafka.record.default_records import DefaultRecordBatch
@@ -43,3 +45,18 @@ def marker_of(producer_id):
     made = batch_of([b"\x00\x00\x00\x00\x00\x00"], producer_id=producer_id, transactional=True)
     made[22] |= 0x20
     return sealed(made)
+
+
+def hold_back(broker, monkeypatch, throttle_ms):
+    """Lets a broker answer three fetches with nothing, though it has something, and the clock go on by 20 seconds for each."""
+    now, passed = time.monotonic, [0]
+    monkeypatch.setattr(time, "monotonic", lambda: now() + passed[0])
+
+    def change(answer):
+        if passed[0] < 60:
+            passed[0] += 20
+            answer.throttle_time_ms = throttle_ms
+            for partition in answer.responses[0].partitions:
+                partition.high_watermark, partition.records = 0, b""
+
+    broker.change_fetches(change)

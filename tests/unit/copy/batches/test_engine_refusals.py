@@ -26,7 +26,7 @@ from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_pool import receive
 from kafka_mirror.ledger.record import Skipped
-from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused, fill, values
+from tests.unit.copy.batches.batch_logs import LIMITS, assert_writing_is_refused, fill, hold_back, values
 from tests.unit.copy.batches.conftest import LEDGER, ORDERS, REMOTE, batch_of
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1, KAFKA_2_8
 
@@ -255,7 +255,7 @@ def test_an_answer_about_work_that_was_given_up_or_set_elsewhere_since_counts_fo
 def test_a_source_that_holds_us_back_is_not_silent(monkeypatch, lane_task, east, work, throttle_ms):
     fill(east.log(*ORDERS), 1)
     engine = BatchEngine(replace(lane_task, request_seconds=30), 1_000_000)
-    east.hold_back(monkeypatch, throttle_ms)
+    hold_back(east, monkeypatch, throttle_ms)
     if throttle_ms:
         (moved,) = engine.copy([work(0, 3)], LIMITS)
         assert moved.records == 3

@@ -7,7 +7,6 @@ has not learnt from it.
 import socket
 import struct
 import threading
-import time
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -15,7 +14,6 @@ from contextlib import suppress
 from functools import partial
 from itertools import dropwhile
 
-import pytest
 from kafka.protocol.consumer import (
     FetchRequest,
     FetchResponse,
@@ -120,20 +118,6 @@ class WireBroker:
 
         self.answers[FetchRequest] = fetch
 
-    def hold_back(self, monkeypatch: pytest.MonkeyPatch, throttle_ms: int) -> None:
-        """Answers three fetches with nothing, though it has something, and lets the clock go on by 20 seconds for each."""
-        now, passed = time.monotonic, [0]
-        monkeypatch.setattr(time, "monotonic", lambda: now() + passed[0])
-
-        def change(answer: FetchResponse) -> None:
-            if passed[0] < 60:
-                passed[0] += 20
-                answer.throttle_time_ms = throttle_ms
-                for partition in answer.responses[0].partitions:
-                    partition.high_watermark, partition.records = 0, b""
-
-        self.change_fetches(change)
-
     def close(self) -> None:
         with suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)  # an accept that waits would take one more connection
@@ -222,8 +206,7 @@ class WireBroker:
         )
 
     def _coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-        code = self._refused(request)
-        where = {"node_id": 1, "host": "127.0.0.1", "port": self.port, "error_code": code}
+        where = {"node_id": 1, "host": "127.0.0.1", "port": self.port, "error_code": self._refused(request)}
         found = [FindCoordinatorResponse.Coordinator(key=key, **where) for key in request.coordinator_keys or ()]
         return FindCoordinatorResponse(coordinators=found, **where)
 
@@ -278,8 +261,10 @@ class WireBroker:
 
         def row(tp: TopicPartition, data: object) -> object:
             code, base = self._taken(owner, request, tp, bytes(data.records))
-            errors = self._record_errors() if code else []
-            return of_topic.PartitionProduceResponse(index=data.index, error_code=code, base_offset=base, record_errors=errors)
+            of_row = of_topic.PartitionProduceResponse
+            named = self.named if code else ()
+            errors = [of_row.BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=f"record {at}") for at in named]
+            return of_row(index=data.index, error_code=code, base_offset=base, record_errors=errors)
 
         topics = [
             of_topic(
@@ -301,10 +286,6 @@ class WireBroker:
         owner.last[tp] = sequence, self.logs[tp].append(data)
         return 0, owner.last[tp][1]
 
-    def _record_errors(self) -> list[object]:
-        kind = ProduceResponse.TopicProduceResponse.PartitionProduceResponse.BatchIndexAndErrorMessage
-        return [kind(batch_index=place, batch_index_error_message=f"record {place}") for place in self.named]
-
     def _judged(self, owner: Owner, tp: TopicPartition, data: bytes, in_transaction: bool) -> int:
         batch = DefaultRecordBatch(data)
         if tp not in self.logs:
@@ -325,26 +306,29 @@ class WireBroker:
 
     def _fetch(self, request: FetchRequest) -> FetchResponse:
         room = request.max_bytes
-        topics = []
         names = {topic_id: name for name, topic_id in self.topic_ids.items()}
+        of_topic = FetchResponse.FetchableTopicResponse
+
+        def row(name: str | None, asked: object) -> object:
+            nonlocal room
+            tp = TopicPartition(name, asked.partition)
+            log = self.logs.get(tp, Log())
+            fenced = FENCED_LEADER_EPOCH if 0 <= asked.current_leader_epoch < log.epoch else 0
+            out_of_range = 0 if log.start <= asked.fetch_offset <= log.end else OFFSET_OUT_OF_RANGE
+            code = self._refused(request, tp) or (0 if name else UNKNOWN_TOPIC_ID) or fenced or out_of_range
+            # All that follows the first batch that is wanted, whatever it says of itself.
+            batches = list(dropwhile(lambda each: last_offset(each) < asked.fetch_offset, log.batches))
+            # The first batch of an answer comes whole (KIP-74).
+            least = len(batches[0]) if batches and room == request.max_bytes else 0
+            records = b"" if code else b"".join(batches)[: max(0, least, min(room, asked.partition_max_bytes))]
+            room -= len(records)
+            return self._fetched(asked, log, code, records, request.isolation_level)
+
+        topics = []
         for topic in request.topics:
-            partitions = []
             name = topic.topic or names.get(topic.topic_id)
-            for asked in topic.partitions:
-                tp = TopicPartition(name, asked.partition)
-                log = self.logs.get(tp, Log())
-                unknown = 0 if name else UNKNOWN_TOPIC_ID
-                fenced = FENCED_LEADER_EPOCH if 0 <= asked.current_leader_epoch < log.epoch else 0
-                out_of_range = 0 if log.start <= asked.fetch_offset <= log.end else OFFSET_OUT_OF_RANGE
-                code = self._refused(request, tp) or unknown or fenced or out_of_range
-                # All that follows the first batch that is wanted, whatever it says of itself.
-                batches = list(dropwhile(lambda each, start=asked.fetch_offset: last_offset(each) < start, log.batches))
-                # The first batch of an answer comes whole (KIP-74).
-                least = len(batches[0]) if batches and room == request.max_bytes else 0
-                records = b"" if code else b"".join(batches)[: max(0, least, min(room, asked.partition_max_bytes))]
-                room -= len(records)
-                partitions.append(self._fetched(asked, log, code, records, request.isolation_level))
-            topics.append(FetchResponse.FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=partitions))
+            rows = [row(name, asked) for asked in topic.partitions]
+            topics.append(of_topic(topic=topic.topic, topic_id=topic.topic_id, partitions=rows))
         return FetchResponse(responses=topics)
 
     def _fenced(self, request: object, tp: TopicPartition, leader_epoch: int) -> int:
