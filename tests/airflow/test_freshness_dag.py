@@ -60,6 +60,15 @@ class Freshness:
     def copy(self) -> None:
         copy_in_process(self.flow, plan(self.flow))
 
+    def fall_behind(self, oracle: Oracle) -> str:
+        """A topic of which 50 records are copied, and 60 are not."""
+        topic = self.pair.topic("orders")
+        oracle.create_topic(self.pair.source_bootstrap, topic, partitions=2)
+        oracle.produce(self.pair.source_bootstrap, topic, 50, seed=1)
+        self.copy()
+        oracle.produce(self.pair.source_bootstrap, topic, 60, seed=2)
+        return topic
+
 
 @pytest.fixture
 def make_freshness(
@@ -82,11 +91,7 @@ def test_lag_over_the_limit_is_told_once_over_several_runs_and_once_when_it_is_o
     make_freshness: Callable[..., Freshness], oracle: Oracle, task_log: TaskLog
 ) -> None:
     freshness = make_freshness(**{"mirror.deadline.lag.records": "99"})
-    pair, topic = freshness.pair, freshness.pair.topic("orders")
-    oracle.create_topic(pair.source_bootstrap, topic, partitions=2)
-    oracle.produce(pair.source_bootstrap, topic, 50, seed=1)
-    freshness.copy()
-    oracle.produce(pair.source_bootstrap, topic, 60, seed=2)
+    pair, topic = freshness.pair, freshness.fall_behind(oracle)
     calm = freshness.run()
     assert (calm["open"], calm["lag_records"], calm["watermark_records"], freshness.told()) == ([], 60, 50, [])
     assert calm["lag_bytes"] > 0
@@ -331,11 +336,7 @@ def test_a_page_whose_api_server_reaches_no_broker_shows_what_the_last_run_saw(
     make_freshness: Callable[..., Freshness], oracle: Oracle
 ) -> None:
     freshness = make_freshness()
-    pair, topic = freshness.pair, freshness.pair.topic("orders")
-    oracle.create_topic(pair.source_bootstrap, topic, partitions=2)
-    oracle.produce(pair.source_bootstrap, topic, 50, seed=1)
-    freshness.copy()
-    oracle.produce(pair.source_bootstrap, topic, 60, seed=2)
+    pair, topic = freshness.pair, freshness.fall_behind(oracle)
     found = freshness.run()
     nowhere = {f"{side}.bootstrap.servers": "127.0.0.1:1" for side in ("source", "target")}
     file = pair.properties(extra={**nowhere, "admin.timeout.ms": "1000"}, file="api-server.properties")
