@@ -6,22 +6,23 @@ Exit code 0: done; 1: failed; 2: bad usage or configuration; 3: waiting. Human w
 """
 
 import argparse
+import importlib
 import json
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
+from typing import Any
 
 import kafka_mirror.airflow  # noqa: F401 — tells the configuration how to ask for Airflow's connections; imports no Airflow
 from kafka_mirror import __version__
-from kafka_mirror.cli import config, spark
+from kafka_mirror.cli import config
 from kafka_mirror.cli.answer import DONE, FAILED, UNUSABLE, WAITING, Answer
 from kafka_mirror.cli.options import check, complete, configured, unknown_names_notice
 from kafka_mirror.cli.parser import parser
 from kafka_mirror.cli.terminal import say, say_error, say_flow
-from kafka_mirror.cli.watch import check_watch, watch
 from kafka_mirror.config import Configuration, Flow, InvalidFlow
 from kafka_mirror.config.support import describe_installed
 from kafka_mirror.errors import ConfigurationError, ErrorReport, MirrorError, Problem, UsageError, unexpected
@@ -67,7 +68,6 @@ def _run(given: Sequence[str]) -> int:
             top.print_help()
             return 0
         check(options)
-        check_watch(options)
     except UsageError as error:
         return _tell(options, iter([(None, Answer(UNUSABLE, errors=(error.report(),)))]))
     if options.command == "config" and options.example:
@@ -75,14 +75,22 @@ def _run(given: Sequence[str]) -> int:
         return 0
     if options.command == "spark":
         try:
-            return spark.run(options)
+            return _work_of(options)(options)  # type: ignore[no-any-return]
         except MirrorError as error:
             return _tell(options, iter([(None, Answer(UNUSABLE if isinstance(error, UsageError) else FAILED, errors=(error.report(),)))]))
     if options.verbose:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     if getattr(options, "watch", None) is not None:
+        from kafka_mirror.cli.watch import watch  # it draws on a terminal
+
         return watch(options.watch, lambda: list(_answers(options)), lambda answers: _tell(options, iter(answers)))
     return _tell(options, _answers(options))
+
+
+def _work_of(options: argparse.Namespace) -> Callable[..., Any]:
+    """The function of the command. What only it needs is imported now, and not for `--help` or the shell's completion."""
+    file, _, function = options.run.partition(".")
+    return getattr(importlib.import_module(f"kafka_mirror.cli.{file}"), function)  # type: ignore[no-any-return]
 
 
 def _unread(given: Sequence[str]) -> argparse.Namespace:
@@ -103,7 +111,7 @@ def _answers(options: argparse.Namespace) -> Answers:
     else:
         for invalid in configuration.invalid:
             print(f"Notice: {invalid.error.message}", file=sys.stderr)
-        yield None, options.run(configuration, options)
+        yield None, _work_of(options)(configuration, options)
         yield from _unreadable(configuration)
 
 
@@ -159,7 +167,7 @@ def _one(options: argparse.Namespace, flow: Flow) -> Answer:
     try:
         # Airflow logs to standard output once it is asked for a connection, and that is the answer's alone.
         with redirect_stdout(sys.stderr), watched(f"`{options.command}` of {flow.name}", _RUN_AGAIN):
-            answer: Answer = options.run(flow, options)
+            answer: Answer = _work_of(options)(flow, options)
         return answer
     except (ConfigurationError, UsageError) as error:
         return Answer(UNUSABLE, errors=(error.report(),))

@@ -107,11 +107,6 @@ def _add(prepared: PreparedAudit, again: PreparedAudit, moved: Collection[TopicP
     return replace(prepared, stretches=(*stretches, *again.stretches), left_out=left_out, errors=tuple(errors))
 
 
-def names(text: str | None) -> tuple[str, ...]:
-    """Topics that are separated by commas."""
-    return tuple(filter(None, (name.strip() for name in (text or "").split(","))))
-
-
 def times(start: str | None, end: str | None) -> tuple[datetime, datetime] | None:
     """The times `[start, end)`; None without them. Raises UsageError."""
     if not start and not end:

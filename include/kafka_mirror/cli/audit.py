@@ -2,30 +2,18 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from kafka_mirror.audit.compare_ranges import compare_audit_ranges
+from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.model import DIFFERENT
+from kafka_mirror.audit.parallel import by_hand, by_size
+from kafka_mirror.audit.reader import AuditContext
+from kafka_mirror.audit.report import errors_of, lines_of
+from kafka_mirror.audit.run import Compare, audit, times
 from kafka_mirror.cli.answer import DONE, FAILED, Answer
+from kafka_mirror.cli.options import split_names
 from kafka_mirror.cli.terminal import Counter, progress
 from kafka_mirror.config import Flow
-
-if TYPE_CHECKING:
-    from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
-    from kafka_mirror.audit.reader import AuditContext
-    from kafka_mirror.audit.run import Compare
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    command.add_argument("--topics", metavar="A,B", help="only these source topics (default: all that the flow mirrors)")
-    command.add_argument("--from", metavar="TIME", dest="start", help="ISO 8601, UTC unless it says otherwise; needs --to")
-    command.add_argument("--to", metavar="TIME", dest="end", help="the interval ends in front of it")
-    command.add_argument(
-        "--complete", action="store_true", help="fail, too, while anything of it is not copied yet or could not be compared"
-    )
-    command.add_argument("--show-payload", action="store_true", help="show values and headers of records that differ, not only their sizes")
-    command.add_argument("--without-spark", action="store_true", help="compare in this process, however much it is")
-    command.add_argument("--master", metavar="URL", help="compare on this Spark cluster, however little it is")
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
@@ -34,10 +22,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
     A topic that was never copied is a failure of the flow that is named; without a name it must be a topic of one of them.
     """
-    from kafka_mirror.audit.report import errors_of, lines_of
-    from kafka_mirror.audit.run import audit, names, times
-
-    topics = names(options.topics)
+    topics = split_names(options.topics)
     result = audit(
         flow,
         topics,
@@ -51,19 +36,16 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     return Answer(FAILED if failed else DONE, result.as_document(), errors, lines_of(result), known_topics)
 
 
-def comparer(flow: Flow, options: argparse.Namespace) -> "Compare":
+def comparer(flow: Flow, options: argparse.Namespace) -> Compare:
     """Returns the comparison to use: this process with `--without-spark`, Spark with `--master`, else by the amount."""
-    from kafka_mirror.audit.compare_ranges import compare_audit_ranges
-    from kafka_mirror.audit.parallel import by_hand, by_size
-
     spark = by_hand(flow, options.master, _describe_way(options))
 
-    def in_process(context: "AuditContext", stretches: "Sequence[AuditRange]") -> "list[Outcome]":
+    def in_process(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
         read = Counter()
         with progress(_begins(flow, stretches), sum(map(_offsets, stretches)), read.positions):
             return compare_audit_ranges(context, stretches, read.add)
 
-    def on_spark(context: "AuditContext", stretches: "Sequence[AuditRange]") -> "list[Outcome]":
+    def on_spark(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
         with progress(f"{_begins(flow, stretches)} A Spark job does it.", sum(map(_offsets, stretches))):
             return spark(context, stretches)
 
@@ -72,17 +54,15 @@ def comparer(flow: Flow, options: argparse.Namespace) -> "Compare":
 
 def _describe_way(options: argparse.Namespace) -> str:
     """What is asked for: the same command once more is the next try of it."""
-    from kafka_mirror.audit.run import names
-
-    return " ".join([options.command, *names(options.topics), *filter(None, (options.start, options.end))])
+    return " ".join([options.command, *split_names(options.topics), *filter(None, (options.start, options.end))])
 
 
-def _begins(flow: Flow, stretches: "Sequence[AuditRange]") -> str:
+def _begins(flow: Flow, stretches: Sequence[AuditRange]) -> str:
     partitions = len({stretch.source for stretch in stretches})
     offsets = sum(stretch.offsets for stretch in stretches)
     return f"{flow.name}: comparing up to {offsets:,} records of {partitions:,} partitions with their copies."
 
 
-def _offsets(stretch: "AuditRange") -> int:
+def _offsets(stretch: AuditRange) -> int:
     """How many offsets are read of both sides."""
     return stretch.offsets + max(0, stretch.target_read_end - stretch.target_start)

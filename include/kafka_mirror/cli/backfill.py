@@ -2,42 +2,24 @@
 
 import argparse
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from kafka_mirror.backfill.model import ANY_ORDER, IN_TIME_ORDER, BackfillRequest, time_interval
+from kafka_mirror.audit.model import AuditResult
+from kafka_mirror.audit.report import errors_of, lines_of
+from kafka_mirror.audit.run import audit
+from kafka_mirror.backfill.live import Copy
+from kafka_mirror.backfill.model import BackfillRequest, time_interval
+from kafka_mirror.backfill.run import BackfillOutcome, run_backfill
+from kafka_mirror.backfill.summary import BackfillSummary, summary
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, Piece, table
 from kafka_mirror.cli.audit import comparer
 from kafka_mirror.cli.copy import copier
-from kafka_mirror.cli.options import Parser
+from kafka_mirror.cli.options import split_names
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import UsageError
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.ledger.step import run_by_hand
 
-if TYPE_CHECKING:
-    from kafka_mirror.audit.model import AuditResult
-    from kafka_mirror.backfill.live import Copy
-    from kafka_mirror.backfill.run import BackfillOutcome
-    from kafka_mirror.backfill.summary import BackfillSummary
-
 _HEAD = ("topic", "partition", "from", "to", "offsets", "provisional")
-
-
-def add_arguments(command: Parser) -> None:
-    """What the command takes."""
-    command.add_argument("--from", metavar="TIME", dest="start", help="ISO 8601, UTC unless it says otherwise")
-    command.add_argument("--to", metavar="TIME", dest="end", help="the interval ends in front of it")
-    command.need("--from", "--to")
-    command.add_argument("--topics", metavar="A,B", help="only these source topics (default: all that the flow mirrors)")
-    command.add_argument("--into", metavar="TOPIC", help="where history goes (default: mirror.backfill.into)")
-    command.add_argument(
-        "--order", choices=(IN_TIME_ORDER, ANY_ORDER), help="whether history is written in time order only (default: mirror.backfill.order)"
-    )
-    command.add_argument(
-        "--accept-wild-timestamps", action="store_true", default=None, help="take intervals as they are that a wild timestamp cuts short"
-    )
-    command.add_argument("--without-spark", action="store_true", help="copy in this process instead of a Spark job")
-    command.add_argument("--master", metavar="URL", help="the Spark cluster, as for copy")
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
@@ -45,11 +27,9 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
     Where no flow is named, topics that this one does not mirror are left to the others.
     """
-    from kafka_mirror.audit.run import names
-
     request = BackfillRequest(
         time_interval(options.start, options.end),
-        names(options.topics),
+        split_names(options.topics),
         options.into,
         options.order,
         options.accept_wild_timestamps,
@@ -66,10 +46,6 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 
 def _fill(flow: Flow, request: BackfillRequest, options: argparse.Namespace) -> Answer:
-    from kafka_mirror.audit.report import errors_of, lines_of
-    from kafka_mirror.backfill.run import run_backfill
-    from kafka_mirror.backfill.summary import summary
-
     run_name = run_by_hand("backfill")
     copy: Copy = copier(flow, options, run_name)
     filled = run_backfill(flow, request, copy, options.dry_run, run_name)
@@ -81,24 +57,20 @@ def _fill(flow: Flow, request: BackfillRequest, options: argparse.Namespace) -> 
     return Answer(FAILED if done.errors or done.owed else DONE, _document(filled, done), done.errors, lines)
 
 
-def _audit(flow: Flow, filled: "BackfillOutcome", options: argparse.Namespace) -> "AuditResult | None":
+def _audit(flow: Flow, filled: BackfillOutcome, options: argparse.Namespace) -> AuditResult | None:
     """Both sides of the interval compared; None if there is nothing in it."""
-    from kafka_mirror.audit.run import audit
-
     offsets = {interval.topic_partition: (interval.start, interval.end) for interval in filled.resolution.intervals if interval.offsets}
     return audit(flow, source_offsets=offsets, compare=comparer(flow, options)) if offsets else None
 
 
-def _would(filled: "BackfillOutcome") -> Answer:
-    from kafka_mirror.backfill.summary import summary
-
+def _would(filled: BackfillOutcome) -> Answer:
     done = summary(filled.resolution, filled.live, filled.history)
     errors = done.errors
     sentence = f"{filled.live.owed} live offsets and {filled.history.owed} offsets of history would be copied."
     return Answer(FAILED if errors else DONE, _document(filled, done), errors, [*_lines(filled), sentence])
 
 
-def _document(filled: "BackfillOutcome", done: "BackfillSummary") -> dict[str, object]:
+def _document(filled: BackfillOutcome, done: BackfillSummary) -> dict[str, object]:
     document = done.as_document()
     return {
         "summary": {name: value for name, value in document.items() if name != "errors"},
@@ -108,7 +80,7 @@ def _document(filled: "BackfillOutcome", done: "BackfillSummary") -> dict[str, o
     }
 
 
-def _lines(filled: "BackfillOutcome") -> list[Piece]:
+def _lines(filled: BackfillOutcome) -> list[Piece]:
     rows = [
         (interval.topic, interval.partition, interval.start, interval.end, interval.offsets, "yes" if interval.is_provisional else "")
         for interval in filled.resolution.intervals

@@ -22,18 +22,6 @@ Values = dict[str, EffectiveValue]
 NAME = "mm2.properties"
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    command.add_argument(
-        "pattern",
-        metavar="PATTERN",
-        nargs="*",
-        help="only what has this in its name or in the key it is from, such as deadline or 'mirror.*'",
-    )
-    command.add_argument("--changed", action="store_true", help="only what differs from the defaults")
-    command.add_argument("--example", action="store_true", help="print an annotated mm2.properties to begin with; reads no configuration")
-
-
 def example() -> str:
     """The annotated mm2.properties: in the package, or beside it in a checkout."""
     package = Path(__file__).parents[1]
@@ -67,11 +55,6 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     if not options.pattern:
         properties = {name: value for name, value in properties.items() if value.is_set or not CATALOGUE[name].effect}
     return Answer(UNUSABLE if errors else DONE, result, errors, _text(flow, properties, clients, options))
-
-
-def add_pools_arguments(step: argparse.ArgumentParser) -> None:
-    """The options of `pools`."""
-    step.add_argument("--team", metavar="NAME", default="", help="the pools are this team's (Airflow with `[core] multi_team`)")
 
 
 def show_pools(configuration: Configuration, options: argparse.Namespace) -> Answer:

@@ -1,7 +1,6 @@
 """`copy` and `plan`: plans, copies through a Spark job (or in this process), publishes, and judges by the ledger."""
 
 import argparse
-import re
 import signal
 import threading
 import time
@@ -14,39 +13,24 @@ from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, Piece, 
 from kafka_mirror.cli.terminal import progress
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.follow import Following
+from kafka_mirror.copy.job import copy_with_spark, follow_with_spark
 from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.model import to_columns as plan_columns
 from kafka_mirror.copy.plan.run import plan, plan_context
 from kafka_mirror.copy.publish import positions
+from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.run_result import RunResult, batches_text, copy_once
 from kafka_mirror.copy.verdict import Verdict, other_runs_text, publish_and_judge, to_columns
 from kafka_mirror.errors.words import duration
 from kafka_mirror.groups.job import checkpoints_meanwhile
 from kafka_mirror.ledger.step import run_by_hand
+from kafka_mirror.spark.run import runner_by_hand
 
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _LOOK_SECONDS = 2.0
 """How often the ledger is asked how far the copy is."""
 _RESULT = ("records", "bytes", "owed", "watermarks", "offset_syncs", "notices", "batches", "rewritten")
 """What of the verdict is the result of the command."""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes beside the place where it copies."""
-    command.add_argument(
-        "--follow",
-        metavar="SECONDS",
-        type=_seconds,
-        help="copy what is there and then what arrives, for so long in all (also 10m or 2h); Ctrl-C ends it sooner",
-    )
-
-
-def _seconds(text: str) -> float:
-    match = re.fullmatch(r"(\d+)([smh]?)", text)
-    if match is None or not int(match[1]):
-        raise argparse.ArgumentTypeError(f"{text} is no time: say 90, 90s, 10m or 2h")
-    return float(int(match[1]) * _UNITS[match[2]])
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
@@ -72,8 +56,6 @@ def _follow(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: st
 
 def _follow_here(flow: Flow, planned: Plan, run_name: str, due: float) -> RunResult:
     """In this process. Ctrl-C ends the lanes after their open transactions."""
-    from kafka_mirror.copy.run import copy_in_process
-
     with _stop_by_interrupt() as stop:
 
         def copy(now: Flow, newest: Plan, max_bytes: int) -> Sequence[LaneResult]:
@@ -87,9 +69,6 @@ def _follow_here(flow: Flow, planned: Plan, run_name: str, due: float) -> RunRes
 
 def _follow_on_spark(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: str, due: float) -> RunResult:
     """Ctrl-C ends the job at once, and the ledger says what it copied."""
-    from kafka_mirror.copy.job import follow_with_spark
-    from kafka_mirror.spark.run import runner_by_hand
-
     runner = runner_by_hand(flow, options.master)
     try:
         with _progress(flow, planned, run_name):
@@ -116,12 +95,7 @@ def copier(flow: Flow, options: argparse.Namespace, run_name: str) -> Callable[[
         """Copies what was planned, and shows how far it is."""
         with _progress(flow, planned, run_name):
             if options.without_spark:
-                from kafka_mirror.copy.run import copy_in_process
-
                 return copy_in_process(flow, planned, run_name)
-            from kafka_mirror.copy.job import copy_with_spark
-            from kafka_mirror.spark.run import runner_by_hand
-
             return copy_with_spark(runner_by_hand(flow, options.master), flow, planned, run_name)
 
     return copy

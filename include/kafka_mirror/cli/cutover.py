@@ -1,22 +1,21 @@
-"""`cutover`: moving applications to the target, wave by wave. A command of its own for each part: plan, run, status, rollback, report."""
+"""`cutover`: a command of its own for each part of a move, and what each takes."""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from kafka_mirror.cli import cutover_compare, cutover_wave
-from kafka_mirror.cli.answer import Answer
-from kafka_mirror.cli.options import FLOW, Parser, typed
-from kafka_mirror.config import Flow
+from kafka_mirror.cli.options import FLOW, Parser, add_common_of_a_flow, typed
 from kafka_mirror.cutover.wave.record import read_name
 from kafka_mirror.cutover.wave.selection import patterns
 from kafka_mirror.cutover.wave.step import BY_HAND, FENCES, MODES, PLANNED, STEPS
-from kafka_mirror.errors import UsageError, named_with
+from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.next_step import own
 
-AddCommon = Callable[[Parser, bool], None]
-
 PLAN, RUN, STATUS, ROLLBACK, REPORT = "plan", "run", "status", "rollback", "report"
+COMPARE, REOPEN = "compare", "reopen"
+_COMPARE = "say what a source that came back holds beside what was copied of it, and export what only it has; writes to neither cluster"
+_REOPEN = "let a flow copy again that a failover closed"
 _PARTS: Mapping[str, str] = {
     PLAN: "say everything that would stop a wave of topics and groups from moving to the target; writes nothing",
     RUN: "move a wave: run its steps from the first that is not done; with --dry-run say what each would do",
@@ -24,29 +23,23 @@ _PARTS: Mapping[str, str] = {
     ROLLBACK: "take back what the steps of a wave did, until it is open",
     REPORT: "say who moved a wave and when, how long it paused, and every position, as Markdown; writes nothing",
 }
-_RUNS: Mapping[str, Callable[[Flow, argparse.Namespace], Answer]] = {
-    PLAN: cutover_wave.plan,
-    RUN: cutover_wave.run,
-    STATUS: cutover_wave.status,
-    ROLLBACK: cutover_wave.rollback,
-    REPORT: cutover_wave.report,
-}
 
 
-def add_arguments(step: Parser, add_common: AddCommon) -> None:
-    """A command of its own for each part of a cutover. `add_common` adds the options of every command, for one that writes or not."""
+def add_arguments(step: Parser) -> None:
+    """Adds the parts."""
     step.add_commands("part", title="parts")
-    step.set_defaults(check=check, prog=step.prog)
+    step.set_defaults(check=_check, prog=step.prog)
     unset = dict.fromkeys(("topics", "groups", "wave", "max_lag", "mode", "until", "step", "by", "reason", "who", "output"))
     for name, add in ((PLAN, _add_plan), (RUN, _add_run), (STATUS, _add_status), (ROLLBACK, _add_rollback), (REPORT, _add_report)):
         # What stands in front of the part holds, unless it is said again after it.
         part = step.add_command(name, _PARTS[name], argument_default=argparse.SUPPRESS)
         part.set_defaults(**unset)
         add(part)
-        add_common(part, name in (RUN, ROLLBACK))
+        add_common_of_a_flow(part, name in (RUN, ROLLBACK))
         part.set_defaults(looks=name not in (RUN, ROLLBACK))
         part.need(*_NEEDED.get(name, ()))
-    cutover_compare.add_parts(step, add_common)
+    _add_compare(step)
+    _add_reopen(step)
 
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -58,23 +51,17 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def check(options: argparse.Namespace) -> None:
+def _check(options: argparse.Namespace) -> None:
     """Raises UsageError if no part is named, or a run names no wave."""
     if options.part is None:
         said = "The command line cannot be used: cutover needs to know what to do."
-        raise UsageError(said, next=(f"Possible are: {', '.join((*_PARTS, *cutover_compare.PARTS))}. See ", own("cutover --help"), "."))
+        raise UsageError(said, next=(f"Possible are: {', '.join((*_PARTS, COMPARE, REOPEN))}. See ", own("cutover --help"), "."))
     if options.part == RUN and options.topics is None and options.wave is None:
         said = "The command line cannot be used: cutover run needs --topics, or --wave for one that was begun."
         raise UsageError(said, next=("See ", own("cutover run --help"), "."))
     if options.part == RUN and options.mode != PLANNED and options.mode is not None and not (options.reason or options.wave):
         said = f"The command line cannot be used: --mode {options.mode} needs --reason, for a person declares that the source is lost."
         raise UsageError(said, next=("See ", own("cutover run --help"), "."))
-
-
-def run(flow: Flow, options: argparse.Namespace) -> Answer:
-    """Runs the part that is named."""
-    with named_with(flow.name):
-        return _RUNS[options.part](flow, options)
 
 
 def _add_wave(part: Parser) -> None:
@@ -135,6 +122,26 @@ def _add_rollback(part: Parser) -> None:
 def _add_report(part: Parser) -> None:
     _add_name(part)
     _add_output(part)
+
+
+def _add_compare(step: Parser) -> None:
+    compare = step.add_command(COMPARE, _COMPARE, argument_default=argparse.SUPPRESS)
+    compare.add_argument("--topics", metavar="PATTERNS", type=typed(patterns), help="only these topics: Java patterns between commas")
+    export = "write the records that only the source has there, as JSON lines; run again, it goes on where it ended"
+    compare.add_argument("--export", metavar="DIR", type=Path, help=export)
+    fast = "compare offsets and leader epochs alone, and do not read what was copied"
+    compare.add_argument("--without-audit", action="store_true", default=False, help=fast)
+    add_common_of_a_flow(compare, writes=False)
+    compare.need(FLOW)
+    compare.set_defaults(run="cutover_compare.compare", looks=True)
+
+
+def _add_reopen(step: Parser) -> None:
+    reopen = step.add_command(REOPEN, _REOPEN, argument_default=argparse.SUPPRESS)
+    reopen.add_argument("--reason", metavar="TEXT", help="why, for those who read it later")
+    add_common_of_a_flow(reopen, writes=True)
+    reopen.need(FLOW, "--reason")
+    reopen.set_defaults(run="cutover_compare.reopen", looks=False)
 
 
 def _add_wait(part: Parser) -> None:

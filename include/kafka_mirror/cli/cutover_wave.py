@@ -4,45 +4,48 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka_mirror.cli.answer import DONE, FAILED, WAITING, Answer, Piece, table
-from kafka_mirror.cli.decide import user_at_host
+from kafka_mirror.cli.cutover import PLAN, REPORT, ROLLBACK, RUN, STATUS
+from kafka_mirror.cli.options import user_at_host
 from kafka_mirror.config import Flow
+from kafka_mirror.cutover.groups.survey import WaveGroup
+from kafka_mirror.cutover.steps.preflight import Preflight, preflight
+from kafka_mirror.cutover.steps.writers import Writers
 from kafka_mirror.cutover.wave import step as words
+from kafka_mirror.cutover.wave.control_notes import StoredWaves, find_written_since_open
 from kafka_mirror.cutover.wave.findings import KINDS
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, WaveRecord, name_wave
 from kafka_mirror.cutover.wave.report import WaveReport, show_time, write_wave
+from kafka_mirror.cutover.wave.run import WaveRun, get_wave, read_waves, report_wave, roll_back, run_wave
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
-from kafka_mirror.errors import UsageError
+from kafka_mirror.errors import UsageError, named_with
 from kafka_mirror.errors.display import show, visible
 from kafka_mirror.errors.next_step import own
 from kafka_mirror.errors.words import count_text
 
-if TYPE_CHECKING:
-    from kafka_mirror.cutover.groups.survey import WaveGroup
-    from kafka_mirror.cutover.steps.preflight import Preflight
-    from kafka_mirror.cutover.steps.writers import Writers
-    from kafka_mirror.cutover.wave.control_notes import StoredWaves
-    from kafka_mirror.cutover.wave.run import WaveRun
-
 _GROUPS_HEAD = ("group", "positions", "exact", "read again", "no answer", "members", "members on the target")
+
+
+def run_part(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Runs the part that is named."""
+    with named_with(flow.name):
+        return _PARTS[options.part](flow, options)
 
 
 def plan(flow: Flow, options: argparse.Namespace) -> Answer:
     """Asks both clusters, and writes nothing. Fails when something stops the wave."""
-    from kafka_mirror.cutover.steps.preflight import preflight
-
     wave = Wave(options.topics, options.groups or (), options.max_lag)
     result = preflight(flow, wave)
     return Answer(DONE if result.may_move else FAILED, _preflight_document(wave, result), (), _preflight_text(result))
 
 
-def _preflight_text(result: "Preflight") -> list[Piece]:
+def _preflight_text(result: Preflight) -> list[Piece]:
     counts = {kind: sum(finding.kind == kind for finding in result.findings) for kind in KINDS}
     stops, warnings, _ = counts.values()
     size = f"{len(result.topics)} topics with {len(result.partitions)} partitions, {len(result.groups)} groups"
@@ -51,14 +54,14 @@ def _preflight_text(result: "Preflight") -> list[Piece]:
     return [*lines, *table(_GROUPS_HEAD, [_group_row(group) for group in result.groups]), *map(str, result.findings)]
 
 
-def _group_row(group: "WaveGroup") -> tuple[object, ...]:
+def _group_row(group: WaveGroup) -> tuple[object, ...]:
     exact = sum(position.translated.rereads_nothing for position in group.positions)
     reread = "?" if group.reread is None else group.reread
     people = len(group.members), len(group.target_members)
     return (show(group.name), len(group.positions), exact, reread, len(group.unanswered), *people)
 
 
-def _preflight_document(wave: Wave, result: "Preflight") -> dict[str, Any]:
+def _preflight_document(wave: Wave, result: Preflight) -> dict[str, Any]:
     return {
         "time": result.time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "wave": {"topics": list(wave.topics), "groups": list(wave.groups), "max_lag": wave.max_lag},
@@ -74,7 +77,7 @@ def _preflight_document(wave: Wave, result: "Preflight") -> dict[str, Any]:
     }
 
 
-def _group_document(group: "WaveGroup") -> dict[str, Any]:
+def _group_document(group: WaveGroup) -> dict[str, Any]:
     return {
         "group": group.name,
         "positions": [
@@ -97,7 +100,7 @@ def _group_document(group: "WaveGroup") -> dict[str, Any]:
     }
 
 
-def _list_producers(writers: "Writers") -> list[dict[str, Any]]:
+def _list_producers(writers: Writers) -> list[dict[str, Any]]:
     return [
         {"topic": tp.topic, "partition": tp.partition, **producer._asdict(), "recent": writers.is_recent(producer)}
         for tp, producers in sorted(writers.producers.items())
@@ -113,8 +116,6 @@ _NO_REASON = "no reason was given"
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Runs a wave's steps; with `--dry-run` says what each would do. Waits are said on standard error."""
-    from kafka_mirror.cutover.wave.run import read_waves, report_wave, run_wave
-
     stored = read_waves(flow)
     wave, steps = _read_wave(flow, options, stored)
     result = run_wave(flow, wave, steps, options.until, options.step)
@@ -133,8 +134,6 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def rollback(flow: Flow, options: argparse.Namespace) -> Answer:
     """Takes a wave back; with `--dry-run` says what it would take back."""
-    from kafka_mirror.cutover.wave.run import roll_back
-
     result = roll_back(flow, _step_options(options, options.wave, options.reason or _NO_REASON))
     if not result.outcomes and result.record.state == ROLLED_BACK:
         pieces: list[Piece] = [f"The wave {result.record.name} is rolled back."]
@@ -145,9 +144,6 @@ def rollback(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def status(flow: Flow, options: argparse.Namespace) -> Answer:
     """Lists the flow's waves, or says of one how each step ended."""
-    from kafka_mirror.cutover.wave.control_notes import find_written_since_open
-    from kafka_mirror.cutover.wave.run import get_wave, read_waves
-
     stored = read_waves(flow)
     waves = [get_wave(stored, options.wave)] if options.wave is not None else [*stored.waves.values()]
     waves.sort(key=lambda record: record.began)
@@ -164,8 +160,6 @@ def status(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def report(flow: Flow, options: argparse.Namespace) -> Answer:
     """The report of a wave; with `--output` into a file."""
-    from kafka_mirror.cutover.wave.run import read_waves, report_wave
-
     wave_report = report_wave(flow, read_waves(flow), options.wave)
     if options.output is None:
         return Answer(DONE, wave_report.as_document(), (), wave_report.markdown().rstrip("\n"))
@@ -173,10 +167,8 @@ def report(flow: Flow, options: argparse.Namespace) -> Answer:
     return Answer(DONE, wave_report.as_document(), (), f"The report is in {options.output}.")
 
 
-def _read_wave(flow: Flow, options: argparse.Namespace, stored: "StoredWaves") -> tuple[Wave, StepOptions]:
+def _read_wave(flow: Flow, options: argparse.Namespace, stored: StoredWaves) -> tuple[Wave, StepOptions]:
     """The wave that is meant and how its steps run: what a person does not say is as it was noted when the wave began."""
-    from kafka_mirror.cutover.wave.run import get_wave
-
     if options.topics is None:
         record: WaveRecord | None = get_wave(stored, options.wave)
         assert record is not None
@@ -208,6 +200,15 @@ def _say(line: str) -> None:
     """One line of progress on standard error, with the time: a pause is on, and somebody waits."""
     sys.stderr.write(f"{datetime.now(UTC):%H:%M:%S} {visible(line, keep='')}\n")
     sys.stderr.flush()
+
+
+_PARTS: Mapping[str, Callable[[Flow, argparse.Namespace], Answer]] = {
+    PLAN: plan,
+    RUN: run,
+    STATUS: status,
+    ROLLBACK: rollback,
+    REPORT: report,
+}
 
 
 # ---------------------------------------------------------------- as text
@@ -261,7 +262,7 @@ def _wave_document(flow: Flow, record: WaveRecord) -> dict[str, Any]:
     return {**write_wave(record), "next_step": record.next_step, "commands": _next_commands(flow, record)}
 
 
-def _run_document(flow: Flow, result: "WaveRun") -> dict[str, Any]:
+def _run_document(flow: Flow, result: WaveRun) -> dict[str, Any]:
     return {"outcomes": [outcome.as_document() for outcome in result.outcomes], "wave": _wave_document(flow, result.record)}
 
 

@@ -1,40 +1,26 @@
 """`freshness`: what the freshness DAG judges, by hand and at this moment."""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from kafka_mirror.cli.answer import DONE, FAILED, Answer, Piece, table
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import MirrorError, UsageError
 from kafka_mirror.errors.words import duration
 from kafka_mirror.formats.documents import to_document
+from kafka_mirror.status.alerts.audits import add_step_errors, ask_dry_runs
 from kafka_mirror.status.alerts.channels import connections_of, send_by
-
-if TYPE_CHECKING:
-    from kafka_mirror.status.observation import LatePartition
+from kafka_mirror.status.alerts.check import observe_for_alerts, test_alert
+from kafka_mirror.status.judge import problems
+from kafka_mirror.status.limits import limits_of
+from kafka_mirror.status.observation import LatePartition, with_waits
 
 _HEAD = ("topic", "partition", "records", "waiting")
 _SHOWN = 10
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    command.add_argument(
-        "--test-alert",
-        action="store_true",
-        help="send a test, and that it is over, by each of mirror.alert.connections and mirror.alert.notifiers",
-    )
-
-
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
     """Fails when something is over its limit. It remembers nothing: for how long something lasts is judged by records' timestamps and by
     the ledger alone, what only a step can see by dry runs of the steps that are cheap, and nothing is sent."""
-    from kafka_mirror.status.alerts.audits import add_step_errors, ask_dry_runs
-    from kafka_mirror.status.alerts.check import observe_for_alerts
-    from kafka_mirror.status.judge import problems
-    from kafka_mirror.status.limits import limits_of
-    from kafka_mirror.status.observation import with_waits
-
     if options.test_alert:
         return _send_test(flow)
     observation = observe_for_alerts(flow)
@@ -57,8 +43,6 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 
 def _send_test(flow: Flow) -> Answer:
-    from kafka_mirror.status.alerts.check import test_alert
-
     connections = connections_of(flow)
     if not connections:
         raise UsageError(
@@ -74,7 +58,7 @@ def _send_test(flow: Flow) -> Answer:
     return Answer(FAILED if failed else DONE, {"sent": took}, errors, "\n".join(lines))
 
 
-def _row(partition: "LatePartition") -> tuple[object, ...]:
+def _row(partition: LatePartition) -> tuple[object, ...]:
     return (partition.status.topic, partition.status.partition, partition.records, duration(partition.seconds))
 
 

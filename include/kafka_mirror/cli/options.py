@@ -1,8 +1,10 @@
 """How a command line is read, and completed by the shell. A wrong one is an error like any other, which says all that is missing."""
 
 import argparse
+import getpass
 import os
 import re
+import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 from kafka_mirror.cli.answer import FAILED, Answer
+from kafka_mirror.cli.terminal import is_terminal
 from kafka_mirror.config import Configuration, load
 from kafka_mirror.config.load import paths_of
 from kafka_mirror.config.unknown_keys import nearest
@@ -157,6 +160,15 @@ def check(options: argparse.Namespace) -> None:
         options.check(options)
 
 
+def check_watch(options: argparse.Namespace) -> None:
+    """Raises UsageError for `status --watch` where there is no terminal to redraw."""
+    if options.watch is not None and (options.json or not is_terminal(sys.stdout)):
+        raise UsageError(
+            f"The command line cannot be used: {options.command} --watch redraws a terminal, and the output goes somewhere else.",
+            next=("Call it as often as you like: ", own(f"{options.command} --json"), "."),
+        )
+
+
 def needs(prog: str, missing: Sequence[str], flows: Sequence[str] = ()) -> UsageError:
     """The error that a command lacks these options; `flows` are those that there are."""
     hint = f"The flows are: {', '.join(flows)}. " if flows else ""
@@ -177,6 +189,31 @@ def flow_names(options: argparse.Namespace) -> list[str]:
     except ConfigurationError:
         return []
     return [flow.name for flow in (*configuration.flows, *configuration.invalid)]
+
+
+def add_common(command: argparse.ArgumentParser, **defaults: Any) -> None:
+    """Adds what may stand before a command and after it; only the parser before it sets the defaults."""
+
+    def default(name: str) -> Any:
+        return defaults.get(name, argparse.SUPPRESS)
+
+    command.add_argument(
+        "--config",
+        metavar="FILE",
+        default=default("config"),
+        help="your mm2.properties, several separated by commas (default: those that MIRROR_CONFIG names)",
+    )
+    command.add_argument("--json", action="store_true", default=default("json"), help="print one JSON document")
+    command.add_argument("-v", "--verbose", action="store_true", default=default("verbose"), help="log to standard error")
+
+
+def add_common_of_a_flow(command: argparse.ArgumentParser, writes: bool) -> None:
+    """Adds what every command for flows takes, one that writes or one that only looks."""
+    add_common(command)
+    flow = command.add_argument(FLOW, metavar="'A->B'", help="one flow, such as 'east->west' (default: all enabled flows)")
+    flow.completer = complete_flow  # type: ignore[attr-defined]
+    if writes:
+        command.add_argument("--dry-run", action="store_true", help="say what would be done and write nothing")
 
 
 def complete(top: argparse.ArgumentParser) -> None:
@@ -203,9 +240,24 @@ def asked_for(options: argparse.Namespace) -> frozenset[str]:
     given = getattr(options, option, None) if option is not None else None
     if not given:
         return frozenset()
-    from kafka_mirror.audit.run import names
+    return frozenset(split_names(given)) if option == TOPICS else frozenset((given,))
 
-    return frozenset(names(given)) if option == TOPICS else frozenset((given,))
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    """Names that are separated by commas."""
+    return tuple(filter(None, (name.strip() for name in (text or "").split(","))))
+
+
+def user_at_host() -> str:
+    """Who runs the command: `user@host`."""
+    return f"{_user()}@{socket.gethostname()}"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return "somebody"
 
 
 def unknown_names_notice(options: argparse.Namespace, known_names: Iterable[str]) -> Answer | None:

@@ -1,44 +1,33 @@
-"""What is written for people: plain text into a pipe or a file; on a terminal tables that fit its width, with colours, and how far a long
-step is. NO_COLOR takes the colours away. `rich` is imported only where there is a terminal.
+"""What is written for people: plain text into a pipe or a file, on a terminal by `rich_output`; and how far a long step is.
 
 Progress is on standard error. The first line says what begins. What takes longer than a moment gets a bar, which a thread of its own
 draws; whatever happens to it, the step goes on. With --verbose the log says how far it is, for a bar would break its lines.
 """
 
 import logging
-import re
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from types import ModuleType
 from typing import TYPE_CHECKING, TextIO
 
-from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, UNUSABLE, WAITING, Piece, Table
+from kafka_mirror.cli.answer import Piece, Table
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.errors.base import before_next
 from kafka_mirror.errors.display import visible
 from kafka_mirror.errors.words import duration
-from kafka_mirror.status.status import GONE, INTENDED, OPEN_TRANSACTION, PROGRESSING, UNKNOWN, UP_TO_DATE
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress
-    from rich.table import Table as RichTable
-    from rich.text import Text
 
 
-_NUMBER = re.compile(r"[-+]?[\d,.]+|-|")
-_STATE = "state"
-_COMMAND, _GOOD, _OPEN, _QUIET, _BAD = "cyan", "green", "yellow", "dim", "red"
-_STYLES = {
-    **dict.fromkeys(PROGRESSING | INTENDED | {OPEN_TRANSACTION, UNKNOWN, WAITING}, _OPEN),
-    **dict.fromkeys((DONE, UP_TO_DATE, "in force"), _GOOD),
-    **dict.fromkeys((NOTHING_TO_DO, GONE, "used up"), _QUIET),
-    **dict.fromkeys((FAILED, UNUSABLE), _BAD),
-}
-"""The colour of a state, be it a flow's, a partition's or a decision's; one that is not here needs a person."""
+def _rich() -> ModuleType:
+    """What writes to a terminal; a pipe does not pay for it."""
+    from kafka_mirror.cli import rich_output
+
+    return rich_output
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -49,10 +38,7 @@ def is_terminal(stream: TextIO) -> bool:
 def say_flow(flow: str, state: str) -> None:
     """Says of which flow the next lines are, and what became of it if `state` is not empty, on standard output."""
     if is_terminal(sys.stdout):
-        from rich.text import Text
-
-        said = (" ", (state, _style(state))) if state else ()
-        console(sys.stdout).print(Text.assemble((flow, "bold"), ":", *said), soft_wrap=True)
+        _rich().show_flow(flow, state)
     else:
         sys.stdout.write(f"{flow}: {state}".rstrip() + "\n")
 
@@ -61,7 +47,7 @@ def say(pieces: Iterable[Piece]) -> None:
     """Writes lines and tables to standard output."""
     for piece in pieces:
         if isinstance(piece, Table) and is_terminal(sys.stdout):
-            console(sys.stdout).print(fitted(piece))
+            _rich().show_table(piece)
         else:
             sys.stdout.write(f"{visible(str(piece))}\n")
 
@@ -70,45 +56,9 @@ def say_error(flow: str | None, error: ErrorReport) -> None:
     """Writes an error to standard error: one line, so that a command in it can be copied, however wide the terminal is."""
     where = f"{flow}: " if flow else ""
     if is_terminal(sys.stderr):
-        console(sys.stderr).print(_colour(where, error), soft_wrap=True)
+        _rich().show_error(where, error)
     else:
         sys.stderr.write(visible(f"{where}{error}\n"))
-
-
-def console(stream: TextIO) -> "Console":
-    """The terminal of standard output or standard error."""
-    from rich.console import Console
-
-    return Console(file=stream, highlight=False, markup=False, emoji=False)
-
-
-def fitted(table: Table) -> "RichTable":
-    """The table for the terminal's width: numbers stay whole, and other cells that do not fit run on in the next line of their column."""
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    result = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for place, name in enumerate(table.head):
-        numbers = all(_NUMBER.fullmatch(row[place]) for row in table.rows)
-        result.add_column(Text(name), justify="right" if numbers else "left", overflow="fold", no_wrap=numbers)
-    for row in table.rows:
-        result.add_row(*(Text(cell, _style(cell) if name == _STATE else "") for name, cell in zip(table.head, row, strict=True)))
-    return result
-
-
-def _colour(where: str, error: ErrorReport) -> "Text":
-    from rich.text import Text
-
-    text = Text.assemble(where, (error.code, f"bold {_BAD}"), f": {visible(error.message)}")
-    if error.next:
-        text.append(f"{before_next(error.message)}Next: ", "bold")
-        for words, is_command in error.step.pieces:
-            text.append(visible(words), _COMMAND if is_command else "")
-    return text
-
-
-def _style(state: str) -> str:
-    return _STYLES.get(state, _BAD)
 
 
 _MOMENT_SECONDS = 3.0
@@ -154,7 +104,7 @@ def progress(
         return
     sys.stderr.write(f"{begins}\n")
     sys.stderr.flush()
-    bar, ended = _bar(), threading.Event()
+    bar, ended = _rich().bar(), threading.Event()
     thread = threading.Thread(target=_draw, args=(bar, offsets, positions, every, lasts, ended), name="progress", daemon=True)
     thread.start()
     try:
@@ -163,13 +113,6 @@ def progress(
         ended.set()
         thread.join(_END_SECONDS)
         _stop(bar)
-
-
-def _bar() -> "Progress":
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
-
-    columns = (SpinnerColumn(), BarColumn(bar_width=20), TextColumn("{task.description}"))
-    return Progress(*columns, console=console(sys.stderr), transient=True, redirect_stdout=False, refresh_per_second=4)
 
 
 def _draw(bar: "Progress", offsets: int, positions: Positions | None, every: float, lasts: float | None, ended: threading.Event) -> None:

@@ -1,24 +1,16 @@
 """`translate`: where a group would go on on the target."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, table
-from kafka_mirror.cli.options import Parser
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import NoGroupOffsets
+from kafka_mirror.groups.group_translation import GroupOffset
 from kafka_mirror.groups.translation import BY_MAP
-
-if TYPE_CHECKING:
-    from kafka_mirror.groups.group_translation import GroupOffset
+from kafka_mirror.status.snapshot_groups import group_position
 
 _HEAD = ("topic", "partition", "offset", "remote topic", "position", "answer", "read again", "ahead")
-
-
-def add_arguments(command: Parser) -> None:
-    """What the command takes."""
-    command.add_argument("--group", metavar="GROUP", help="the consumer group of the source")
-    command.need("--group")
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
@@ -26,8 +18,6 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
     Where no flow is named, the group may be one of another flow's source.
     """
-    from kafka_mirror.status.snapshot_groups import group_position
-
     try:
         position = group_position(flow, options.group)
     except NoGroupOffsets as error:
@@ -44,7 +34,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     )
 
 
-def _row(offset: "GroupOffset") -> tuple[object, ...]:
+def _row(offset: GroupOffset) -> tuple[object, ...]:
     answer = offset.translated
     numbers = ("-" if number is None else number for number in (answer.target, answer.reread))
     position, reread = numbers
@@ -52,7 +42,7 @@ def _row(offset: "GroupOffset") -> tuple[object, ...]:
     return (*offset.source, offset.committed.offset, offset.remote.topic, position, kind, reread, answer.ahead)
 
 
-def _document(offset: "GroupOffset") -> dict[str, Any]:
+def _document(offset: GroupOffset) -> dict[str, Any]:
     answer = offset.translated
     return {
         "topic": offset.source.topic,
@@ -69,7 +59,7 @@ def _document(offset: "GroupOffset") -> dict[str, Any]:
     }
 
 
-def _summary(offsets: "tuple[GroupOffset, ...]") -> str:
+def _summary(offsets: tuple[GroupOffset, ...]) -> str:
     answers = [offset.translated for offset in offsets]
     reread = sum(answer.reread or 0 for answer in answers)
     open_ones = sum(1 for answer in answers if answer.target is not None and answer.reread is None)

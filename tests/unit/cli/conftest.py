@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_mirror.__main__ import main
-from kafka_mirror.cli import parser
+from kafka_mirror.cli import copy
 from tests.unit.cli.command_line import VALID
 from tests.unit.cli.screen import Screen
 
@@ -27,7 +27,7 @@ def answer(monkeypatch):
     """Makes `plan` answer as told: `answer(lambda flow: ...)`; what it raises is raised."""
 
     def set_answer(function):
-        monkeypatch.setattr(parser.copy, "show_plan", lambda flow, _options: function(flow))
+        monkeypatch.setattr(copy, "show_plan", lambda flow, _options: function(flow))
 
     return set_answer
 

@@ -29,7 +29,7 @@ class Flow:
         monkeypatch.setattr("kafka_mirror.copy.follow.plan_context", self.plan_context)
         monkeypatch.setattr("kafka_mirror.copy.verdict.publish", self.publish)
         monkeypatch.setattr(command, "checkpoints_meanwhile", lambda _flow, _due: nullcontext())
-        monkeypatch.setattr("kafka_mirror.copy.run.copy_in_process", self.copy)
+        monkeypatch.setattr(command, "copy_in_process", self.copy)
 
     def plan(self, flow, by_person, follow_for=0.0):
         self.plans.append(follow_for)

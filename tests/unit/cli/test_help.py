@@ -1,11 +1,20 @@
 """`--help`: every command in one group, and examples that work."""
 
+import importlib
+import os
 import shlex
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from kafka_mirror.cli.parser import EXAMPLES, GROUPS, parser
+from kafka_mirror.cli.parser import GROUPS, parser
+from tests.waiting import PATIENCE
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = {name: command.examples for group in GROUPS.values() for name, command in group.items()}
 
 
 def commands():
@@ -13,9 +22,30 @@ def commands():
 
 
 def test_every_command_is_in_one_group_and_has_one_or_two_examples():
-    grouped = Counter(name for names in GROUPS.values() for name in names)
+    grouped = Counter(name for group in GROUPS.values() for name in group)
     assert grouped == Counter(dict.fromkeys(commands(), 1))
-    assert {name: len(EXAMPLES.get(name, ())) in (1, 2) for name in commands()} == dict.fromkeys(commands(), True)
+    assert {len(examples) in (1, 2) for examples in EXAMPLES.values()} == {True}
+
+
+def work_of(command):
+    """The name of the function of a command, or the names of its parts' functions."""
+    parts = [name for part in command.commands.values() for name in work_of(part)]
+    return [name for name in (command.get_default("run"), *parts) if name]
+
+
+@pytest.mark.parametrize("name", [name for command in commands().values() for name in work_of(command)])
+def test_every_command_has_a_function_that_does_its_work(name):
+    file, _, function = name.partition(".")
+    assert callable(getattr(importlib.import_module(f"kafka_mirror.cli.{file}"), function))
+
+
+def test_help_loads_no_kafka_client_and_no_spark():
+    script = "import atexit, sys; from kafka_mirror.__main__ import main; atexit.register(lambda: print(*sys.modules)); main(['--help'])"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "include")}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    modules = {module.partition(".")[0] for module in done.stdout.splitlines()[-1].split()}
+    assert "kafka_mirror" in modules
+    assert modules & {"airflow", "confluent_kafka", "kafka", "pyspark", "rich"} == set()
 
 
 @pytest.mark.parametrize(("command", "line"), [(name, line) for name, lines in EXAMPLES.items() for line in lines])

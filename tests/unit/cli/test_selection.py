@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from kafka_mirror.cli import parser
 from kafka_mirror.cli.answer import Answer
 from kafka_mirror.cli.options import asked_for
+from kafka_mirror.cli.parser import parser
 from tests.unit.cli.command_line import VALID
 
 BOTH = VALID + "west->east.enabled = true\n"
@@ -28,7 +28,7 @@ def known(monkeypatch):
             return Answer("done", known_names=frozenset(("orders",)) if flow.name in flows else frozenset())
 
         for command in CALLS:
-            monkeypatch.setattr(getattr(parser, command), "run", run)
+            monkeypatch.setattr(f"kafka_mirror.cli.{command}.run", run)
 
     return set_known
 
@@ -63,7 +63,7 @@ def test_names_are_read_from_the_option_that_the_command_has(given, names):
 
 
 def test_every_command_that_takes_names_without_a_flow_is_held_to_them():
-    commands = parser.parser().commands
+    commands = parser().commands
     options = {name: {option for each in command.arguments for option in each.option_strings} for name, command in commands.items()}
     asking = {name for name, found in options.items() if found & {"--topic", "--topics", "--group"}}
     assert asking - {"decide", "take-over", "hand-back"} == set(CALLS), "these three need --flow"

@@ -3,7 +3,7 @@
 import json
 
 from kafka_mirror.__main__ import main
-from kafka_mirror.cli import parser
+from kafka_mirror.cli import copy
 from kafka_mirror.cli.answer import Answer
 from kafka_mirror.errors import ClusterUnreachable
 from tests.unit.cli.command_line import THREE_FLOWS, VALID
@@ -60,7 +60,7 @@ def test_flows_are_told_as_they_end(run, answer, capsys):
 
 def test_only_a_command_that_does_something_says_done(run, monkeypatch):
     for name in ("show_plan", "run"):
-        monkeypatch.setattr(parser.copy, name, lambda _flow, _options: Answer("done"))
+        monkeypatch.setattr(copy, name, lambda _flow, _options: Answer("done"))
     assert run("plan")[1] == "east->west:\n"
     assert run("copy", "--dry-run")[1] == "east->west:\n"
     assert run("copy")[1] == "east->west: done\n"

@@ -35,7 +35,7 @@ def test_a_wrong_command_line_is_answered_in_json_too(run):
     ("arguments", "says"),
     [
         (["plann"], "there is no command 'plann'. Next: Did you mean plan? See python -m kafka_mirror --help."),
-        (["frobnicate"], "there is no command 'frobnicate'. Next: Possible are: config, plan, copy, "),
+        (["frobnicate"], "there is no command 'frobnicate'. Next: Possible are: status, plan, translate, "),
         (["plan", "--flwo", "x"], "plan has no option --flwo. Next: Did you mean --flow? See python -m kafka_mirror plan --help."),
         (["--conifg", "x", "plan"], "there is no option --conifg. Next: Did you mean --config? See python -m kafka_mirror --help."),
         (["plan", "x"], "plan has no argument 'x'. Next: See python -m kafka_mirror plan --help."),

@@ -3,9 +3,9 @@
 import pytest
 
 from kafka_mirror.__main__ import main
-from kafka_mirror.cli import parser
 from kafka_mirror.cli.answer import Answer, Table, table
-from kafka_mirror.cli.terminal import console
+from kafka_mirror.cli.parser import parser
+from kafka_mirror.cli.rich_output import console
 from kafka_mirror.cli.watch import fitting, watch
 from kafka_mirror.errors import ErrorReport
 from tests.unit.cli.command_line import VALID
@@ -65,7 +65,7 @@ def test_the_command_looks_at_every_flow_each_time(screen, tmp_path, monkeypatch
         seen.append(flow.name)
         return Answer("failed")
 
-    monkeypatch.setattr(parser.status, "run", look)
+    monkeypatch.setattr("kafka_mirror.cli.status.run", look)
     monkeypatch.setattr("kafka_mirror.cli.watch.time.sleep", lambda _seconds: None)
     (tmp_path / "mm2.properties").write_text(VALID)
     with screen:
@@ -108,4 +108,4 @@ def test_seconds_that_make_no_sense_are_refused_by_name(run, seconds):
 
 
 def test_without_a_number_it_looks_every_five_seconds():
-    assert parser.parser().parse_args(["status", "--watch"]).watch == 5
+    assert parser().parse_args(["status", "--watch"]).watch == 5

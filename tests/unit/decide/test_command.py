@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_mirror.cli import decide
+from kafka_mirror.cli.arguments import request_of
 from kafka_mirror.cli.options import check
 from kafka_mirror.cli.parser import parser
 from kafka_mirror.errors import UsageError
@@ -13,7 +13,7 @@ COMPLETE = ["--flow", "east->west", "--reason", "seen"]
 def request(*arguments):
     options = parser().parse_args(["decide", *arguments])
     check(options)
-    return decide.request(options)
+    return request_of(options)
 
 
 @pytest.mark.parametrize(
