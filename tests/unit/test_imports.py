@@ -5,6 +5,7 @@ A pure package imports no Airflow, no Spark, no Kafka client, and none of our ow
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,6 +77,21 @@ AIRFLOW_PRIVATE = (Path("airflow/compat.py"), Path("airflow/state_stores.py"), P
 AIRFLOW_PUBLIC = {"airflow.sdk", "airflow.sdk.exceptions", "airflow.sdk.log", "airflow.triggers.base"}
 PLUGIN = Path("plugin.py")
 """What Airflow loads into every process of its own."""
+LATE_IMPORTS = {
+    "airflow": (111, "DAG files are parsed every few seconds, and import nothing that only tasks need"),
+    "audit": (1, "workers alone have Spark"),
+    "cli": (2, "the shell's completion; a pipe needs no terminal's library"),
+    "__main__.py": (1, "what redraws a terminal"),
+    "config": (1, "a flow without key stores needs no cryptography"),
+    "formats": (1, "a copy that opens no batch needs no codecs"),
+    "kafka": (4, "only a failed handshake needs cryptography; sockets of a process and of its forks know each other"),
+    "logins": (11, "packages of clouds that one login alone needs"),
+    "plugin.py": (4, "every task of Airflow loads it"),
+    "spark": (20, "PySpark is an optional package, and there are two of it"),
+    "status": (1, "the api-server takes snapshots only where somebody looks"),
+}
+"""How many imports stand inside functions, by room, at most, and what wants them there. A new one belongs to the top of its file, or to the
+one door through which its room gets the package."""
 HEAVY = {"pyspark", "confluent_kafka", "kafka", "pandas", "numpy", "pyarrow", "psycopg2"}
 
 
@@ -254,6 +270,21 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
 )
 def test_rules_say_no_where_they_should(relative: str, module: str, expected: bool) -> None:
     assert refused(Path(relative), module) == expected
+
+
+def late_imports(tree: ast.AST, inside: bool = False) -> int:
+    """How many import statements stand inside functions."""
+    is_function = inside or isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
+    return (inside and isinstance(tree, ast.Import | ast.ImportFrom)) + sum(
+        late_imports(node, is_function) for node in ast.iter_child_nodes(tree)
+    )
+
+
+def test_imports_inside_functions_have_a_reason() -> None:
+    counts: Counter[str] = Counter()
+    for relative in library_files():
+        counts[relative.parts[0]] += late_imports(ast.parse((LIBRARY / relative).read_text(encoding="utf-8")))
+    assert {room: count for room, count in counts.items() if count > LATE_IMPORTS.get(room, (0, ""))[0]} == {}
 
 
 def test_import_inside_a_function_counts_for_the_library_and_not_for_parsing_a_dag() -> None:

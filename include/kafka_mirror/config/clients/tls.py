@@ -6,6 +6,7 @@ Stores are opened where a cluster is, and not while DAG files are read: what ope
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from kafka_mirror.config.clients.jks import DamagedKeyStore, WrongKeyPassword, WrongPassword
@@ -58,10 +59,15 @@ def _map_trust(mapped: MappedSettings, settings: Settings) -> None:
     password = settings.get("ssl.truststore.password")
     if password and password.unresolved:
         return
-    from kafka_mirror.config.clients.key_stores import trusted_certificates
-
     with _note_errors(mapped, where, password):
-        mapped.put("ssl.ca.pem", trusted_certificates(content, kind, password.text if password else None), where)
+        mapped.put("ssl.ca.pem", _key_stores().trusted_certificates(content, kind, password.text if password else None), where)
+
+
+def _key_stores() -> ModuleType:
+    """What opens key stores, with cryptography."""
+    from kafka_mirror.config.clients import key_stores
+
+    return key_stores
 
 
 def _map_key(mapped: MappedSettings, settings: Settings, alias: str) -> "Identity | None":
@@ -90,15 +96,13 @@ def _open(mapped: MappedSettings, settings: Settings, kind: str, where: Setting,
     key_content = _read_content(mapped, key, is_file=False) if key else content
     if content is None or key_content is None or any(setting and setting.unresolved for setting in (password, key_password)):
         return None
-    from kafka_mirror.config.clients.key_stores import identity, identity_of_pem
-
-    key_identity = None
+    key_identity: Identity | None = None
     with _note_errors(mapped, where, password, key_password):
         opening = key_password.text if key_password else None
         if key:
-            key_identity = identity_of_pem(content, key_content, opening)
+            key_identity = _key_stores().identity_of_pem(content, key_content, opening)
         else:
-            key_identity = identity(content, kind, password.text if password else None, opening)
+            key_identity = _key_stores().identity(content, kind, password.text if password else None, opening)
     return key_identity
 
 

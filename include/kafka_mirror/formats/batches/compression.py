@@ -76,8 +76,15 @@ def _open_gzip(data: memoryview, limit: int) -> Any:
     return unpacked
 
 
-def _open_lz4(data: memoryview, limit: int) -> Any:
+def _cramjam() -> Any:
+    """The codecs that Python lacks. A copy that opens no batch does without them."""
     import cramjam
+
+    return cramjam
+
+
+def _open_lz4(data: memoryview, limit: int) -> Any:
+    cramjam = _cramjam()
 
     # Most batches that are opened are one block in the frame of Java's producers, of which the general reader makes four times the work.
     if bytes(data[: len(_LZ4_HEADER)]) == _LZ4_HEADER and len(data) > _LZ4_FRAME and limit >= _LZ4_BLOCK:
@@ -93,7 +100,7 @@ def _open_lz4(data: memoryview, limit: int) -> Any:
 
 
 def _open_zstd(data: memoryview, limit: int) -> Any:
-    import cramjam
+    cramjam = _cramjam()
 
     return _open_into_room(cramjam.zstd.decompress_into, data, limit)
 
@@ -101,7 +108,7 @@ def _open_zstd(data: memoryview, limit: int) -> Any:
 def _open_into_room(decompress_into: Callable[[Any, Any], int], data: memoryview, limit: int) -> Any:
     """What comes out, in as much room as it needs. A decoder fails alike where the room is full and where the bytes are spoilt; a mark at
     the end of the room, which only one that filled it has written over, tells which."""
-    import cramjam
+    cramjam = _cramjam()
 
     size = min(limit, max(_FIRST_BYTES, _RATIO * len(data)))
     while True:
@@ -132,7 +139,7 @@ def _open_snappy(data: memoryview, limit: int) -> Any:
 
 def _open_snappy_block(data: memoryview, limit: int) -> Any:
     """A block says first how long it is unpacked: the decoder takes as much memory before it looks at anything else."""
-    import cramjam
+    cramjam = _cramjam()
 
     try:
         if cramjam.snappy.decompress_raw_len(data) > limit:
@@ -176,7 +183,7 @@ def _pack_gzip(data: bytes) -> bytes:
 
 
 def _pack_lz4(data: bytes) -> bytes:
-    import cramjam
+    cramjam = _cramjam()
 
     parts = [_LZ4_HEADER]
     for at in range(0, len(data), _LZ4_BLOCK):
@@ -190,7 +197,7 @@ def _pack_lz4(data: bytes) -> bytes:
 
 
 def _pack_snappy(data: bytes) -> bytes:
-    import cramjam
+    cramjam = _cramjam()
 
     parts = [_XERIAL_MAGIC, _XERIAL_VERSIONS]
     for at in range(0, len(data), _XERIAL_BLOCK):
@@ -200,7 +207,7 @@ def _pack_snappy(data: bytes) -> bytes:
 
 
 def _pack_zstd(data: bytes) -> bytes:
-    import cramjam
+    cramjam = _cramjam()
 
     return bytes(cramjam.zstd.compress(data, level=_LEVEL))
 
