@@ -7,7 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from kafka_mirror.config import load
 from kafka_mirror.kafka import producers
+from kafka_mirror.status.write_permissions import refused_writes
 from services.oracle import Record
 from tests.integration.access import (
     LONG_BEFORE,
@@ -39,6 +41,32 @@ def test_what_the_readme_asks_for_is_enough(make_pair, run, secure, oracle, allo
     lacking = [line for line in words.splitlines() if "cross the network unencrypted" not in line]
     assert (code, lacking, flow["result"]["records"]) == (0, [], 30)
     assert run(file, "refresh-topics")[0] == 0
+
+
+def test_what_may_not_be_written_is_known_without_a_write(target_pair, run, secure, oracle, allow):
+    pair = target_pair
+    topic = source_topic(pair, oracle, "orders")
+    remote, ledger = pair.remote(topic), f"mm2-ledger.{pair.source}.internal"
+    file = with_user(pair, "target", secure, extra={"source->target.topics": topic})
+
+    def refused(remotes=()):
+        return {str(error).split(": Grant")[0] for error in refused_writes(load([file]).flow(pair.flow), remotes)}
+
+    own = [acl("mirror", f"mm2-{kind}.{pair.source}.internal", each) for kind in ("ledger", "control") for each in ("READ", "DESCRIBE")]
+    allow(secure, *own)
+    assert any(f"refuses CREATE on topic {ledger}" in error for error in refused()), refused()
+    before = topics_of(secure.bootstrap, pair)
+    oracle.create_topic(secure.bootstrap, remote)
+    oracle.create_topic(secure.bootstrap, ledger)
+    allow(secure, acl("mirror", remote, "READ"))
+    assert any(f"refuses WRITE on topic {remote}" in error for error in refused([remote])), refused([remote])
+    assert any(f"refuses WRITE on topic {ledger}" in error for error in refused([remote]))
+    created = [
+        acl("mirror", name, each) for name in (f"mm2-control.{pair.source}.internal", syncs_topic(pair)) for each in ("CREATE", "WRITE")
+    ]
+    allow(secure, *created, acl("mirror", ledger, "WRITE"), acl("mirror", remote, "WRITE"))
+    assert refused([remote]) == set()
+    assert topics_of(secure.bootstrap, pair) - before == {remote, ledger}, "nothing was created by asking"
 
 
 @pytest.fixture

@@ -30,14 +30,18 @@ class MirrorHook(BaseHook):
     def test_connection(self) -> tuple[bool, str]:
         """Whether a copy of the flow would work, and a sentence: it reaches both clusters and plans a copy without writing anything.
 
-        The plan's errors are what the mirror may not read or describe, and what a person must decide. Whether it may write is not asked.
+        The plan's errors are what the mirror may not read or describe, and what a person must decide. Then both clusters are asked what the
+        mirror may not write; whether it may use its transactional ids only a write shows.
         """
         from kafka_mirror.copy.plan.run import plan_context
+        from kafka_mirror.status.write_permissions import refused_writes
 
         try:
-            context = plan_context(self.get_flow(), dry_run=True)
+            flow = self.get_flow()
+            context = plan_context(flow, dry_run=True)
+            refused = refused_writes(flow, [topic.name for topic in context.remotes.values()])
         except MirrorError as error:
             return False, str(error)
-        errors = context.plan.errors
+        errors = [*context.plan.errors, *refused]
         answer = f"{self.flow}: both clusters answer, and {len(context.topics)} topics are to be mirrored."
         return not errors, "\n- ".join([answer, *(str(error) for error in errors)])
