@@ -1,4 +1,4 @@
-"""What the control topic notes of one group that moves, what is still to commit, and what an undo puts back. Pure.
+"""What the control topic notes of one group that moves, what is still to commit and may be, and what an undo puts back. Pure.
 
 The note is written before anything is committed. So of each partition only these positions can stand on the target as long as no other
 client writes there: what was there before, one that the mirror meant to commit at some time since (`ours`), or none, for offsets expire.
@@ -6,10 +6,13 @@ client writes there: what was there before, one that the mirror meant to commit 
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Committed
+
+if TYPE_CHECKING:
+    from kafka_mirror.kafka.groups import Group
 
 Positions = Mapping[TopicPartition, Committed]
 
@@ -122,6 +125,15 @@ def find_unlike(
         ]
         if places:
             yield name, places
+
+
+def explain_unfit(group: "Group | None") -> str:
+    """Why nothing may be committed for a group that looks like this on the target; empty if it may."""
+    if group is None:
+        return ""
+    if not group.has_offsets:
+        return f"the target has a group of this name of another kind ({group.protocol or group.type})"
+    return "" if group.is_idle else f"it is active on the target ({group.state})"
 
 
 # ------------------------------------------------------------ as facts

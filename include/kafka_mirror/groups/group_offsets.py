@@ -12,15 +12,16 @@ from kafka_mirror.errors.display import show
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.documents import to_columns
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.commit_history import CommitNotes
 from kafka_mirror.groups.context import GroupContext, Offsets, group_clusters, open_control
 from kafka_mirror.groups.find import read_group_offsets
+from kafka_mirror.groups.group_move import explain_unfit
 from kafka_mirror.groups.group_translation import NOT_MIRRORED, GroupOffset, translate_groups
 from kafka_mirror.groups.translation import no_answer
+from kafka_mirror.groups.undo import CommitNotes
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import without_leader
 from kafka_mirror.kafka.group_offsets import AT_ONCE
-from kafka_mirror.kafka.groups import Group, Groups
+from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.clusters import check_ledger_name, check_two_clusters, collect_decisions
 from kafka_mirror.ledger.decisions import Decisions
@@ -253,15 +254,6 @@ def _sort_by_group(offsets: Iterable[GroupOffset], leaderless: Collection[TopicP
             group.positions[offset.remote] = offset.translated.target
             group.metadata[offset.remote] = offset.committed.metadata
     return wanted
-
-
-def explain_unfit(group: Group | None) -> str:
-    """Why nothing may be committed for a group that looks like this on the target; empty if it may."""
-    if group is None:
-        return ""
-    if not group.has_offsets:
-        return f"the target has a group of this name of another kind ({group.protocol or group.type})"
-    return "" if group.is_idle else f"it is active on the target ({group.state})"
 
 
 def _judge(name: str, wanted: _Wanted, decided: ToCommit, refused: Mapping[TopicPartition, str]) -> GroupOutcome:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups import commit_history
-from kafka_mirror.groups.commit_history import KEPT_RUNS, CommitHistory, decode_history, encode_history
+from kafka_mirror.groups import undo as module
 from kafka_mirror.groups.group_move import plan_undo
+from kafka_mirror.groups.undo import KEPT_RUNS, CommitHistory, decode_history, encode_history
 from kafka_mirror.kafka.model import Committed
 
 ZERO, ONE = (TopicPartition("east.orders", number) for number in range(2))
@@ -116,7 +116,7 @@ def test_the_document_is_for_keeps():
 def test_a_note_that_is_too_large_for_a_record_says_less(monkeypatch, most, runs):
     there = {}
     history = commit(commit(CommitHistory(), "one", there, {ZERO: Committed(1)}), "two", there, {ZERO: Committed(2)})
-    monkeypatch.setattr(commit_history, "MAX_BYTES", most)
+    monkeypatch.setattr(module, "MAX_BYTES", most)
     kept = decode_history(encode_history(history))
     assert [run.run for run in kept.runs] == runs
     if runs:

@@ -7,7 +7,7 @@ import pytest
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.find import KnownGroups, read_group_offsets, recall_groups, select_groups
-from kafka_mirror.groups.group_offsets import explain_unfit
+from kafka_mirror.groups.group_move import explain_unfit
 from kafka_mirror.kafka.groups import Committed, Group
 from kafka_mirror.policy.filters import DefaultGroupFilter, DefaultTopicFilter
 

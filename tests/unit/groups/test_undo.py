@@ -6,8 +6,7 @@ import pytest
 
 from kafka_mirror.errors import ControlUnreadable, GroupRunUnknown, KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.commit_history import CommitNotes
-from kafka_mirror.groups.undo import Undo
+from kafka_mirror.groups.undo import CommitNotes, Undo
 from kafka_mirror.kafka.groups import Group
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.control_records import GROUP_OFFSETS, Decision

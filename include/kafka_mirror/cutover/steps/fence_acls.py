@@ -17,7 +17,7 @@ producers off for this wave as well: both note it, and the last roll back remove
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -64,20 +64,6 @@ class AclChange:
     findings: tuple[Finding, ...] = ()
     shared: Acls = ()
     """Those of `ours` that are there, for a wave of another flow set them."""
-
-
-def plan_denials(topics: Collection[str], there: Collection[PatternAcl], noted: Collection[Acl]) -> AclChange:
-    """One DENY a topic, for everybody. `there` are the source's ACLs, `noted` those that the mirror set, or was about to.
-
-    A topic that has no ACL at all is a stop: either all its producers are super users, and no DENY holds them off, or the cluster has
-    allow.everyone.if.no.acl.found=true, and the first ACL of the topic would shut its readers out too, the mirror among them.
-    """
-    open_to_all = [name for name in topics if not any(binding.takes(name) and binding.acl not in noted for binding in there)]
-    if open_to_all:
-        return AclChange(ours=tuple(noted), findings=(stop(TopicWithoutAcls(first_few(open_to_all))),))
-    present = {binding.acl for binding in there if binding.pattern == LITERAL}
-    create = tuple(acl for acl in map(deny_write, topics) if acl not in present)
-    return AclChange(create, ours=tuple(dict.fromkeys((*noted, *create))))
 
 
 def plan_exceptions(topics: Iterable[str], there: Collection[PatternAcl], noted: Collection[Acl], principal: str) -> AclChange:
@@ -155,16 +141,23 @@ Facts = Mapping[str, Any]
 
 
 def plan_fence(move: Move, noted: Facts) -> AclChange:
-    """What fencing the wave's topics takes; a stop where it cannot be done. Changes nothing."""
-    there = _acls(move)
-    if not isinstance(there, frozenset):
-        return AclChange(ours=read_acls(noted), findings=(there,))
-    change = plan_denials(move.topics.names, there, read_acls(noted))
-    relied_on = {deny_write(name) for name in move.topics.names} - {*change.ours}
-    if change.findings or not relied_on:
-        return change
-    shared = tuple(sorted(relied_on & find_noted_beside(move.flow)))
-    return replace(change, ours=(*change.ours, *shared), shared=shared)
+    """One DENY a topic, for everybody; a stop where it cannot be done. Changes nothing.
+
+    A topic that has no ACL at all is a stop: either all its producers are super users, and no DENY holds them off, or the cluster has
+    allow.everyone.if.no.acl.found=true, and the first ACL of the topic would shut its readers out too, the mirror among them.
+    """
+    topics, ours, there = move.topics.names, read_acls(noted), _acls(move)
+    if isinstance(there, Finding):
+        return AclChange(ours=ours, findings=(there,))
+    open_to_all = [name for name in topics if not any(binding.takes(name) and binding.acl not in ours for binding in there)]
+    if open_to_all:
+        return AclChange(ours=ours, findings=(stop(TopicWithoutAcls(first_few(open_to_all))),))
+    present = {binding.acl for binding in there if binding.pattern == LITERAL}
+    create = tuple(acl for acl in map(deny_write, topics) if acl not in present)
+    ours = tuple(dict.fromkeys((*ours, *create)))
+    relied_on = {*map(deny_write, topics)} - {*ours}
+    shared = tuple(sorted(relied_on & find_noted_beside(move.flow))) if relied_on else ()
+    return AclChange(create, ours=(*ours, *shared), shared=shared)
 
 
 def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> dict[str, Any]:
@@ -272,7 +265,7 @@ def plan_way_back(move: Move, noted: Facts, way_back: "Flow") -> AclChange:
     if not held_off:
         return AclChange(ours=fence)
     there, name = _acls(move), way_back.client("target", "producer").get("sasl.username")
-    if not isinstance(there, frozenset):
+    if isinstance(there, Finding):
         return AclChange(ours=fence, findings=(there,))
     if not name:
         who = f"as which principal the way back logs in to {move.sides.source.alias}"

@@ -1,9 +1,14 @@
 """Which ACLs fence a wave, and which are left for the way back."""
 
+from types import SimpleNamespace
+from unittest.mock import patch
+
 import pytest
 
-from kafka_mirror.cutover.steps.fence_acls import deny_write, plan_denials, plan_exceptions, writers
+from kafka_mirror.cutover.steps import fence_acls
+from kafka_mirror.cutover.steps.fence_acls import deny_write, plan_exceptions, plan_fence, writers
 from kafka_mirror.cutover.wave.record import read_acls, write_acls
+from kafka_mirror.cutover.wave.selection import WaveTopics
 from kafka_mirror.kafka.model import Acl, PatternAcl
 
 
@@ -15,25 +20,34 @@ WRITER, READER = binding("orders", "writer"), binding("orders", "reader", "READ"
 DENIED = PatternAcl(deny_write("orders"), "LITERAL")
 
 
+def fence(there, noted=(), beside=()):
+    """What fencing `orders` takes, by the ACLs of the source and what waves of other flows noted."""
+    move = SimpleNamespace(topics=WaveTopics(("orders",)), flow="east->west")
+    with patch.multiple(fence_acls, _acls=lambda _move: frozenset(there), find_noted_beside=lambda _flow: frozenset(beside)):
+        return plan_fence(move, {"acls": write_acls(noted)})
+
+
 def test_everybody_is_denied_to_write_to_each_topic_once():
-    change = plan_denials(["orders"], [WRITER], ())
+    change = fence([WRITER])
     assert (change.create, change.remove, change.findings) == ((Acl("orders", "User:*", "*", "WRITE", "DENY"),), (), ())
     assert change.ours == change.create
 
 
 def test_what_was_there_before_is_not_ours_and_what_we_noted_stays_ours():
-    assert plan_denials(["orders"], [WRITER, DENIED], ()).ours == ()
-    again = plan_denials(["orders"], [WRITER, DENIED], change_of_orders())
+    assert fence([WRITER, DENIED]).ours == ()
+    shared = fence([WRITER, DENIED], beside=[deny_write("orders")])
+    assert (shared.create, shared.ours, shared.shared) == ((), change_of_orders(), change_of_orders()), "another flow's wave set it"
+    again = fence([WRITER, DENIED], change_of_orders())
     assert (again.create, again.ours) == ((), change_of_orders())
 
 
 def test_what_was_noted_and_is_not_there_is_created():
-    again = plan_denials(["orders"], [WRITER], change_of_orders())
+    again = fence([WRITER], change_of_orders())
     assert (again.create, again.ours) == (change_of_orders(), change_of_orders())
 
 
 def change_of_orders():
-    return plan_denials(["orders"], [WRITER], ()).create
+    return fence([WRITER]).create
 
 
 @pytest.mark.parametrize(
@@ -49,7 +63,7 @@ def change_of_orders():
     ],
 )
 def test_a_topic_without_any_acl_of_somebody_else_is_left_alone(there, is_open):
-    change = plan_denials(["orders"], there, [deny_write("orders")])
+    change = fence(there, [deny_write("orders")])
     assert [finding.code for finding in change.findings] == (["TopicWithoutAcls"] if is_open else [])
     assert not (is_open and change.create)
 
