@@ -22,7 +22,7 @@ from py4j.protocol import INPUT_CONVERTER
 from pyspark import SparkConf, SparkContext, cloudpickle
 
 from kafka_mirror.spark import worker
-from kafka_mirror.spark.driver import Run, of_prepared_workers, run_job
+from kafka_mirror.spark.driver import Run, require_prepared_workers, run_job
 from kafka_mirror.spark.log import wanted_level
 from kafka_mirror.spark.start import is_local
 
@@ -80,9 +80,9 @@ def run_on_workers(spark: Any, function: str, tasks: Sequence[Any], slices: int)
     process's log. Raises WorkerUnprepared when a worker lacks a module."""
     if not tasks:
         return []
-    work = partial(worker.on_worker, function, wanted_level(), not is_local(spark.master))
+    work = partial(worker.run_on_worker, function, wanted_level(), not is_local(spark.master))
     answers = spark.parallelize([pickle.dumps(task) for task in tasks], slices).mapPartitions(work).collect()
-    return list(of_prepared_workers(answers))
+    return list(require_prepared_workers(answers))
 
 
 @contextmanager

@@ -20,15 +20,15 @@ import kafka_mirror.airflow  # noqa: F401 — tells the configuration how to ask
 from kafka_mirror import __version__
 from kafka_mirror.cli import config
 from kafka_mirror.cli.answer import DONE, FAILED, UNUSABLE, WAITING, Answer
-from kafka_mirror.cli.options import check, complete, configured, unknown_names_notice
+from kafka_mirror.cli.options import check, complete, load_configured, unknown_names_notice
 from kafka_mirror.cli.parser import parser
 from kafka_mirror.cli.terminal import say, say_error, say_flow
 from kafka_mirror.config import Configuration, Flow, InvalidFlow
 from kafka_mirror.config.support import describe_installed
-from kafka_mirror.errors import ConfigurationError, ErrorReport, MirrorError, Problem, UsageError, unexpected
-from kafka_mirror.errors.next_step import started_as
+from kafka_mirror.errors import ConfigurationError, ErrorReport, MirrorError, Problem, UsageError, report_unexpected
+from kafka_mirror.errors.next_step import note_program
 from kafka_mirror.status.steps import pairs_of
-from kafka_mirror.watchdog.watch import watched
+from kafka_mirror.watchdog.watch import kill_if_hung
 
 EXIT_CODES = {FAILED: 1, UNUSABLE: 2, WAITING: 3}
 INTERRUPTED = 130
@@ -41,7 +41,7 @@ Answers = Iterator[tuple[str | None, Answer]]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit code."""
     if arguments is None:
-        started_as(sys.argv[0])
+        note_program(sys.argv[0])
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return _run(given)
@@ -100,7 +100,7 @@ def _unread(given: Sequence[str]) -> argparse.Namespace:
 
 def _answers(options: argparse.Namespace) -> Answers:
     try:
-        configuration = configured(options)
+        configuration = load_configured(options)
     except ConfigurationError as error:
         yield None, Answer(UNUSABLE, errors=(error.report(),))
         return
@@ -166,7 +166,7 @@ def _one(options: argparse.Namespace, flow: Flow) -> Answer:
     _say_notices(flow)
     try:
         # Airflow logs to standard output once it is asked for a connection, and that is the answer's alone.
-        with redirect_stdout(sys.stderr), watched(f"`{options.command}` of {flow.name}", _RUN_AGAIN):
+        with redirect_stdout(sys.stderr), kill_if_hung(f"`{options.command}` of {flow.name}", _RUN_AGAIN):
             answer: Answer = _work_of(options)(flow, options)
         return answer
     except (ConfigurationError, UsageError) as error:
@@ -174,7 +174,7 @@ def _one(options: argparse.Namespace, flow: Flow) -> Answer:
     except MirrorError as error:
         return Answer(FAILED, errors=(error.report(),))
     except Exception as failure:  # noqa: BLE001 — the answer of this flow; its traceback is logged, and the other flows go on
-        report = unexpected(options.command, failure, "Report it with the lines above; the ledger is consistent.")
+        report = report_unexpected(options.command, failure, "Report it with the lines above; the ledger is consistent.")
         return Answer(FAILED, errors=(report,))
 
 

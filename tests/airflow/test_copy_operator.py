@@ -104,7 +104,7 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     core = Core()
     monkeypatch.setattr("kafka_mirror.copy.plan.run.plan", core.plan)
     monkeypatch.setattr("kafka_mirror.copy.verdict.publish", core.publish)
-    monkeypatch.setattr("kafka_mirror.copy.publish.reached", core.reached)
+    monkeypatch.setattr("kafka_mirror.copy.publish.read_reached", core.reached)
     monkeypatch.setattr(
         "kafka_mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options)
     )

@@ -9,7 +9,7 @@ import pytest
 from kafka_mirror.airflow.audit import MirrorAuditOperator
 from kafka_mirror.airflow.groups import GroupOperator
 from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
-from kafka_mirror.audit.parallel import on_spark
+from kafka_mirror.audit.parallel import compare_by_job
 from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.config import Flow, load
 from kafka_mirror.config.resolved_flow import ClientSettings
@@ -96,7 +96,7 @@ def test_a_large_audit_runs_on_the_server_and_a_killed_task_interrupts_it(spark:
     audit.on_kill()
     assert spark.interrupted == 0, "nothing runs yet"
     spark.meanwhile = audit.on_kill
-    compare = on_spark(flow, partial(audit.spark_runner, flow), audit.audited_by())
+    compare = compare_by_job(flow, partial(audit.spark_runner, flow), audit.audited_by())
     assert compare(CONTEXT, [RANGE]) == [Outcome(RANGE)]
     assert spark.sessions == [("audit", "east-to-west.backfill / manual__1 / audit", MASTER)]
     assert spark.interrupted == len(spark.tasks) > 0

@@ -22,7 +22,7 @@ from kafka_mirror.config import Flow, load
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.copy.plan.model import Plan, to_columns
 from kafka_mirror.copy.plan.planner import Planning
-from kafka_mirror.copy.plan.run import in_order
+from kafka_mirror.copy.plan.run import order_ranges
 from kafka_mirror.copy.run import lane_tasks
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -129,7 +129,7 @@ def planned(flow: Flow, topics: list[str], view: LedgerView, new: int) -> Plan:
     planning.run()
     if planning.errors:
         raise RuntimeError(f"The plan has errors: {planning.errors[0]}")
-    ranges = in_order(planning.ranges, view.records, LANES, planning.now)
+    ranges = order_ranges(planning.ranges, view.records, LANES, planning.now)
     return Plan(flow.name, ranges, config_hash=flow.config_hash)
 
 

@@ -10,7 +10,7 @@ from kafka_mirror.config.catalogue import TOP_LEVEL
 from kafka_mirror.config.clients.catalogue import CLIENT_KEYS
 from kafka_mirror.config.file import ConfigurationFile, beating_pairs, enabled_pairs
 from kafka_mirror.config.properties import parse_bytes
-from kafka_mirror.config.references import references
+from kafka_mirror.config.references import read_providers
 from kafka_mirror.config.setting import Setting
 from tests.compat.configurations import configurations, written
 from tests.compat.differences import is_ours
@@ -44,7 +44,7 @@ def test_a_file_becomes_the_maps_that_mirrormaker_2_makes_of_it(peer: Peer, data
     flows = [(source, target) for source in clusters for target in clusters if source != target]
     theirs = peer.ask("file", bytes=content.hex(), flows=flows)
 
-    file = ConfigurationFile("", raw, references(raw, {}), tuple(clusters))
+    file = ConfigurationFile("", raw, read_providers(raw, {}), tuple(clusters))
     assert set(theirs["clusters"]) == set(clusters)
     enabled = {f"{pair.source}->{pair.target}" for pair in enabled_pairs(file)[0] if not pair.problems}
     beating = {f"{pair.source}->{pair.target}" for pair in beating_pairs(file)[0] if not pair.problems}

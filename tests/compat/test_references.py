@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.config.references import references
+from kafka_mirror.config.references import read_providers
 from kafka_mirror.config.setting import Setting
 from kafka_mirror.errors import ConfigurationError
 from tests.compat.configurations import REFERENCE_PIECES
@@ -46,7 +46,7 @@ def test_a_text_is_what_kafkas_providers_make_of_it(peer: Peer, secrets: Path, p
     for name, (kind, parameters) in declared.items():
         raw[f"config.providers.{name}.class"] = CLASSES + kind
         raw |= {f"config.providers.{name}.param.{parameter}": value for parameter, value in parameters.items()}
-    ours = references({key: Setting(value, key) for key, value in raw.items()}, ENVIRONMENT)
+    ours = read_providers({key: Setting(value, key) for key, value in raw.items()}, ENVIRONMENT)
     try:
         providers = {name: {"class": CLASSES + kind, "parameters": parameters} for name, (kind, parameters) in declared.items()}
         theirs = peer.ask("references", providers=providers, properties={"x": text})["x"]

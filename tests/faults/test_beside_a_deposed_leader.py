@@ -11,7 +11,7 @@ import pytest
 
 from kafka_mirror.copy.verdict import DONE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.bootstrap_servers import beginning_at, servers
+from kafka_mirror.kafka.bootstrap_servers import begin_at_server, servers
 from kafka_mirror.kafka.cluster import Cluster
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
@@ -59,7 +59,7 @@ def test_connections_that_were_kept_lead_no_later_attempt_to_the_deposed_leader(
     site.fault.reached_alone(0.5, chance)
     settings, remote = site.flow.client("target", "admin"), TopicPartition(site.remote, 0)
     for turn in range(1, 1 + len(servers(settings))):
-        with Cluster("south", beginning_at(settings, turn)) as misled:
+        with Cluster("south", begin_at_server(settings, turn)) as misled:
             assert remote in misled.offsets([remote], "latest")
     chance.misleads = False
     assert copies(site) == KEPT + COPIES * MORE

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_mirror.copy.model import FORWARDED, JOINED, REWRITTEN, added_shares
+from kafka_mirror.copy.model import FORWARDED, JOINED, REWRITTEN, add_up_shares
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -15,7 +15,7 @@ NOW = 1_790_000_000_000
 def ways(results):
     """How many records went each way, and why some were rewritten."""
     assert not [error for result in results for error in result.errors]
-    shares = added_shares(share for result in results for share in result.batches)
+    shares = add_up_shares(share for result in results for share in result.batches)
     return {share.way: share.records for share in shares}, {why.reason for result in results for why in result.rewritten}
 
 

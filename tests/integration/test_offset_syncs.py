@@ -11,7 +11,7 @@ import pytest
 from kafka_mirror.__main__ import main
 from kafka_mirror.copy import publish as publishing
 from kafka_mirror.copy.plan.run import plan
-from kafka_mirror.copy.publish import publish, synced_meanwhile
+from kafka_mirror.copy.publish import publish, sync_meanwhile
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.errors import KafkaFailure
 from kafka_mirror.formats import mm2
@@ -147,7 +147,7 @@ def test_a_run_without_work_writes_what_a_run_before_it_could_not_that_was_kille
 def test_while_lanes_follow_they_are_written_meanwhile_and_the_end_of_the_run_has_nothing_to_add(mirroring, make_topic):
     topic = make_topic("orders", 2)
     planned = plan(mirroring.flow, follow_for=600)
-    with synced_meanwhile(mirroring.flow, planned, 0.5):
+    with sync_meanwhile(mirroring.flow, planned, 0.5):
         copy_in_process(mirroring.flow, replace(planned, follow_for=0))
         ends = {partition: positions(mirroring, topic, partition)[0][-1] for partition in (0, 1)}
         eventually(lambda: mirroring.oracle.topic_id(mirroring.source, syncs_topic(mirroring)), "the topic")

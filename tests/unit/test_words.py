@@ -47,6 +47,7 @@ NOUNS = {
     "throttling": "the field's word",
     "timing": "a noun",
     "tracking": "which problems are new, still there, or over",
+    "warning": "a finding that stops nothing",
     "waiting": "polling of tests: for what they expect, and until a deadline",
 }
 """Words that end like participles and are nouns of the field."""
@@ -138,15 +139,19 @@ def pointers(tree: ast.AST) -> Iterator[str]:
             yield text
 
 
-def odd_functions(tree: ast.AST) -> Iterator[str]:
-    """Private functions whose names begin as no verb does; properties are values."""
+def odd_functions(tree: ast.Module) -> Iterator[str]:
+    """Functions whose names begin as no verb does; properties are values. Of public ones, those of a module: a participle before a noun is
+    a value's (`known_topics`), alone or before a preposition it says that something happened, and not what the function does."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef) or not node.name.startswith("_") or node.name.startswith("__"):
+        if not isinstance(node, ast.FunctionDef) or node.name.startswith("__"):
             continue
-        first = node.name.strip("_").partition("_")[0]
-        if (first in NO_VERBS or is_participle_or_pronoun(first)) and not any(
-            "property" in ast.unparse(each) for each in node.decorator_list
-        ):
+        first, _, rest = node.name.strip("_").partition("_")
+        is_participle = is_participle_or_pronoun(first)
+        if node.name.startswith("_"):
+            is_odd = (first in NO_VERBS or is_participle) and not any("property" in ast.unparse(each) for each in node.decorator_list)
+        else:
+            is_odd = node in tree.body and (first in NO_VERBS | PRONOUNS or (is_participle and rest.partition("_")[0] in NO_VERBS | {""}))
+        if is_odd:
             yield f"line {node.lineno}: {node.name}"
 
 
@@ -193,6 +198,11 @@ def test_code_and_its_texts_keep_to_plain_words() -> None:
         ("def _behind() -> None: ...", True),
         ("def _opened() -> None: ...", True),
         ("def _open() -> None: ...", False),
+        ("def moved() -> bool: ...", True),
+        ("def asked_about(flow: str) -> None: ...", True),
+        ("def by_topic() -> None: ...", True),
+        ("def moved_topics() -> set[str]: ...", False),
+        ("class Decisions:\n    def of(self) -> None: ...", False),
         ("@property\ndef _opened() -> None: ...", False),
     ],
 )

@@ -121,7 +121,7 @@ def _earlier_events(asset: Asset, since: datetime) -> dict[str, Offsets]:
 
 def _news(flow: Flow, resolution: Resolution, topics: list[_Topic], periods: list[Period]) -> dict[str, dict[str, Any]]:
     """What was not announced yet, by topic and key: times, offsets, and the reason if it was announced before."""
-    from kafka_mirror.backfill.completeness import clip_offsets, late
+    from kafka_mirror.backfill.completeness import clip_offsets, describe_late
 
     wants_late, news = flow.value("mirror.assets.late.events"), dict[str, dict[str, Any]]()
     wanted = [(topic, period) for topic in topics for period in periods if wants_late or period.key not in topic.earlier]
@@ -134,7 +134,7 @@ def _news(flow: Flow, resolution: Resolution, topics: list[_Topic], periods: lis
                 "%s: %s: the offsets of %s are not known of all partitions, so it is not announced.", flow.name, topic.name, period.key
             )
             continue
-        reason = "" if earlier is None else late(earlier, inside)
+        reason = "" if earlier is None else describe_late(earlier, inside)
         if earlier is None or reason:
             value = {"from": moment_of(period.times.start), "to": moment_of(period.times.end), "offsets": inside}
             news.setdefault(topic.name, {})[period.key] = {**value, **({"late": reason} if reason else {})}

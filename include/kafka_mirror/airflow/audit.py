@@ -67,14 +67,14 @@ class MirrorAuditOperator(RunsOnSpark, ReportsLineage, FlowOperator):
 
     def execute(self, context: Context) -> Any:
         """Compares, and leaves the result to the alerts of the freshness DAG."""
-        from kafka_mirror.audit.parallel import by_size, on_spark
+        from kafka_mirror.audit.parallel import choose_by_size, compare_by_job
         from kafka_mirror.audit.report import errors_of, lines_of
         from kafka_mirror.audit.run import audit
 
         with task_body():
             flow = configured_flow(self.flow)
             scope = self.scope(flow, context)
-            compare = by_size(flow, on_spark(flow, partial(self.spark_runner, flow), self.audited_by()))
+            compare = choose_by_size(flow, compare_by_job(flow, partial(self.spark_runner, flow), self.audited_by()))
             result = audit(flow, **scope, compare=compare)
             self.lineage = lineage_of_audit(flow, result)
             for line in lines_of(result):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow.sdk import TriggerRule, get_current_context, task
 from airflow.sdk.exceptions import AirflowRescheduleException
 
-from kafka_mirror.airflow.backfill_runs import SUMMARY, clear_number, range_to_tell, unfinished_before
+from kafka_mirror.airflow.backfill_runs import SUMMARY, clear_number, list_unfinished_before, range_to_tell
 from kafka_mirror.airflow.backfill_xcom import (
     history_is_requested,
     part_from_xcom,
@@ -305,7 +305,7 @@ def _with_unfinished_runs(flow: Flow, backfill_request: BackfillRequest, resolut
     run: Any = context["dag_run"]
     if run.run_type != "backfill" or (backfill_request.order or flow.value("mirror.backfill.order")) != IN_TIME_ORDER:
         return resolution
-    starts = [earlier_run.data_interval_start for earlier_run in unfinished_before(run)]
+    starts = [earlier_run.data_interval_start for earlier_run in list_unfinished_before(run)]
     if not starts:
         return resolution
     from kafka_mirror.backfill.resolve import resolve

@@ -38,7 +38,7 @@ def range_to_tell(summary: BackfillSummary) -> RangeSummary | None:
     return _range_of_backfill(summary, run)
 
 
-def unfinished_before(run: Any) -> Iterator[Any]:
+def list_unfinished_before(run: Any) -> Iterator[Any]:
     """The runs of the same backfill in front of this one, the latest first, up to the first one that has ended."""
     for earlier_run in _backwards(run):
         if earlier_run.state in _END_STATES:

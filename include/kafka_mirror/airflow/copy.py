@@ -58,7 +58,7 @@ def plan(flow_name: str) -> dict[str, Any]:
 def announce(flow_name: str) -> list[str]:
     """Adds an event to the asset of each listed topic that got records, and returns the topics. Airflow keeps a task's events only if it
     succeeds, so it is a task of its own: a copy that fails has copied all the same."""
-    from kafka_mirror.copy.publish import reached
+    from kafka_mirror.copy.publish import read_reached
 
     value, planned = pull("copy"), pull("plan")
     if is_dry_run() or planned is None:
@@ -69,7 +69,7 @@ def announce(flow_name: str) -> list[str]:
             marks = judged.watermarks
         else:  # the copy was killed, or its watermarks are too many for XCom
             plan_of_run = plan_from_xcom(planned)
-            marks = reached(flow, plan_of_run, run=run_name()).watermarks if plan_of_run else ()
+            marks = read_reached(flow, plan_of_run, run=run_name()).watermarks if plan_of_run else ()
         topics = tell_assets(flow, get_current_context(), marks)
         for topic in topics:
             log.info("%s: an event tells the asset of %s that records came.", flow_name, topic)

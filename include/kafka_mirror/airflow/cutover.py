@@ -41,7 +41,7 @@ from kafka_mirror.cutover.wave.step import (
     list_steps,
 )
 from kafka_mirror.errors import UsageError
-from kafka_mirror.errors.next_step import own
+from kafka_mirror.errors.next_step import mirror_command
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -298,7 +298,7 @@ def _why_stopped(flow_name: str, wave: str, outcome: StepOutcome, task_id: str) 
 
 
 def _roll_back(flow_name: str, wave: str) -> str:
-    return str(own(f"cutover rollback --flow {flow_name!r} --wave {shlex.quote(wave)}"))
+    return str(mirror_command(f"cutover rollback --flow {flow_name!r} --wave {shlex.quote(wave)}"))
 
 
 def _list_names(summary: str, sentences: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.status.alerts.channels import connections_of, send_by
 from kafka_mirror.status.limits import run_seconds
-from kafka_mirror.status.problems import Alert, FlowProblem, late_run
+from kafka_mirror.status.problems import Alert, FlowProblem, report_late_run
 
 WATCHED = (
     "copy",
@@ -80,12 +80,12 @@ def missed_run(flow: str, seconds: int, context: Mapping[str, Any]) -> Alert:
     since = datetime.fromisoformat(str(due)).astimezone(UTC) if due else datetime.now(UTC)
     run_id = str(run.get("dag_run_id") or run.get("run_id"))
     dag_id = str(run.get("dag_id"))
-    problem = late_run(dag_id, run_id, seconds, str(run.get("state", "unknown")))
+    problem = report_late_run(dag_id, run_id, seconds, str(run.get("state", "unknown")))
     problem = replace(problem, detail=f"{problem.detail}\nNo message says when it has ended: end this alert by hand.")
     return problem.alert(flow, since)
 
 
-def late_runs(flow: Flow) -> list[FlowProblem]:
+def find_late_runs(flow: Flow) -> list[FlowProblem]:
     """One problem for each DAG whose newest run is late and goes on. Runs without a logical date, triggered by hand, are not found."""
     problems = []
     for kind in WATCHED:
@@ -94,7 +94,7 @@ def late_runs(flow: Flow) -> list[FlowProblem]:
         if seconds is None or run is None:
             continue
         if is_late(run, timedelta(seconds=seconds), datetime.now(UTC)):
-            problems.append(late_run(dag_id, run.run_id, seconds, str(run.state)))
+            problems.append(report_late_run(dag_id, run.run_id, seconds, str(run.state)))
     return problems
 
 

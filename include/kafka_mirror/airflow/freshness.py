@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import task
 
 from kafka_mirror.airflow.alert_store import audits_of, step_errors_of, store_of
-from kafka_mirror.airflow.deadlines import late_runs
+from kafka_mirror.airflow.deadlines import find_late_runs
 from kafka_mirror.airflow.flow_files import configured_flow
 from kafka_mirror.airflow.gauges import emit_gauges
 from kafka_mirror.airflow.state_stores import asset_store
@@ -49,7 +49,7 @@ def freshness_task(flow: Flow) -> Any:
             flow = configured_flow(name)
             before = _read_state(name, store.get(_KEY, default=None))
             observation = add_step_errors(observe_for_alerts(flow), step_errors_of(flow))
-            checked = check(flow, observation, before, audits_of(flow), late_runs(flow))
+            checked = check(flow, observation, before, audits_of(flow), find_late_runs(flow))
             store.set(_KEY, checked.state.as_document())
             _log_alerts(name, before, checked)
             state, failures = deliver_outbox(checked)

@@ -17,10 +17,10 @@ from kafka_mirror.airflow.tasks import (
     newest_xcom,
     push_return_value,
     raise_errors,
+    report_to_freshness,
     run_name,
     task_body,
     to_xcom,
-    told_to_freshness,
 )
 from kafka_mirror.config.flow import FlowName
 
@@ -54,7 +54,7 @@ class GroupOperator(RunsOnSpark, BaseOperator):
         from kafka_mirror.groups.undo import undo_step
 
         undo = context["params"].get("undo")
-        with task_body(), told_to_freshness(self.flow, self.step, is_told=not (undo or is_dry_run())):
+        with task_body(), report_to_freshness(self.flow, self.step, is_told=not (undo or is_dry_run())):
             flow = configured_flow(self.flow)
             result = undo_step(flow, undo, is_dry_run()) if undo else self._run(flow)
             for line in result.lines:

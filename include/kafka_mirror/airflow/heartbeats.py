@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from kafka_mirror.airflow.alert_store import store_of
 from kafka_mirror.airflow.flow_files import configuration_of, files_of
-from kafka_mirror.airflow.tasks import task_body, told_to_freshness
+from kafka_mirror.airflow.tasks import report_to_freshness, task_body
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport, ReportedError
 from kafka_mirror.formats.documents import from_document
@@ -56,7 +56,7 @@ class HeartbeatOperator(BaseOperator):
 
     def ended(self, _context: Context, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns what the trigger did. Raises the error that ended it; a retry beats on after a pause."""
-        with task_body(), told_to_freshness(self.flow, "heartbeats"):
+        with task_body(), report_to_freshness(self.flow, "heartbeats"):
             if "error" in event:
                 raise ReportedError(from_document(ErrorReport, event["error"]))
         self.log.info("%s: %d beats.", self.flow, event["beats"])

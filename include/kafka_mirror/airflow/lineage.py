@@ -81,7 +81,7 @@ def lineage_of_copy(flow: Flow, results: Iterable[LaneResult]) -> Lineage | None
     if not is_wanted():
         return None
     from kafka_mirror.config.policies import topic_selection
-    from kafka_mirror.topics.schemas.run import find_newest_schemas, on_target
+    from kafka_mirror.topics.schemas.run import find_newest_schemas, translate_to_target
 
     records: dict[str, int] = {}
     sizes: dict[str, int] = {}
@@ -97,7 +97,7 @@ def lineage_of_copy(flow: Flow, results: Iterable[LaneResult]) -> Lineage | None
             count,
             sizes[topic],
             schemas=schemas.get(topic, ()),
-            remote_schemas=on_target(flow, schemas.get(topic, ())),
+            remote_schemas=translate_to_target(flow, schemas.get(topic, ())),
         )
         for topic, count in sorted(records.items())
     )

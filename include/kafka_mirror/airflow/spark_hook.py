@@ -13,10 +13,10 @@ from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from kafka_mirror.config import Flow
-from kafka_mirror.config.flow import handed_over
+from kafka_mirror.config.flow import hand_over_connections
 from kafka_mirror.errors import ConfigurationError, Problem
 from kafka_mirror.spark.files import JobFiles
-from kafka_mirror.spark.log import level_for_job, log_lines, relayed
+from kafka_mirror.spark.log import level_for_job, log_lines, relay_log
 from kafka_mirror.spark.package import package
 from kafka_mirror.spark.run import SparkRunner
 from kafka_mirror.spark.start import JOB, LOCAL_MASTER, environment, is_local, program, properties_file, settings, spark_master, tuned_spark
@@ -66,7 +66,7 @@ class JobHook(SparkSubmitHook):
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
         """Takes the job's output, in order: the mirror's lines are logged at their own levels, all others by the provider's hook."""
-        super()._process_spark_submit_log(relayed(itr))
+        super()._process_spark_submit_log(relay_log(itr))
 
 
 class TaskRunner(SparkRunner):
@@ -118,7 +118,7 @@ def job_hook(name: str, files: JobFiles, flow: Flow) -> JobHook:
             **os.environ,
             **level_for_job(),
             **environment(connected.master, flow.files, tuned, files.directory),
-            **handed_over(flow),
+            **hand_over_connections(flow),
         },
         inherited=(files.lock,),
         name=name,

@@ -19,9 +19,9 @@ from kafka_mirror.airflow.alert_store import remember_step, store_of
 from kafka_mirror.airflow.flow_files import configuration_of
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport, MirrorError, ReportedError
-from kafka_mirror.errors.unknown_failure import unexpected
+from kafka_mirror.errors.unknown_failure import report_unexpected
 from kafka_mirror.formats.documents import pack, unpack
-from kafka_mirror.watchdog.watch import watched
+from kafka_mirror.watchdog.watch import kill_if_hung
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
@@ -149,7 +149,7 @@ def watched_task() -> Iterator[None]:
     limit = _limit_seconds()
     then = _explain_next()
     try:
-        with watched(_name_for_log(), then, None if limit is None else limit + ENDING_SECONDS):
+        with kill_if_hung(_name_for_log(), then, None if limit is None else limit + ENDING_SECONDS):
             yield
     except AirflowTaskTimeout:
         ends = "took longer than it may (execution_timeout, %s s), and is ended with what it started"
@@ -242,7 +242,7 @@ def raise_errors(summary: str, errors: Sequence[ErrorReport], retriable: bool | 
 
 
 @contextmanager
-def told_to_freshness(flow_name: str, step: str, *, is_told: bool = True) -> Iterator[None]:
+def report_to_freshness(flow_name: str, step: str, *, is_told: bool = True) -> Iterator[None]:
     """Keeps the errors with which a run of a step ends, or that it ended without any: they are alerts of the flow for as long."""
 
     def tell(errors: Sequence[ErrorReport]) -> None:
@@ -257,7 +257,7 @@ def told_to_freshness(flow_name: str, step: str, *, is_told: bool = True) -> Ite
     except AirflowException:
         raise
     except Exception as failure:
-        tell([replace(unexpected(f"{step} of {flow_name}", failure, "Look at the log of its newest run."), retriable=True)])
+        tell([replace(report_unexpected(f"{step} of {flow_name}", failure, "Look at the log of its newest run."), retriable=True)])
         raise
     tell(())
 
@@ -274,7 +274,7 @@ def step_task(flow_name: str, step: str) -> Any:
         """Runs the step and logs its lines. The result goes into XCom even if a part of the step failed."""
         from kafka_mirror.status.steps import pairs_of, run_step
 
-        with task_body(), told_to_freshness(flow_name, step, is_told=not is_dry_run()):
+        with task_body(), report_to_freshness(flow_name, step, is_told=not is_dry_run()):
             result = run_step(step, pairs_of(step, configuration_of(flow_name)).flow(flow_name), is_dry_run())
             for line in result.lines:
                 log.info("%s", line)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from kafka_mirror.audit.digest import Digest
 from kafka_mirror.audit.model import AuditFigures, LeftOut
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.formats.offsets.intervals import Interval, merged, within, without
+from kafka_mirror.formats.offsets.intervals import Interval, cut_out, cut_within, merge_intervals
 from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import RETURNED
@@ -135,7 +135,7 @@ def history_range(tp: TopicPartition, place: History, held: LogBounds, record: L
     source_ahead, target_ahead = target_start > place.target_start, start > place.start
     offsets = (start, place.end, target_start, place.target_end, held.source_end, held.target_end)
     stretch = AuditRange(tp, remote, *offsets, watermark=place.end, source_ahead=source_ahead, target_ahead=target_ahead)
-    return [without_skipped(stretch, record)], left_out
+    return [cut_skipped(stretch, record)], left_out
 
 
 def forgotten(topic: HistoryTopic) -> tuple[Interval, ...]:
@@ -156,23 +156,23 @@ def countable(stretch: AuditRange) -> AuditRange | LeftOut:
     return replace(stretch, target_ahead=False, lenient=True)
 
 
-def without_skipped(stretch: AuditRange, record: LedgerRecord) -> AuditRange:
+def cut_skipped(stretch: AuditRange, record: LedgerRecord) -> AuditRange:
     """Returns the range without its skipped offsets; where those are not known exactly, they become `unsure`."""
     certain = [(skip.start, skip.end) for skip in record.skipped if skip.count is None]
     drawn_together = [skip for skip in record.skipped if skip.count is not None and skip.start < stretch.end and skip.end > stretch.start]
     return replace(
         stretch,
-        source_left=merged((*stretch.source_left, *within(certain, stretch.start, stretch.end))),
-        unsure=within([(skip.start, skip.end) for skip in drawn_together], stretch.start, stretch.end),
+        source_left=merge_intervals((*stretch.source_left, *cut_within(certain, stretch.start, stretch.end))),
+        unsure=cut_within([(skip.start, skip.end) for skip in drawn_together], stretch.start, stretch.end),
         most_unsure=sum(skip.offsets for skip in drawn_together),
     )
 
 
 def subtract_intervals(intervals: Sequence[Interval], taken: Sequence[Interval]) -> tuple[Interval, ...]:
     """Returns the intervals without the offsets of `taken`."""
-    remaining = merged(intervals)
+    remaining = merge_intervals(intervals)
     for interval in taken:
-        remaining = without(remaining, interval)
+        remaining = cut_out(remaining, interval)
     return remaining
 
 
@@ -256,7 +256,7 @@ class _Live:
 
     def run(self) -> tuple[list[AuditRange], list[LeftOut]]:
         """Cuts step by step: to the ledger's intervals, to the source's log, to the target's."""
-        covered = within(self._record.covered, *self._wanted)
+        covered = cut_within(self._record.covered, *self._wanted)
         self._note_uncovered()
         covered = self._cut_to_source(covered)
         if not covered:
@@ -281,14 +281,14 @@ class _Live:
     def _note_uncovered(self) -> None:
         record, (start, end) = self._record, self._wanted
         for skipped in record.skipped:
-            for part in within([(skipped.start, skipped.end)], start, end):
+            for part in cut_within([(skipped.start, skipped.end)], start, end):
                 self._left_out.append(LeftOut(*part, PASSED_OVER.format(skipped.reason)))
         if end > record.watermark:
             self._leave_out(max(start, record.watermark), end, NOT_COPIED.format(record.watermark))
         first = record.covered[0][0] if record.covered else record.watermark
         mapped = min(self._runs[0].source, first) if self._runs else first
         before, reason = (record.live_start, FORGOTTEN) if len(record.covered) >= MAX_INTERVALS else (mapped, _find_vouched(record))
-        self._left_out += [LeftOut(*part, reason) for part in within([(before, first)], start, end)]
+        self._left_out += [LeftOut(*part, reason) for part in cut_within([(before, first)], start, end)]
         if self._explicit:
             noted = [*record.covered, *((skip.start, skip.end) for skip in record.skipped), (before, first), *record.history]
             noted += [interval for topic in record.history_topics for interval in topic.intervals]
@@ -298,11 +298,11 @@ class _Live:
 
     def _cut_to_source(self, covered: tuple[Interval, ...]) -> tuple[Interval, ...]:
         held = self._held
-        for start, end in within(covered, 0, held.source_start):
+        for start, end in cut_within(covered, 0, held.source_start):
             self._left_out.append(LeftOut(start, end, SOURCE_GONE.format(held.source_start)))
-        for start, end in within(covered, held.source_end, self._record.watermark):
+        for start, end in cut_within(covered, held.source_end, self._record.watermark):
             self._left_out.append(LeftOut(start, end, SOURCE_LOST.format(held.source_end)))
-        return within(covered, held.source_start, held.source_end)
+        return cut_within(covered, held.source_start, held.source_end)
 
     def _find_end(self, end: int) -> OffsetPair:
         """The pair after the last offset. A source that was cut off ends in front of it, at a known pair."""
@@ -360,8 +360,8 @@ class _Live:
             self._held.source_end,
             self._held.target_end,
             source_left=subtract_intervals([(begin.source, end.source)], record.covered),
-            target_left=within(merged(history), begin.target, end.target),
+            target_left=cut_within(merge_intervals(history), begin.target, end.target),
             watermark=record.watermark,
             runs=tuple(run for run in self._runs if run.source < end.source and run.source + run.length > begin.source),
         )
-        return without_skipped(stretch, record)
+        return cut_skipped(stretch, record)

@@ -110,7 +110,7 @@ def tasks_of(stretches: Sequence[AuditRange], cores: int, least: int) -> list[Ta
         if audit_range.offsets > share and not audit_range.is_head and not audit_range.compacted
     }
     parts = [PartTask(number, part) for number, audit_range in cut.items() for part in cut_at_pairs(audit_range, share)]
-    return [*shares([audit_range for number, audit_range in enumerate(stretches) if number not in cut], cores), *parts]
+    return [*split_evenly([audit_range for number, audit_range in enumerate(stretches) if number not in cut], cores), *parts]
 
 
 def piece_tasks(stretches: Sequence[AuditRange], cores: int, least: int) -> list[Task]:
@@ -194,7 +194,7 @@ def merge_pieces(stretches: Sequence[AuditRange], answers: Sequence[Answer]) -> 
     return outcomes, second
 
 
-def shares(stretches: Sequence[AuditRange], cores: int) -> list[list[AuditRange]]:
+def split_evenly(stretches: Sequence[AuditRange], cores: int) -> list[list[AuditRange]]:
     """The stretches in as many shares as there are cores, about equally large; more where a share would have too many."""
     count = min(len(stretches), max(cores, -(-len(stretches) // MOST_STRETCHES)))
     result: list[list[AuditRange]] = [[] for _ in range(count)]
@@ -256,7 +256,7 @@ def compare_stretches(spark: Spark, flow: Flow, work: AuditWork) -> tuple[Outcom
     return tuple(compare_on_spark(context, work.stretches, least, spark))
 
 
-def by_size(flow: Flow, on_spark: Compare, in_process: Compare = compare_audit_ranges) -> Compare:
+def choose_by_size(flow: Flow, on_spark: Compare, in_process: Compare = compare_audit_ranges) -> Compare:
     """Compares in this process what is small, and on Spark what is more than mirror.audit.spark.threshold."""
 
     def compare(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
@@ -266,7 +266,7 @@ def by_size(flow: Flow, on_spark: Compare, in_process: Compare = compare_audit_r
     return compare
 
 
-def on_spark(flow: Flow, runner: Callable[[], SparkRunner], by: str) -> Compare:
+def compare_by_job(flow: Flow, runner: Callable[[], SparkRunner], by: str) -> Compare:
     """Compares by a job; `by` as in `SparkRunner.run`. Raises what that raises."""
 
     def compare(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
@@ -275,6 +275,6 @@ def on_spark(flow: Flow, runner: Callable[[], SparkRunner], by: str) -> Compare:
     return compare
 
 
-def by_hand(flow: Flow, master: str | None, by: str) -> Compare:
+def compare_by_hand(flow: Flow, master: str | None, by: str) -> Compare:
     """Compares by a job on the Spark that the command or the flow names, where `by` says which command it is."""
-    return on_spark(flow, partial(runner_by_hand, flow, master), f"hand: {by}")
+    return compare_by_job(flow, partial(runner_by_hand, flow, master), f"hand: {by}")

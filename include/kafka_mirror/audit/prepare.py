@@ -17,11 +17,11 @@ from kafka_mirror.audit.copied_ranges import (
     subtract_intervals,
 )
 from kafka_mirror.audit.model import Backlog, LeftOut
-from kafka_mirror.audit.scope import LogBoundsReader, Scope, not_begun, not_begun_notice
+from kafka_mirror.audit.scope import LogBoundsReader, Scope, list_not_begun, note_not_begun
 from kafka_mirror.config import Flow
-from kafka_mirror.copy.plan.left_on_source import moved_topics, written_since_moved
+from kafka_mirror.copy.plan.left_on_source import find_written_since_move, moved_topics
 from kafka_mirror.errors import ErrorReport, MirrorError, SourceUnreadable, TargetMissing, TargetRecreated
-from kafka_mirror.formats.offsets.intervals import Interval, within
+from kafka_mirror.formats.offsets.intervals import Interval, cut_within
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.checks import check_clusters
@@ -85,8 +85,8 @@ class _LedgerPass:
         self.left_on_source: list[ErrorReport] = []
         self.not_begun: tuple[str, ...] = ()
         if scope.is_whole_topics and not view.unreadable:
-            self.not_begun = not_begun(flow, source, scope, self.records, self._holdings.partitions)
-            self.notices += not_begun_notice(self.not_begun)
+            self.not_begun = list_not_begun(flow, source, scope, self.records, self._holdings.partitions)
+            self.notices += note_not_begun(self.not_begun)
 
     def run(self, time: datetime) -> PreparedAudit:
         """What was asked for, by a ledger that was read at this time."""
@@ -128,7 +128,7 @@ class _LedgerPass:
     def _note_left_on_source(self, wanted: Mapping[TopicPartition, Interval] | None) -> Iterator[ErrorReport]:
         """What was written on the source since topics moved, as far as it is asked for. Nothing of it is copied, so nothing is compared."""
         topics = self._moved & {tp.topic for tp in (self.records if wanted is None else wanted)}
-        for error in written_since_moved(self._flow, self._source, self.records, topics):
+        for error in find_written_since_move(self._flow, self._source, self.records, topics):
             place = TopicPartition(error.topic or "", -1 if error.partition is None else error.partition)
             if wanted is None or error.offset is None or (place in wanted and error.offset < wanted[place][1]):
                 yield error
@@ -150,10 +150,10 @@ class _LedgerPass:
     def _add_history(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> None:
         noted = [interval for topic in record.history_topics for interval in topic.intervals]
         requested = wanted or (0, max((end for _, end in (*record.history, *noted)), default=0))
-        lost = within(subtract_intervals(record.history, noted), *requested)
+        lost = cut_within(subtract_intervals(record.history, noted), *requested)
         self.left_out[tp] += [LeftOut(*part, HISTORY_LOST) for part in lost]
         for topic in record.history_topics:
-            if written := within(topic.intervals, *requested):
+            if written := cut_within(topic.intervals, *requested):
                 self._add_history_of(tp, record, topic, written, requested)
 
     def _add_history_of(
@@ -166,7 +166,9 @@ class _LedgerPass:
             gone = HISTORY_GONE.format(topic.topic, "is gone" if isinstance(error, TargetMissing) else "was recreated")
             self.left_out[tp] += [LeftOut(*interval, gone) for interval in written]
             return
-        self.left_out[tp] += [LeftOut(*interval, f"{PLACE_UNKNOWN} in {topic.topic}") for interval in within(forgotten(topic), *requested)]
+        self.left_out[tp] += [
+            LeftOut(*interval, f"{PLACE_UNKNOWN} in {topic.topic}") for interval in cut_within(forgotten(topic), *requested)
+        ]
         places = [place for place in topic.places if place.start < requested[1] and place.end > requested[0]]
         if places and error is not None:
             self._fail(tp, error)

@@ -43,7 +43,7 @@ def errors_of(result: AuditResult, topics: Collection[str] = (), complete: bool 
     ]
     if unknown := sorted(set(topics) - {partition.topic for partition in result.partitions}):
         errors.append(NothingAudited(unknown))
-    if complete and (why := f"{not_copied(result.totals)}{_list_unproven(result.totals)}"):
+    if complete and (why := f"{describe_not_copied(result.totals)}{_list_unproven(result.totals)}"):
         errors.append(AuditIncomplete(why.strip()))
     return (*(error.of_flow(result.flow).report() for error in errors), *result.errors)
 
@@ -76,10 +76,10 @@ def sentence(result: AuditResult) -> str:
         said += f"; {totals['different']} partitions differ"
     if totals["unproven"]:
         said += f"; nothing could be compared of {totals['unproven']}"
-    return f"{said}.{not_copied(result.totals)}"
+    return f"{said}.{describe_not_copied(result.totals)}"
 
 
-def not_copied(totals: Mapping[str, Any]) -> str:
+def describe_not_copied(totals: Mapping[str, Any]) -> str:
     """A sentence about what was not compared because it is not copied yet, with a blank in front; empty if all is copied."""
     waiting = []
     if totals.get("backlog_partitions"):

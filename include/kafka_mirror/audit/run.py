@@ -20,7 +20,7 @@ from kafka_mirror.audit.scope import Scope
 from kafka_mirror.config import Flow
 from kafka_mirror.config.catalogue.per_topic import milliseconds
 from kafka_mirror.config.validate import check_readable
-from kafka_mirror.errors import DeadlineExceeded, LedgerHidden, LogMoved, MirrorError, UsageError, named_with
+from kafka_mirror.errors import DeadlineExceeded, LedgerHidden, LogMoved, MirrorError, UsageError, name_flow_in_errors
 from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.formats.record import Message, UnreadableHeaders, record_of
@@ -56,16 +56,16 @@ def audit(
     check_readable(flow)
     began = time.monotonic()
     scope = Scope(tuple(topics), source_offsets, times, starts)
-    with named_with(flow.name), clusters(flow) as (source, target):
+    with name_flow_in_errors(flow.name), clusters(flow) as (source, target):
         context = audit_context(flow, show_payload)
         result = _compare(flow, source, target, scope, context, compare)
     return replace(result, seconds=time.monotonic() - began)
 
 
-def what_to_compare(flow: Flow, scope: Scope) -> PreparedAudit:
+def prepare_comparison(flow: Flow, scope: Scope) -> PreparedAudit:
     """What an audit would read, without reading it. Raises as `audit`."""
     check_readable(flow)
-    with named_with(flow.name), clusters(flow) as (source, target):
+    with name_flow_in_errors(flow.name), clusters(flow) as (source, target):
         return prepare(flow, source, target, scope)
 
 

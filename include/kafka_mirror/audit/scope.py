@@ -20,11 +20,11 @@ from kafka_mirror.errors import (
 )
 from kafka_mirror.errors.next_step import program
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.offsets.intervals import Interval, within
+from kafka_mirror.formats.offsets.intervals import Interval, cut_within
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic, is_compacted
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 from kafka_mirror.ledger.record import LedgerRecord
 
 _MARKER_SECONDS = 5.0
@@ -119,7 +119,7 @@ class LogBoundsReader:
 
     def _await_markers(self) -> None:
         """A commit is decided before its markers are written, and the ledger's may be there first."""
-        until(self._is_all_shown, _MARKER_SECONDS, every=0.1)
+        poll_until(self._is_all_shown, _MARKER_SECONDS, every=0.1)
 
     def _is_all_shown(self) -> bool:
         """Whether nothing is hidden, once what was is asked for again."""
@@ -210,12 +210,12 @@ class Scope:
             if start <= holdings.starts[tp]:
                 start = min([start, *(first for first, _ in records[tp].covered[:1])])
             whole = (start, max(start, end))
-            inside = within([whole], *self.source_offsets[tp]) if self.source_offsets else (whole,)
+            inside = cut_within([whole], *self.source_offsets[tp]) if self.source_offsets else (whole,)
             selected[tp] = inside[0] if inside else (start, start)
         return selected
 
 
-def not_begun(flow: Flow, source: Cluster, scope: Scope, records: Records, partitions: Mapping[str, int]) -> tuple[str, ...]:
+def list_not_begun(flow: Flow, source: Cluster, scope: Scope, records: Records, partitions: Mapping[str, int]) -> tuple[str, ...]:
     """What the flow mirrors and the ledger does not know yet: topics, and new partitions of others, in words; `partitions` are how many the
     source's topics in the ledger have. An audit is about what was copied, so it would be equal without it."""
     if not flow.value("refresh.topics.enabled"):
@@ -226,7 +226,7 @@ def not_begun(flow: Flow, source: Cluster, scope: Scope, records: Records, parti
     return (*topics, *(f"{count} partitions of {name}" for name, count in new.items() if count > 0))
 
 
-def not_begun_notice(names: Sequence[str]) -> Iterator[str]:
+def note_not_begun(names: Sequence[str]) -> Iterator[str]:
     """The first of them, and what says more."""
     if names:
         yield NOT_BEGUN.format(first_few(names), program())

@@ -77,7 +77,7 @@ def clip_offsets(inner: Mapping[int, Interval], outer: Mapping[int, Interval]) -
     return {number: (min(start, end), end) for number, (start, end) in clamp.items()}
 
 
-def late(before: Mapping[int, Interval], now: Mapping[int, Interval]) -> str:
+def describe_late(before: Mapping[int, Interval], now: Mapping[int, Interval]) -> str:
     """What came for a period after it was said to be complete, in words; empty if nothing did."""
     more = {number: end - before.get(number, (start, start))[1] for number, (start, end) in sorted(now.items())}
     return ", ".join(f"partition {number}: {count:,} offsets" for number, count in more.items() if count > 0)

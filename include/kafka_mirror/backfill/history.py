@@ -8,14 +8,14 @@ from kafka_mirror.backfill.live import Copy
 from kafka_mirror.backfill.model import IN_TIME_ORDER, BackfillPart, BackfillRequest, OffsetInterval, Resolution, cut, moment_of
 from kafka_mirror.backfill.plan_view import PendingLedger, explain_absence, find_paused, read_pending_ledger
 from kafka_mirror.config import Flow
-from kafka_mirror.copy.history import not_writable
+from kafka_mirror.copy.history import refuse_part
 from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import HISTORY, Plan, Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.copy.plan.run import PlanContext, survey
 from kafka_mirror.copy.publish import ledger_after
-from kafka_mirror.errors import ErrorReport, HistoryWithoutStart, MirrorError, NothingMoved, SourceRecreated, named_with
-from kafka_mirror.formats.offsets.intervals import Interval, missing, within
+from kafka_mirror.errors import ErrorReport, HistoryWithoutStart, MirrorError, NothingMoved, SourceRecreated, name_flow_in_errors
+from kafka_mirror.formats.offsets.intervals import Interval, cut_within, find_missing
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.clusters import clusters
@@ -30,7 +30,7 @@ def history_slice(flow: Flow, request: BackfillRequest, resolution: Resolution, 
     What concerns one partition or topic is in the errors; what was paused since the times were resolved is in `not_had`. Raises what
     concerns the whole flow.
     """
-    with named_with(flow.name), clusters(flow) as (source, target):
+    with name_flow_in_errors(flow.name), clusters(flow) as (source, target):
         context = survey(flow, source, target, dry_run=True)
         work = _Work(resolution, context)
         if request.into is None:
@@ -119,7 +119,7 @@ class _Work:
                 intervals[0][1] if any(history_topic.topic != topic.name for history_topic in self._list_written(tp)) else intervals[-1][1]
             )
             planned = Range(*tp, self.context.source[tp].topic_id, intervals[0][0], end, HISTORY)
-            error = not_writable(record, replace(planned, end=intervals[0][1]), topic, in_time_order)
+            error = refuse_part(record, replace(planned, end=intervals[0][1]), topic, in_time_order)
             if error is not None:
                 self.errors.append(error.report())
                 continue
@@ -182,7 +182,7 @@ class _Work:
         for tp, part in self.parts.items():
             for history_topic in self._list_written(tp):
                 into = self._into.get(tp.topic)
-                if within(history_topic.intervals, *part) and (into is None or history_topic.topic != into.name):
+                if cut_within(history_topic.intervals, *part) and (into is None or history_topic.topic != into.name):
                     by_topic.setdefault(tp.topic, set()).add(history_topic.topic)
         return [
             f"{topic}: {', '.join(sorted(names))} already holds the history of this interval, so it is not written again. To have it "
@@ -193,7 +193,7 @@ class _Work:
     def _find_missing(self) -> dict[TopicPartition, tuple[Interval, ...]]:
         missing_offsets = {}
         for tp, part in self.parts.items():
-            missing_offsets[tp] = missing(
+            missing_offsets[tp] = find_missing(
                 part, (interval for history_topic in self._list_written(tp) for interval in history_topic.intervals)
             )
         return missing_offsets

@@ -10,8 +10,8 @@ from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import PlanContext, survey
 from kafka_mirror.copy.run_result import RunResult
-from kafka_mirror.copy.verdict import other_runs_text, publish_and_judge
-from kafka_mirror.errors import NothingMoved, SourceRecreated, SourceTruncated, named_with
+from kafka_mirror.copy.verdict import describe_other_runs, publish_and_judge
+from kafka_mirror.errors import NothingMoved, SourceRecreated, SourceTruncated, name_flow_in_errors
 from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.clusters import clusters
@@ -32,7 +32,7 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
     was paused since the times were resolved is in `not_had`. `run` is the run's name in the ledger: what another one copied is not its own.
     Raises what concerns the whole flow.
     """
-    with named_with(flow.name), clusters(flow) as (source, target):
+    with name_flow_in_errors(flow.name), clusters(flow) as (source, target):
         context = survey(flow, source, target, dry_run)
     ledger = read_pending_ledger(context)
     watermarks = _find_watermarks(context.plan, ledger)
@@ -58,7 +58,7 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
         bytes=judged.bytes,
         owed=_count_owed(parts, {**watermarks, **marks}),
         errors=judged.errors,
-        notices=(*judged.notices, *other_runs_text(judged.copied_elsewhere)),
+        notices=(*judged.notices, *describe_other_runs(judged.copied_elsewhere)),
     )
 
 

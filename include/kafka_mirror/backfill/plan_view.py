@@ -11,7 +11,7 @@ from kafka_mirror.copy.plan.run import PlanContext
 from kafka_mirror.errors import ErrorReport, SourceUnreadable
 from kafka_mirror.errors.next_step import the_plan
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, act_on_decisions
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.policy.replication import is_ledger_or_control_topic
 
@@ -24,11 +24,15 @@ def select_errors(plan: Plan, partitions: Collection[TopicPartition]) -> list[Er
     return [
         error
         for error in plan.errors
-        if (partition_of(error) in partitions or (error.partition is None and error.topic in topics) or (partitions and of_flow(error)))
+        if (
+            partition_of(error) in partitions
+            or (error.partition is None and error.topic in topics)
+            or (partitions and concerns_flow(error))
+        )
     ]
 
 
-def of_flow(error: ErrorReport) -> bool:
+def concerns_flow(error: ErrorReport) -> bool:
     """Whether an error concerns no topic of the source, but the flow, or a lane of its ledger."""
     return error.topic is None or is_ledger_or_control_topic(error.topic)
 
@@ -55,7 +59,7 @@ def find_errors_of(context: PlanContext, tp: TopicPartition) -> list[ErrorReport
     of_topic = [error for error in context.plan.errors if error.topic == tp.topic and error.partition in (None, tp.partition)]
     if of_topic or tp in context.ledger.records:
         return of_topic
-    return [error for error in context.plan.errors if of_flow(error)]
+    return [error for error in context.plan.errors if concerns_flow(error)]
 
 
 def unreadable(tp: TopicPartition, reason: str) -> SourceUnreadable:
@@ -109,7 +113,7 @@ def read_pending_ledger(context: PlanContext) -> PendingLedger:
         if noted is None:
             begun[tp] = planned.start
         elif planned.decisions:
-            record, _ = acted_on(noted, planned.decisions, _find_facts(context, tp))
+            record, _ = act_on_decisions(noted, planned.decisions, _find_facts(context, tp))
             records[tp] = record
             if (record.live_start, record.source_topic_id) != (noted.live_start, noted.source_topic_id):
                 begun[tp] = record.live_start

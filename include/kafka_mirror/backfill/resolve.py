@@ -23,11 +23,11 @@ from kafka_mirror.backfill.model import (
 )
 from kafka_mirror.backfill.plan_view import (
     NOT_LED,
+    concerns_flow,
     explain_absence,
     find_errors_of,
     find_paused,
     is_waiting_for_remote,
-    of_flow,
     partition_of,
     read_pending_ledger,
     unreadable,
@@ -36,7 +36,7 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.copy.plan.run import PlanContext, survey
-from kafka_mirror.errors import ErrorReport, MirrorError, UsageError, WildTimestamp, named_with
+from kafka_mirror.errors import ErrorReport, MirrorError, UsageError, WildTimestamp, name_flow_in_errors
 from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
@@ -81,7 +81,7 @@ def resolve(flow: Flow, request: BackfillRequest) -> Resolution:
     mirrored.
     """
     check_readable(flow)
-    with named_with(flow.name), clusters(flow) as (source, target):
+    with name_flow_in_errors(flow.name), clusters(flow) as (source, target):
         # The ends come with the survey, so they are older than the answers for the times.
         return _resolve_one(flow, request, source, survey(flow, source, target, dry_run=True))
 
@@ -94,7 +94,7 @@ def offsets_within(
     What cannot be read is absent. Wild timestamps are not looked for.
     """
     check_readable(flow)
-    with named_with(flow.name), clusters(flow) as (source, target):
+    with name_flow_in_errors(flow.name), clusters(flow) as (source, target):
         context = survey(flow, source, target, dry_run=True)
         wanted = select_partitions(topics, context)
         lookup = _TimestampLookup(flow, source, wanted, read_pending_ledger(context).starts, {})
@@ -192,7 +192,7 @@ def _list_left_out(flow: Flow, topics: Collection[str], context: PlanContext) ->
     errors = [
         error
         for error in context.plan.errors
-        if partition_of(error) not in context.source and (not topics or error.topic in topics or of_flow(error))
+        if partition_of(error) not in context.source and (not topics or error.topic in topics or concerns_flow(error))
     ]
     not_had: list[str] = []
     without: list[str] = []

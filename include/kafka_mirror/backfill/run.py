@@ -31,12 +31,12 @@ def run_backfill(flow: Flow, request: BackfillRequest, copy: Copy, dry_run: bool
     Raises what concerns the whole flow.
     """
     resolution = resolve(flow, request)
-    live = until_done(lambda: live_slice(flow, resolution, copy, dry_run, run), dry_run)
-    history = until_done(lambda: history_slice(flow, request, resolution, copy, dry_run), dry_run)
+    live = run_until_done(lambda: live_slice(flow, resolution, copy, dry_run, run), dry_run)
+    history = run_until_done(lambda: history_slice(flow, request, resolution, copy, dry_run), dry_run)
     return BackfillOutcome(resolution, live, history)
 
 
-def until_done(one: Callable[[], BackfillPart], dry_run: bool, wait: Callable[[float], object] = time.sleep) -> BackfillPart:
+def run_until_done(one: Callable[[], BackfillPart], dry_run: bool, wait: Callable[[float], object] = time.sleep) -> BackfillPart:
     """Runs slices until nothing is owed or none gets any further; a dry run runs one.
 
     A partition that only a person can mend keeps none of the others waiting. What is retriable (a copy that took a lane over, a broker that

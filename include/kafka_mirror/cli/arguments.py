@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_mirror.backfill.model import ANY_ORDER, IN_TIME_ORDER
-from kafka_mirror.cli.options import FLOW, Parser, add_common_of_a_flow, check_watch, typed, user_at_host
+from kafka_mirror.cli.options import FLOW, Parser, add_common_of_a_flow, check_watch, read_as, user_at_host
 from kafka_mirror.decide.request import (
     ALIAS,
     AS_CONFIGURED,
@@ -26,7 +26,7 @@ from kafka_mirror.decide.request import (
     request,
 )
 from kafka_mirror.errors import UsageError
-from kafka_mirror.errors.next_step import own
+from kafka_mirror.errors.next_step import mirror_command
 from kafka_mirror.ledger.control_records import UNLIMITED
 from kafka_mirror.spark.connect_url import DEFAULT_PORT
 
@@ -173,7 +173,7 @@ def _check_take_over(options: argparse.Namespace) -> None:
     if options.at_stored_offsets and not options.topic:
         raise UsageError(
             "The command line cannot be used: --at-stored-offsets needs --topic, for it may copy records a second time.",
-            next=("See ", own("take-over --help"), "."),
+            next=("See ", mirror_command("take-over --help"), "."),
         )
 
 
@@ -202,8 +202,10 @@ def add_spark(command: Parser) -> None:
         help="serve: run Spark's Connect server on 127.0.0.1 until Ctrl-C; tune: let Spark's jobs on this host start in half the "
         "time, once after each change of Java or pyspark",
     )
-    command.add_argument("--port", metavar="N", type=typed(_port), default=DEFAULT_PORT, help=f"where it listens (default: {DEFAULT_PORT})")
-    command.add_argument("--cores", metavar="N", type=typed(_cores), default=0, help="how many tasks run at once (default: all cores)")
+    command.add_argument(
+        "--port", metavar="N", type=read_as(_port), default=DEFAULT_PORT, help=f"where it listens (default: {DEFAULT_PORT})"
+    )
+    command.add_argument("--cores", metavar="N", type=read_as(_cores), default=0, help="how many tasks run at once (default: all cores)")
     command.add_argument("--memory", metavar="SIZE", default="512m", help="the heap of its JVM, such as 1g (default: 512m)")
     command.add_argument("--token-file", metavar="FILE", help=f"the file with its token, made if missing (default: ~/{TOKEN_FILE})")
     command.add_argument("--show-token", action="store_true", help="print the token in the connection's URI")
@@ -269,7 +271,7 @@ def _check_decision(options: argparse.Namespace) -> None:
         decisions = ", ".join((*DECISIONS, LIST))
         raise UsageError(
             "The command line cannot be used: decide needs to know what to decide.",
-            next=(f"Possible are: {decisions}. See ", own("decide --help"), "."),
+            next=(f"Possible are: {decisions}. See ", mirror_command("decide --help"), "."),
         )
     if options.decision != LIST:
         request_of(options)
@@ -287,7 +289,7 @@ def _add_start(command: Parser, hidden: bool = False) -> None:
     command.add_one_of(
         ("--to-earliest", starts("where the source's log starts", action="store_const", const=EARLIEST)),
         ("--to-latest", starts("where it ends", action="store_const", const=LATEST)),
-        ("--to-offset", starts("a source offset; needs --partition", metavar="N", type=typed(parse_offset))),
+        ("--to-offset", starts("a source offset; needs --partition", metavar="N", type=read_as(parse_offset))),
     )
 
 
@@ -304,10 +306,10 @@ _RATE = f"bytes a second: 5000000, 5MB, 5MiB; {UNLIMITED}: as fast as it can; `{
 _ALWAYS = ("reason", "who")
 _ADD: dict[str, Callable[..., object]] = {
     TOPIC: _adder("--topic", "the topic, by its name on the source", metavar="T"),
-    PARTITION: _adder("--partition", "one partition (default: all of the topic that need it)", metavar="P", type=typed(parse_offset)),
+    PARTITION: _adder("--partition", "one partition (default: all of the topic that need it)", metavar="P", type=read_as(parse_offset)),
     ALIAS: _adder("--alias", "the alias of the cluster that was replaced", metavar="A"),
     START: _add_start,
-    RATE: _adder("--bytes-per-second", _RATE, metavar="N", type=typed(_rate)),
+    RATE: _adder("--bytes-per-second", _RATE, metavar="N", type=read_as(_rate)),
     "reason": _adder("--reason", "why; it is kept with the decision", metavar="WHY"),
     "who": _adder("--who", "who decides (default: user@host)", metavar="NAME"),
 }

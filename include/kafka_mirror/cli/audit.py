@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from kafka_mirror.audit.compare_ranges import compare_audit_ranges
 from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.model import DIFFERENT
-from kafka_mirror.audit.parallel import by_hand, by_size
+from kafka_mirror.audit.parallel import choose_by_size, compare_by_hand
 from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.audit.report import errors_of, lines_of
 from kafka_mirror.audit.run import Compare, audit, times
@@ -38,7 +38,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def comparer(flow: Flow, options: argparse.Namespace) -> Compare:
     """Returns the comparison to use: this process with `--without-spark`, Spark with `--master`, else by the amount."""
-    spark = by_hand(flow, options.master, _describe_way(options))
+    spark = compare_by_hand(flow, options.master, _describe_way(options))
 
     def in_process(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
         read = Counter()
@@ -49,7 +49,7 @@ def comparer(flow: Flow, options: argparse.Namespace) -> Compare:
         with progress(f"{_begins(flow, stretches)} A Spark job does it.", sum(map(_offsets, stretches))):
             return spark(context, stretches)
 
-    return in_process if options.without_spark else on_spark if options.master else by_size(flow, on_spark, in_process)
+    return in_process if options.without_spark else on_spark if options.master else choose_by_size(flow, on_spark, in_process)
 
 
 def _describe_way(options: argparse.Namespace) -> str:

@@ -16,7 +16,7 @@ from kafka_mirror.config.pools import pools
 from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.config.validate import unreadable
 from kafka_mirror.errors import MirrorError, UsageError
-from kafka_mirror.errors.next_step import of_the_flow
+from kafka_mirror.errors.next_step import flow_command
 
 Values = dict[str, EffectiveValue]
 NAME = "mm2.properties"
@@ -80,7 +80,7 @@ def _unknown_names(flow: Flow, patterns: list[str]) -> MirrorError:
     hint = f"Did you mean '{near}'? " if near else ""
     return UsageError(
         f"No property or client setting of {flow.name} matches {' or '.join(map(repr, patterns))}.",
-        next=(hint, "All of them: ", of_the_flow("config"), "."),
+        next=(hint, "All of them: ", flow_command("config"), "."),
     ).of_flow(flow.name)
 
 

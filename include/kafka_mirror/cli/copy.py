@@ -21,7 +21,7 @@ from kafka_mirror.copy.plan.run import plan, plan_context
 from kafka_mirror.copy.publish import positions
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.run_result import RunResult, batches_text, copy_once
-from kafka_mirror.copy.verdict import Verdict, other_runs_text, publish_and_judge, to_columns
+from kafka_mirror.copy.verdict import Verdict, describe_other_runs, publish_and_judge, to_columns
 from kafka_mirror.errors.words import duration
 from kafka_mirror.groups.job import checkpoints_meanwhile
 from kafka_mirror.ledger.step import run_by_hand
@@ -141,4 +141,4 @@ def _text(judged: Verdict) -> list[Piece]:
     copied = table(("topic", "partition", "watermark", "target", "records"), rows)
     summary = f"{judged.records} records ({judged.bytes} bytes) copied{owed}"
     ways = batches_text(judged.batches, judged.rewritten)
-    return [*copied, *judged.notices, *other_runs_text(judged.copied_elsewhere), *ways, summary]
+    return [*copied, *judged.notices, *describe_other_runs(judged.copied_elsewhere), *ways, summary]

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kafka_mirror.cli.options import FLOW, Parser, add_common_of_a_flow, typed
+from kafka_mirror.cli.options import FLOW, Parser, add_common_of_a_flow, read_as
 from kafka_mirror.cutover.wave.record import read_name
 from kafka_mirror.cutover.wave.selection import patterns
 from kafka_mirror.cutover.wave.step import BY_HAND, FENCES, MODES, PLANNED, STEPS
 from kafka_mirror.errors import UsageError
-from kafka_mirror.errors.next_step import own
+from kafka_mirror.errors.next_step import mirror_command
 
 PLAN, RUN, STATUS, ROLLBACK, REPORT = "plan", "run", "status", "rollback", "report"
 COMPARE, REOPEN = "compare", "reopen"
@@ -55,29 +55,29 @@ def _check(options: argparse.Namespace) -> None:
     """Raises UsageError if no part is named, or a run names no wave."""
     if options.part is None:
         said = "The command line cannot be used: cutover needs to know what to do."
-        raise UsageError(said, next=(f"Possible are: {', '.join((*_PARTS, COMPARE, REOPEN))}. See ", own("cutover --help"), "."))
+        raise UsageError(said, next=(f"Possible are: {', '.join((*_PARTS, COMPARE, REOPEN))}. See ", mirror_command("cutover --help"), "."))
     if options.part == RUN and options.topics is None and options.wave is None:
         said = "The command line cannot be used: cutover run needs --topics, or --wave for one that was begun."
-        raise UsageError(said, next=("See ", own("cutover run --help"), "."))
+        raise UsageError(said, next=("See ", mirror_command("cutover run --help"), "."))
     if options.part == RUN and options.mode != PLANNED and options.mode is not None and not (options.reason or options.wave):
         said = f"The command line cannot be used: --mode {options.mode} needs --reason, for a person declares that the source is lost."
-        raise UsageError(said, next=("See ", own("cutover run --help"), "."))
+        raise UsageError(said, next=("See ", mirror_command("cutover run --help"), "."))
 
 
 def _add_wave(part: Parser) -> None:
-    part.add_argument("--topics", metavar="PATTERNS", type=typed(patterns), help="the wave's topics: Java patterns between commas")
+    part.add_argument("--topics", metavar="PATTERNS", type=read_as(patterns), help="the wave's topics: Java patterns between commas")
     groups = "the wave's consumer groups: Java patterns between commas (default: all with a position in one of its topics)"
-    part.add_argument("--groups", metavar="PATTERNS", type=typed(patterns), help=groups)
+    part.add_argument("--groups", metavar="PATTERNS", type=read_as(patterns), help=groups)
 
 
 def _add_name(part: Parser) -> None:
     text = "the wave's name, as `cutover status` lists it (default of a new one: made of flow, topics and groups)"
-    part.add_argument("--wave", metavar="NAME", type=typed(read_name), help=text)
+    part.add_argument("--wave", metavar="NAME", type=read_as(read_name), help=text)
 
 
 def _add_lag(part: Parser, **default: Any) -> None:
     late = "how many records a partition may be behind before producers are held off (default: 1000; plan only says the lag)"
-    part.add_argument("--max-lag", metavar="N", type=typed(_count), help=late, **default)
+    part.add_argument("--max-lag", metavar="N", type=read_as(_count), help=late, **default)
 
 
 def _add_output(part: Parser) -> None:
@@ -102,7 +102,7 @@ def _add_run(part: Parser) -> None:
     fence = f"who keeps producers off: you, a DENY of WRITE that the mirror sets, or no one, and it looks only once (default: {BY_HAND})"
     part.add_argument("--by", choices=FENCES, help=fence)
     quiet = "how long the ends must stand still after the fence (default: 5)"
-    part.add_argument("--quiet-seconds", metavar="N", type=typed(_seconds), default=5.0, help=quiet)
+    part.add_argument("--quiet-seconds", metavar="N", type=read_as(_seconds), default=5.0, help=quiet)
     part.add_argument("--full-audit", action="store_true", default=False, help="audit the wave whole, not only since its last good audit")
     _add_wait(part)
     _add_person(part)
@@ -126,7 +126,7 @@ def _add_report(part: Parser) -> None:
 
 def _add_compare(step: Parser) -> None:
     compare = step.add_command(COMPARE, _COMPARE, argument_default=argparse.SUPPRESS)
-    compare.add_argument("--topics", metavar="PATTERNS", type=typed(patterns), help="only these topics: Java patterns between commas")
+    compare.add_argument("--topics", metavar="PATTERNS", type=read_as(patterns), help="only these topics: Java patterns between commas")
     export = "write the records that only the source has there, as JSON lines; run again, it goes on where it ended"
     compare.add_argument("--export", metavar="DIR", type=Path, help=export)
     fast = "compare offsets and leader epochs alone, and do not read what was copied"
@@ -146,7 +146,7 @@ def _add_reopen(step: Parser) -> None:
 
 def _add_wait(part: Parser) -> None:
     wait = "how long a step waits for people and clusters before the command ends as waiting, with exit code 3 (default: 600)"
-    part.add_argument("--wait", metavar="SECONDS", type=typed(_seconds), default=600.0, help=wait)
+    part.add_argument("--wait", metavar="SECONDS", type=read_as(_seconds), default=600.0, help=wait)
 
 
 def _add_person(part: Parser) -> None:

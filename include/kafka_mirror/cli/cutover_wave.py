@@ -24,9 +24,9 @@ from kafka_mirror.cutover.wave.report import WaveReport, show_time, write_wave
 from kafka_mirror.cutover.wave.run import WaveRun, get_wave, read_waves, report_wave, roll_back, run_wave
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
-from kafka_mirror.errors import UsageError, named_with
+from kafka_mirror.errors import UsageError, name_flow_in_errors
 from kafka_mirror.errors.display import show, visible
-from kafka_mirror.errors.next_step import own
+from kafka_mirror.errors.next_step import mirror_command
 from kafka_mirror.errors.words import count_text
 
 _GROUPS_HEAD = ("group", "positions", "exact", "read again", "no answer", "members", "members on the target")
@@ -34,7 +34,7 @@ _GROUPS_HEAD = ("group", "positions", "exact", "read again", "no answer", "membe
 
 def run_part(flow: Flow, options: argparse.Namespace) -> Answer:
     """Runs the part that is named."""
-    with named_with(flow.name):
+    with name_flow_in_errors(flow.name):
         return _PARTS[options.part](flow, options)
 
 
@@ -247,7 +247,7 @@ def _next_text(flow: Flow, record: WaveRecord) -> str:
 
 def _next_commands(flow: Flow, record: WaveRecord) -> list[str]:
     wave = f"--flow '{flow.name}' --wave {shlex.quote(record.name)}"
-    go_on, take_back, tell = (str(own(f"cutover {part} {wave}")) for part in ("run", "rollback", "report"))
+    go_on, take_back, tell = (str(mirror_command(f"cutover {part} {wave}")) for part in ("run", "rollback", "report"))
     if record.state == OPENED:
         return [tell]
     if record.state == TAKING_BACK:

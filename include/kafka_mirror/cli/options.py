@@ -17,9 +17,9 @@ from kafka_mirror.config import Configuration, load
 from kafka_mirror.config.load import paths_of
 from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.config.validate import with_unreadable
-from kafka_mirror.decide.request import listed
+from kafka_mirror.decide.request import join_with_and
 from kafka_mirror.errors import ConfigurationError, NothingSelected, UsageError
-from kafka_mirror.errors.next_step import Command, own, program
+from kafka_mirror.errors.next_step import Command, mirror_command, program
 
 FLOW = "--flow"
 _NO_CHOICE = re.compile(r"(?:argument (?P<argument>\S+): )?invalid choice: '(?P<value>.*)' \(choose from .*", re.DOTALL)
@@ -137,7 +137,7 @@ def _command(prog: str) -> str:
     return prog.removeprefix(program()).strip()
 
 
-def typed(reader: Callable[[str], Any]) -> Callable[[str], Any]:
+def read_as(reader: Callable[[str], Any]) -> Callable[[str], Any]:
     """The reader for argparse, which tells the reader's own sentence when it raises ValueError."""
 
     def read(text: str) -> Any:
@@ -152,7 +152,7 @@ def typed(reader: Callable[[str], Any]) -> Callable[[str], Any]:
 def check(options: argparse.Namespace) -> None:
     """Raises UsageError with every option that is missing. Only to name the flows it looks into the configuration."""
     if options.command is None:
-        raise UsageError("The command line cannot be used: it names no command.", next=("See ", own("--help"), "."))
+        raise UsageError("The command line cannot be used: it names no command.", next=("See ", mirror_command("--help"), "."))
     missing = [option for dest, option in getattr(options, "needs", ()) if getattr(options, dest, None) is None]
     if missing:
         raise needs(options.prog, missing, flow_names(options) if FLOW in missing else ())
@@ -165,7 +165,7 @@ def check_watch(options: argparse.Namespace) -> None:
     if options.watch is not None and (options.json or not is_terminal(sys.stdout)):
         raise UsageError(
             f"The command line cannot be used: {options.command} --watch redraws a terminal, and the output goes somewhere else.",
-            next=("Call it as often as you like: ", own(f"{options.command} --json"), "."),
+            next=("Call it as often as you like: ", mirror_command(f"{options.command} --json"), "."),
         )
 
 
@@ -173,11 +173,12 @@ def needs(prog: str, missing: Sequence[str], flows: Sequence[str] = ()) -> Usage
     """The error that a command lacks these options; `flows` are those that there are."""
     hint = f"The flows are: {', '.join(flows)}. " if flows else ""
     return UsageError(
-        f"The command line cannot be used: {_command(prog)} needs {listed(missing)}.", next=(hint, "See ", Command(f"{prog} --help"), ".")
+        f"The command line cannot be used: {_command(prog)} needs {join_with_and(missing)}.",
+        next=(hint, "See ", Command(f"{prog} --help"), "."),
     )
 
 
-def configured(options: argparse.Namespace) -> Configuration:
+def load_configured(options: argparse.Namespace) -> Configuration:
     """The configuration that the command line asks for. Raises ConfigurationError."""
     return with_unreadable(load(paths_of(options.config) if options.config else None))
 
@@ -234,7 +235,7 @@ _OPTIONS = {"audit": TOPICS, "backfill": TOPICS, "status": TOPIC, "translate": G
 """The option by which each command is asked for something by name. The other commands with such an option need `--flow`."""
 
 
-def asked_for(options: argparse.Namespace) -> frozenset[str]:
+def list_asked_names(options: argparse.Namespace) -> frozenset[str]:
     """The names; none if the command was not asked for any."""
     option = _OPTIONS.get(options.command)
     given = getattr(options, option, None) if option is not None else None
@@ -262,5 +263,5 @@ def _user() -> str:
 
 def unknown_names_notice(options: argparse.Namespace, known_names: Iterable[str]) -> Answer | None:
     """Returns the notice about names that no flow knew; None if every name was known."""
-    missing = sorted(asked_for(options).difference(known_names))
+    missing = sorted(list_asked_names(options).difference(known_names))
     return Answer(FAILED, errors=(NothingSelected(options.command, missing).report(),)) if missing else None

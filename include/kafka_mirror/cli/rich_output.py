@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, UNUSABLE, WAITING, Table
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.errors.base import before_next
+from kafka_mirror.errors.base import separate_next
 from kafka_mirror.errors.display import visible
 from kafka_mirror.status.status import GONE, INTENDED, OPEN_TRANSACTION, PROGRESSING, UNKNOWN, UP_TO_DATE
 
@@ -43,7 +43,7 @@ def show_error(where: str, error: ErrorReport) -> None:
     """Writes an error to standard error: one line, so that a command in it can be copied, however wide the terminal is."""
     text = Text.assemble(where, (error.code, f"bold {_BAD}"), f": {visible(error.message)}")
     if error.next:
-        text.append(f"{before_next(error.message)}Next: ", "bold")
+        text.append(f"{separate_next(error.message)}Next: ", "bold")
         for words, is_command in error.step.pieces:
             text.append(visible(words), _COMMAND if is_command else "")
     console(sys.stderr).print(text, soft_wrap=True)

@@ -29,7 +29,7 @@ def watch(
         while True:
             answers, terminal = look(), console(sys.stdout)
             terminal.clear()
-            code = tell(fitting(answers, terminal))
+            code = tell(fit_answers(answers, terminal))
             terminal.print(f"{datetime.now(UTC):%H:%M:%S} UTC, again in {seconds:g} s; Ctrl-C ends it.", style="dim")
             pause(seconds)
     except KeyboardInterrupt:
@@ -38,7 +38,7 @@ def watch(
         return code
 
 
-def fitting(answers: Answers, terminal: Console) -> Answers:
+def fit_answers(answers: Answers, terminal: Console) -> Answers:
     """The answers with as many rows of their tables as the terminal has room for, and how many others there are."""
     tables = [piece for _, answer in answers for piece in answer.pieces if isinstance(piece, Table)]
     words = [str(piece) for _, answer in answers for piece in (*answer.pieces, *answer.errors) if not isinstance(piece, Table)]

@@ -8,6 +8,6 @@ makes librdkafka's settings of Java's.
 
 from kafka_mirror.config.catalogue.per_topic import StartPosition
 from kafka_mirror.config.flow import Configuration, Flow, InvalidFlow
-from kafka_mirror.config.load import load, load_again, together
+from kafka_mirror.config.load import join_errors, load, load_again
 
-__all__ = ["Configuration", "Flow", "InvalidFlow", "StartPosition", "load", "load_again", "together"]
+__all__ = ["Configuration", "Flow", "InvalidFlow", "StartPosition", "join_errors", "load", "load_again"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kafka_mirror.config.catalogue.values import parse_list
 from kafka_mirror.config.properties import entries
-from kafka_mirror.config.references import References, references
+from kafka_mirror.config.references import References, read_providers
 from kafka_mirror.config.setting import Setting
 from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.errors import ConfigurationError, Problem
@@ -49,7 +49,7 @@ def read(path: Path, environ: Mapping[str, str] | None, named_by: str) -> Config
     raw = {key: Setting(entry.value, key) for key, entry in file_entries.items()}
     lines = {key: entry.line for key, entry in file_entries.items()}
     repeated = {key: entry.earlier for key, entry in file_entries.items() if entry.earlier}
-    providers = references(raw, environ)
+    providers = read_providers(raw, environ)
     return ConfigurationFile(str(path), raw, providers, _list_clusters(path, raw, lines, providers), lines, repeated)
 
 
@@ -58,7 +58,7 @@ def place(key: str, file: str, lines: Mapping[str, int]) -> str:
     return f"{file}:{lines[key]}" if key in lines else file
 
 
-def located(problems: Iterable[Problem], file: str, lines: Mapping[str, int]) -> list[Problem]:
+def locate_problems(problems: Iterable[Problem], file: str, lines: Mapping[str, int]) -> list[Problem]:
     """The problems in the order of the file, each once, with the file and the line of its property; last those that stand in no line."""
     placed = [problem if problem.file else replace(problem, file=file, line=lines.get(problem.property)) for problem in problems]
     return sorted(dict.fromkeys(placed), key=lambda problem: (problem.line is None, problem.line))
@@ -137,14 +137,14 @@ def _list_clusters(path: Path, raw: Mapping[str, Setting], lines: Mapping[str, i
     try:
         clusters = parse_list(providers.while_parsing().resolve(setting))
     except ConfigurationError as error:
-        raise _refuse(path, *located(error.problems, str(path), lines)) from None
+        raise _refuse(path, *locate_problems(error.problems, str(path), lines)) from None
     except ValueError as error:
-        raise _refuse(path, *located([Problem("clusters", str(error), setting.display_text)], str(path), lines)) from None
+        raise _refuse(path, *locate_problems([Problem("clusters", str(error), setting.display_text)], str(path), lines)) from None
     if not clusters:
         near = nearest("clusters", (key for key in raw if "." not in key)) if "clusters" not in raw else None
         hint = f"; did you mean '{near}' in line {lines[near]}" if near else ""
         missing = Problem("clusters", f"is missing or empty; it has to list the aliases of the clusters, such as: east, west{hint}")
-        raise _refuse(path, *located([missing], str(path), lines))
+        raise _refuse(path, *locate_problems([missing], str(path), lines))
     return clusters
 
 

@@ -16,7 +16,7 @@ from kafka_mirror.config.catalogue import CATALOGUE
 from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition, reset_position, start_position, word_for
 from kafka_mirror.config.clients.airflow_connection import CONNECTION, CONNECTION_TYPE, ConnectionSettings, connection_settings
 from kafka_mirror.config.clients.mapping import Client, client_settings
-from kafka_mirror.config.file import located
+from kafka_mirror.config.file import locate_problems
 from kafka_mirror.config.references import EXTRA, HANDED_OVER, References, has_reference
 from kafka_mirror.config.setting import MappedSettings, Setting, Texts
 from kafka_mirror.config.unknown_keys import nearest
@@ -197,7 +197,7 @@ class Flow(FlowName):
 
     def unusable(self, problems: Iterable[Problem]) -> ConfigurationError:
         """The error that names all of these, each once, with file and line."""
-        return ConfigurationError(located(problems, self.file, self.lines), file=self.file, flow=self.name)
+        return ConfigurationError(locate_problems(problems, self.file, self.lines), file=self.file, flow=self.name)
 
     def as_client(self, side: Side, role: Role, files: bool = False) -> Client:
         """How the mapping of settings knows a client of this flow."""
@@ -310,7 +310,7 @@ def _refuse_unknown(name: str, names: list[str], kind: str) -> MirrorError:
     )
 
 
-def handed_over(flow: "Flow") -> dict[str, str]:
+def hand_over_connections(flow: "Flow") -> dict[str, str]:
     """What the environment of a job's process has to hold beside everything else: nothing, or one variable, which holds secrets.
 
     Raises ConfigurationError with every reference that cannot be read.

@@ -13,7 +13,7 @@ from pathlib import Path
 from kafka_mirror.config import inheritance
 from kafka_mirror.config.catalogue import OF_THE_FILE, TOP_LEVEL
 from kafka_mirror.config.catalogue.mm2 import DEFAULT_POLICY, IDENTITY_POLICY
-from kafka_mirror.config.file import ClusterPair, ConfigurationFile, beating_pairs, enabled_pairs, located, place, read
+from kafka_mirror.config.file import ClusterPair, ConfigurationFile, beating_pairs, enabled_pairs, locate_problems, place, read
 from kafka_mirror.config.flow import Configuration, Flow, FlowName, InvalidFlow
 from kafka_mirror.config.setting import DEFAULT
 from kafka_mirror.config.unknown_keys import UnknownKey, unknown_keys
@@ -72,7 +72,7 @@ class _Draft:
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Notes problems of the file that was added last."""
-        self.problems |= dict.fromkeys(located(problems, self.files[-1].path, self.files[-1].lines))
+        self.problems |= dict.fromkeys(locate_problems(problems, self.files[-1].path, self.files[-1].lines))
 
     def refuse(self, key: str, why: str) -> None:
         self.add([Problem(key, why)])
@@ -91,11 +91,11 @@ def _read(
         except ConfigurationError as error:
             unreadable.append(error)
     if not files:
-        raise together(unreadable)
+        raise join_errors(unreadable)
     return files, unreadable
 
 
-def together(errors: Sequence[ConfigurationError]) -> ConfigurationError:
+def join_errors(errors: Sequence[ConfigurationError]) -> ConfigurationError:
     """Returns one error with the problems of all; a single error is returned as it is."""
     if len(errors) == 1:
         return errors[0]

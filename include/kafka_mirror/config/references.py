@@ -176,7 +176,7 @@ class References:
         )
 
 
-def references(raw: Mapping[str, Setting], environ: Mapping[str, str] | None = None) -> References:
+def read_providers(raw: Mapping[str, Setting], environ: Mapping[str, str] | None = None) -> References:
     """A file's providers: env, file, dir and conn, overlaid by its `config.providers`. No `environ`: the process's own when it is used."""
     providers: dict[str, Provider] = {
         "env": _provide_environment(environ, ""),

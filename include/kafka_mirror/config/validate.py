@@ -13,7 +13,7 @@ from kafka_mirror.config.catalogue.mm2 import MIRROR_CLASSES
 from kafka_mirror.config.catalogue.per_topic import reset_position
 from kafka_mirror.config.clients.mapping import client_settings
 from kafka_mirror.config.deadlines import HEARTBEAT_CLIENTS, HEARTBEAT_PROPERTIES, slower_interval_notice
-from kafka_mirror.config.file import located, place
+from kafka_mirror.config.file import locate_problems, place
 from kafka_mirror.config.flow import CLIENTS, Configuration, Flow, InvalidFlow, Role, Side
 from kafka_mirror.config.hints import hints, with_likely_cause
 from kafka_mirror.config.references import has_reference
@@ -224,7 +224,7 @@ def unreadable(flow: Flow) -> list[Problem]:
             flow.client(side, role)
         except ConfigurationError as error:
             problems += error.problems
-    return located(problems, flow.file, flow.lines)
+    return locate_problems(problems, flow.file, flow.lines)
 
 
 def with_unreadable(configuration: Configuration) -> Configuration:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from kafka_mirror.config import Flow, load_again
-from kafka_mirror.kafka.polling import repeated
+from kafka_mirror.kafka.polling import repeat_meanwhile
 from kafka_mirror.ledger.clusters import clusters, control_of
 
 _SECONDS = 0.25
@@ -44,7 +44,7 @@ class ChangedFiles:
             return False
 
 
-def announced(flow: Flow, seconds: float = _SECONDS) -> AbstractContextManager[None]:
+def announce_meanwhile(flow: Flow, seconds: float = _SECONDS) -> AbstractContextManager[None]:
     """Looks at the files while the block lasts, in a thread of its own, and announces the first change in the control topic."""
     files = ChangedFiles(flow)
 
@@ -58,7 +58,7 @@ def announced(flow: Flow, seconds: float = _SECONDS) -> AbstractContextManager[N
         return False
 
     otherwise = f"{flow.name}: the change cannot be announced to the lanes; the next plan counts it"
-    return repeated("configuration", seconds, announce, otherwise, flow.request_seconds)
+    return repeat_meanwhile("configuration", seconds, announce, otherwise, flow.request_seconds)
 
 
 def _stamp(file: str) -> tuple[int, int, int] | None:

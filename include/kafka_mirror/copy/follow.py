@@ -14,15 +14,15 @@ from dataclasses import replace
 
 from kafka_mirror.config import Flow, load_again
 from kafka_mirror.config.policies import replication_policy
-from kafka_mirror.copy.changed_files import ChangedFiles, announced
+from kafka_mirror.copy.changed_files import ChangedFiles, announce_meanwhile
 from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult
 from kafka_mirror.copy.plan.discovery import Discovery, known_topics
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import PlanContext, plan_context
-from kafka_mirror.copy.publish import synced_meanwhile
+from kafka_mirror.copy.publish import sync_meanwhile
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.throttle import estimate_bytes
-from kafka_mirror.errors import ErrorReport, MirrorError, unexpected
+from kafka_mirror.errors import ErrorReport, MirrorError, report_unexpected
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.clusters import clusters
@@ -77,8 +77,8 @@ def watch_idle(flow: Flow, plan: Plan, ends_told: Ends) -> Iterator[Callable[[],
 def work_beside(flow: Flow, plan: Plan) -> Iterator[None]:
     """What a run does in threads of its own while its lanes copy: offset syncs, and a look at the files of its configuration."""
     with ExitStack() as threads:
-        threads.enter_context(synced_meanwhile(flow, plan))
-        threads.enter_context(announced(flow))
+        threads.enter_context(sync_meanwhile(flow, plan))
+        threads.enter_context(announce_meanwhile(flow))
         yield
 
 
@@ -158,7 +158,7 @@ class Following:
     def _await_change(self, plan: Plan) -> bool:
         try:
             with self._watch(self.flow, plan, self._ends_told) as has_changed:
-                while self._wait(min(every(self.flow), max(self.due - self._now(), 0.0))):
+                while self._wait(min(poll_seconds(self.flow), max(self.due - self._now(), 0.0))):
                     if self._now() >= self.due:
                         return self._ends("its time is over")
                     if has_changed():
@@ -242,7 +242,7 @@ class Following:
         return False
 
 
-def every(flow: Flow) -> float:
+def poll_seconds(flow: Flow) -> float:
     """How often the source is asked for new records."""
     return float(flow.value("mirror.follow.seconds") or 1)
 
@@ -250,4 +250,4 @@ def every(flow: Flow) -> float:
 def _report(failure: Exception, what: str) -> ErrorReport:
     if isinstance(failure, MirrorError):
         return failure.report()
-    return unexpected(what, failure, "Report it with this message; the ledger is consistent.")
+    return report_unexpected(what, failure, "Report it with this message; the ledger is consistent.")

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from itertools import count
 
-from kafka_mirror.config.catalogue.mirror import REMOTE
+from kafka_mirror.config.catalogue.side_jobs import REMOTE
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import (
     BatchNotUnpacked,
@@ -23,20 +23,20 @@ from kafka_mirror.errors import (
     TargetRecreated,
     UnexplainedTarget,
 )
-from kafka_mirror.formats.offsets.intervals import merged, missing
+from kafka_mirror.formats.offsets.intervals import find_missing, merge_intervals
 from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.record import MAX_HISTORY_INTERVALS, History, HistoryTopic, LedgerRecord, merge_skips
 
 
-def view(record: LedgerRecord, planned: Range, topic: Topic) -> tuple[LedgerRecord, Range]:
+def view_as_history(record: LedgerRecord, planned: Range, topic: Topic) -> tuple[LedgerRecord, Range]:
     """The record as the protocol sees it, and the first part of the planned offsets that is not written into the topic yet.
 
     Nothing of the live part is ever in it, wherever the plan believed that the live part begins.
     """
     written = _find_written(record, topic.name, topic.id)
     wanted = (planned.start, max(planned.start, min(planned.end, record.live_start)))
-    start, end = next(iter(missing(wanted, written.intervals)), (wanted[1], wanted[1]))
+    start, end = next(iter(find_missing(wanted, written.intervals)), (wanted[1], wanted[1]))
     history_record = replace(
         record,
         watermark=start,
@@ -58,7 +58,7 @@ def view(record: LedgerRecord, planned: Range, topic: Topic) -> tuple[LedgerReco
     return history_record, replace(planned, start=start, end=end)
 
 
-def not_writable(record: LedgerRecord, part: Range, topic: Topic, in_time_order: bool) -> MirrorError | None:
+def refuse_part(record: LedgerRecord, part: Range, topic: Topic, in_time_order: bool) -> MirrorError | None:
     """Why a part that is missing may not be written now, if it may not."""
     if not part.offsets:
         return None
@@ -67,7 +67,7 @@ def not_writable(record: LedgerRecord, part: Range, topic: Topic, in_time_order:
     newer = next((start for start, _ in intervals if start >= part.end), None)
     if in_time_order and newer is not None:
         return HistoryOutOfOrder(*tp, *after, topic.name, newer, another_topic(record, topic.name, part.end))
-    if len(merged((*intervals, after))) > MAX_HISTORY_INTERVALS:
+    if len(merge_intervals((*intervals, after))) > MAX_HISTORY_INTERVALS:
         return HistoryTooScattered(*tp, topic.name, len(intervals))
     return None
 
@@ -81,9 +81,9 @@ def another_topic(record: LedgerRecord, into: str, end: int) -> str:
     return next(name for name in names if name not in behind).replace(record.target_topic, REMOTE)
 
 
-def stored(record: LedgerRecord, history_record: LedgerRecord) -> LedgerRecord:
-    """The partition's record after the protocol moved on what `view` gave it: the live part is as it was, but for the end of a remote topic
-    that took the history."""
+def merge_history(record: LedgerRecord, history_record: LedgerRecord) -> LedgerRecord:
+    """The partition's record after the protocol moved on what `view_as_history` gave it: the live part is as it was, but for the end of
+    a remote topic that took the history."""
     same = replace(
         record,
         start=record.live_start,  # what is passed over below it must not move it, where it was not noted before
@@ -106,12 +106,12 @@ def stored(record: LedgerRecord, history_record: LedgerRecord) -> LedgerRecord:
         same,
         target_next=history_record.target_next if history_record.target_topic == record.target_topic else record.target_next,
         skipped=merge_skips(in_order) if history_record.skipped else record.skipped,
-        history=merged((*record.history, (start, end))),
+        history=merge_intervals((*record.history, (start, end))),
         history_topics=(*(topic for topic in record.history_topics if topic.topic != written.topic), written),
     )
 
 
-def advised(error: ErrorReport, into: str) -> ErrorReport:
+def add_history_advice(error: ErrorReport, into: str) -> ErrorReport:
     """The error of a lane with what a person does about it where it is about history: no decision does anything there."""
     if error.kind in _WRITE_AGAIN:
         step = (

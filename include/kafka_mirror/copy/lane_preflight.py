@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from kafka_mirror.copy.history import not_writable, view
+from kafka_mirror.copy.history import refuse_part, view_as_history
 from kafka_mirror.copy.lane_state import LaneState
-from kafka_mirror.copy.ledger_updates import first_record, over_gap, with_topic_id
+from kafka_mirror.copy.ledger_updates import first_record, skip_gap, with_topic_id
 from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.copy.plan.model import Range
-from kafka_mirror.copy.plan.target_checks import RemotePartition, hidden, unusable, window
+from kafka_mirror.copy.plan.target_checks import RemotePartition, find_hidden, unusable, window
 from kafka_mirror.copy.remote_partitions import TargetView, losses
 from kafka_mirror.errors import (
     ErrorReport,
@@ -29,10 +29,16 @@ from kafka_mirror.errors import (
 )
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 from kafka_mirror.kafka.reader import BoundedReader
-from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on, records_accepted_until, with_adopted_clusters, with_decision_note
-from kafka_mirror.ledger.checks import check_clusters, check_lane_open, check_ledger, check_writer, handed_back, moved, still_lost
+from kafka_mirror.ledger.apply_decisions import (
+    PartitionFacts,
+    act_on_decisions,
+    records_accepted_until,
+    with_adopted_clusters,
+    with_decision_note,
+)
+from kafka_mirror.ledger.checks import check_clusters, check_lane_open, check_ledger, check_writer, find_handed_back, find_lost, find_moved
 from kafka_mirror.ledger.compare_and_set import LogEnd
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.record import LedgerRecord, Writer
@@ -98,7 +104,7 @@ class LanePreflight:
             if error is not None:
                 self._refuse(tp, error)
                 continue
-            if record is not None and (lost := still_lost(tp, record)) is not None:
+            if record is not None and (lost := find_lost(tp, record)) is not None:
                 self._leave_out(tp, lost)
                 continue
             suspicious = window(remote, record, records_accepted_until(planned.decisions, facts) or 0)
@@ -126,28 +132,28 @@ class LanePreflight:
         """Why a partition may not be copied now, as far as that is known without reading what stands in the remote one."""
         tp = planned.topic_partition
         error = (
-            (moved(tp, record) if record is not None else None)
+            (find_moved(tp, record) if record is not None else None)
             or self._find_handed_back(tp, record)
             or self._view.refused.get(remote.remote)
             or unusable(remote, record)
             or _source_id(planned, record)
         )
-        return error if error is not None or planned.topic in self._task.append_to else hidden(remote, record)
+        return error if error is not None or planned.topic in self._task.append_to else find_hidden(remote, record)
 
     def _find_handed_back(self, tp: TopicPartition, record: LedgerRecord | None) -> MirrorError | None:
         """Of a partition that the ledger does not have yet, the lane's note tells: a plan made before hand-back may be copied after it."""
         said = record or self._note
-        return handed_back(tp, said) if said is not None else None
+        return find_handed_back(tp, said) if said is not None else None
 
     def _remote_partitions(
         self, wanted: Sequence[Range], records: Mapping[TopicPartition, LedgerRecord]
     ) -> dict[TopicPartition, RemotePartition]:
         """The remote partitions, with a moment of patience for those that do not show yet what stands in them."""
-        return until(
+        return poll_until(
             lambda: self._view.partitions(wanted),
             _PATIENCE_SECONDS,
             every=0.1,
-            enough=lambda remotes: not any(hidden(remote, records.get(tp)) for tp, remote in remotes.items()),
+            enough=lambda remotes: not any(find_hidden(remote, records.get(tp)) for tp, remote in remotes.items()),
         )
 
     def _views(self, wanted: Sequence[Range], records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, LedgerRecord]:
@@ -160,13 +166,13 @@ class LanePreflight:
                 self._refuse(tp, self._view.refused.get(into) or TargetMissing(*tp, into))
             elif record is None:
                 self._refuse(tp, HistoryWithoutStart(*tp))
-            elif into == record.target_topic and (refusal := moved(tp, record)) is not None:
+            elif into == record.target_topic and (refusal := find_moved(tp, record)) is not None:
                 self._refuse(tp, refusal)
             elif self._view.limits(into).needs_key:
                 self._refuse(tp, HistoryIntoCompacted(*tp, into))
             else:
-                views[tp], self.ranges[tp] = view(record, planned, topic)
-                refused = not_writable(record, self.ranges[tp], topic, self._task.in_time_order)
+                views[tp], self.ranges[tp] = view_as_history(record, planned, topic)
+                refused = refuse_part(record, self.ranges[tp], topic, self._task.in_time_order)
                 if refused is not None:
                     self._refuse(tp, refused)
                     del views[tp]
@@ -186,7 +192,7 @@ class LanePreflight:
         if record is None:
             return None
         task = self._task
-        decided, applied = acted_on(record, planned.decisions, facts)
+        decided, applied = act_on_decisions(record, planned.decisions, facts)
         if applied:
             self.unwritten.add(planned.topic_partition)
         source, target = (task.source, task.source_cluster_id), (task.target, task.target_cluster_id)
@@ -199,7 +205,7 @@ class LanePreflight:
             self.records[tp] = with_decision_note(first_record(self._task, planned, topic_id, remote.end, self._writer), planned.decisions)
             self.unwritten.add(tp)
         elif planned.skip_to is not None and log_start is not None and record.watermark < log_start:
-            self.records[tp] = over_gap(record, log_start, planned.leader_epoch)
+            self.records[tp] = skip_gap(record, log_start, planned.leader_epoch)
             self.unwritten.add(tp)
         else:
             self.records[tp] = with_topic_id(record, planned.topic_id)

@@ -38,10 +38,10 @@ from kafka_mirror.copy.engine import (
     PoisonRecord,
     TransactionLimits,
 )
-from kafka_mirror.copy.history import stored
+from kafka_mirror.copy.history import merge_history
 from kafka_mirror.copy.lane_preflight import LanePreflight
 from kafka_mirror.copy.lane_state import LaneState
-from kafka_mirror.copy.ledger_updates import after, stuck, went_back, with_source_end
+from kafka_mirror.copy.ledger_updates import advance_record, stuck, went_back, with_source_end
 from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.copy.new_ranges import look_for_more
 from kafka_mirror.copy.next_transaction import waiting
@@ -60,7 +60,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.checks import check_ledger
 from kafka_mirror.ledger.codec import encode, encode_key
-from kafka_mirror.ledger.compare_and_set import LogEnd, not_readable
+from kafka_mirror.ledger.compare_and_set import LogEnd, await_readable
 from kafka_mirror.ledger.record import LedgerRecord, Skipped, Writer
 
 _MARKER_SECONDS = 2.0
@@ -206,8 +206,8 @@ class Attempt:
             for tp, record in self._state.written.items()
             if tp in self._ranges
         }
-        if ledger in not_readable(self._target, ends, _MARKER_SECONDS):
-            not_readable(self._target, {ledger: self._state.ledger_end}, _LEDGER_MARKER_SECONDS - _MARKER_SECONDS)
+        if ledger in await_readable(self._target, ends, _MARKER_SECONDS):
+            await_readable(self._target, {ledger: self._state.ledger_end}, _LEDGER_MARKER_SECONDS - _MARKER_SECONDS)
 
     def _work(self, max_bytes: int) -> list[PartitionAssignment]:
         """What the next transaction copies, if it may hold about `max_bytes`."""
@@ -245,7 +245,7 @@ class Attempt:
                 raise lost
             if tp in self._remote_ends:
                 self._remote_ends[tp].delivered((run.target, run.length) for run in moved.runs)
-            self._records[tp] = after(self._records[tp], moved, self._ranges[tp].leader_epoch)
+            self._records[tp] = advance_record(self._records[tp], moved, self._ranges[tp].leader_epoch)
             self._unwritten.add(tp)
             self._skipped.extend((tp, skipped) for skipped in moved.skipped)
             if moved.poison is not None:
@@ -297,7 +297,7 @@ class Attempt:
         entries = []
         for tp in sorted(self._unwritten):
             self._records[tp] = record = self._sign(tp, writer)
-            entries.append((encode_key(tp), encode(stored(self._before[tp], record) if tp in self._before else record)))
+            entries.append((encode_key(tp), encode(merge_history(self._before[tp], record) if tp in self._before else record)))
         offsets = engine.record(self._task.ledger_topic, self._task.lane, entries)
         self._ledger_end.delivered((offset, 1) for offset in offsets)
 

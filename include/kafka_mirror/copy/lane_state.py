@@ -16,8 +16,8 @@ from kafka_mirror.copy.model import (
     LaneTask,
     RewriteReason,
     SkippedRecords,
-    added_reasons,
-    added_shares,
+    add_up_reasons,
+    add_up_shares,
     is_hand_over,
 )
 from kafka_mirror.copy.next_transaction import SMALLEST_TRANSACTION, BatchBisection, TransactionSize, Turns
@@ -178,14 +178,14 @@ class LaneState:
         """Counts what a transaction copied that was committed."""
         records, size = self.copied.get(moved.source, (0, 0))
         self.copied[moved.source] = (records + moved.records, size + moved.bytes)
-        self.batches = added_shares((*self.batches, *moved.batches))
+        self.batches = add_up_shares((*self.batches, *moved.batches))
         reasons = (RewriteReason(reason, batches, *moved.source) for reason, batches in moved.rewritten.items())
-        self._rewritten = list(added_reasons((*self._rewritten, *reasons)))
+        self._rewritten = list(add_up_reasons((*self._rewritten, *reasons)))
 
     @property
     def rewritten(self) -> tuple[RewriteReason, ...]:
         """Why batches were rewritten; the most frequent reasons, each with its first partition."""
-        return added_reasons(self._rewritten)
+        return add_up_reasons(self._rewritten)
 
     def passed_over(self, tp: TopicPartition, skipped: Skipped) -> None:
         """Counts records that were passed over for good."""

@@ -16,7 +16,7 @@ from kafka_mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, connect_anew
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.checks import check_ledger
 from kafka_mirror.ledger.codec import encode, encode_key
-from kafka_mirror.ledger.compare_and_set import LogEnd, not_readable
+from kafka_mirror.ledger.compare_and_set import LogEnd, await_readable
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.record import Decided, LedgerRecord, Writer, note, note_key
 from kafka_mirror.ledger.topic import Ledger
@@ -107,7 +107,7 @@ def _note(task: LaneTask, decided: Decided, writer: Writer) -> Records:
 def _await_marker(written: LogEnd, target: Cluster) -> None:
     """Waits for the marker: the next reader reads committed records."""
     lane = written.log
-    if not_readable(target, {lane: written.next}, _MARKER_SECONDS):
+    if await_readable(target, {lane: written.next}, _MARKER_SECONDS):
         raise DeadlineExceeded(
             f"What was committed to {lane} cannot be read after {_MARKER_SECONDS:g} s.",
             topic=lane.topic,

@@ -7,10 +7,10 @@ from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, TargetLostRecords
-from kafka_mirror.formats.offsets.intervals import merged
+from kafka_mirror.formats.offsets.intervals import merge_intervals
 from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID
-from kafka_mirror.ledger.apply_decisions import caught_up, passed_over
+from kafka_mirror.ledger.apply_decisions import caught_up, pass_over_offsets
 from kafka_mirror.ledger.record import Blocked, LedgerRecord, SourceEnd, Writer, merge_skips
 
 
@@ -38,12 +38,12 @@ def with_topic_id(record: LedgerRecord, topic_id: str) -> LedgerRecord:
     return record if topic_id == NO_TOPIC_ID else replace(record, source_topic_id=topic_id)
 
 
-def over_gap(record: LedgerRecord, skip_to: int, leader_epoch: int | None) -> LedgerRecord:
+def skip_gap(record: LedgerRecord, skip_to: int, leader_epoch: int | None) -> LedgerRecord:
     """The record after source offsets that are gone for good were passed over (mirror.on.gap=skip-and-record)."""
-    return passed_over(record, skip_to, "gap: the source no longer has these offsets", leader_epoch)
+    return pass_over_offsets(record, skip_to, "gap: the source no longer has these offsets", leader_epoch)
 
 
-def after(record: LedgerRecord, progress: PartitionProgress, leader_epoch: int | None) -> LedgerRecord:
+def advance_record(record: LedgerRecord, progress: PartitionProgress, leader_epoch: int | None) -> LedgerRecord:
     """The record after one transaction's progress in a range that was planned in the given leader epoch.
 
     The epoch stands for the watermark, not for the last record: a marker or an aborted record may lie between them, written by a newer
@@ -56,7 +56,7 @@ def after(record: LedgerRecord, progress: PartitionProgress, leader_epoch: int |
         leader_epoch=max(epochs, default=None),
         target_next=record.target_next if progress.target_next is None else progress.target_next,
         offset_map=record.offset_map.extended(progress.runs),
-        covered=merged((*record.covered, (record.watermark, progress.next_offset))),
+        covered=merge_intervals((*record.covered, (record.watermark, progress.next_offset))),
         records=record.records + progress.records,
         bytes=record.bytes + progress.bytes,
         skipped=merge_skips((*record.skipped, *progress.skipped)) if progress.skipped else record.skipped,

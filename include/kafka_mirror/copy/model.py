@@ -11,7 +11,7 @@ from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.bootstrap_servers import beginning_at
+from kafka_mirror.kafka.bootstrap_servers import begin_at_server
 from kafka_mirror.ledger.control_records import Decision
 
 RECORDS, AUTO = "records", "auto"
@@ -93,7 +93,7 @@ class LaneTask(ResolvedFlow):
             return self
         ours, place = self.clients, turn + self.lane
         admin, consumer, producer = (
-            beginning_at(settings, place) for settings in (ours.target_admin, ours.target_consumer, ours.target_producer)
+            begin_at_server(settings, place) for settings in (ours.target_admin, ours.target_consumer, ours.target_producer)
         )
         return replace(self, clients=replace(ours, target_admin=admin, target_consumer=consumer, target_producer=producer))
 
@@ -157,7 +157,7 @@ class RewriteReason:
     partition: int
 
 
-def added_shares(shares: Iterable[BatchShare]) -> tuple[BatchShare, ...]:
+def add_up_shares(shares: Iterable[BatchShare]) -> tuple[BatchShare, ...]:
     """The shares of several partitions or lanes, by way."""
     summed: dict[str, BatchShare] = {}
     for share in shares:
@@ -166,7 +166,7 @@ def added_shares(shares: Iterable[BatchShare]) -> tuple[BatchShare, ...]:
     return tuple(summed[way] for way in sorted(summed))
 
 
-def added_reasons(reasons: Iterable[RewriteReason]) -> tuple[RewriteReason, ...]:
+def add_up_reasons(reasons: Iterable[RewriteReason]) -> tuple[RewriteReason, ...]:
     """Adds up why batches were rewritten: the most frequent reasons first, each with its first partition."""
     summed: dict[str, RewriteReason] = {}
     for why in reasons:

@@ -15,12 +15,12 @@ from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark, is_hand_over
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
-from kafka_mirror.formats.offsets.intervals import within
+from kafka_mirror.formats.offsets.intervals import cut_within
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_syncs import NO_SYNCS, OffsetSyncsResult, emit
-from kafka_mirror.kafka.bootstrap_servers import beginning_at, connect_anew
+from kafka_mirror.kafka.bootstrap_servers import begin_at_server, connect_anew
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.polling import repeated
+from kafka_mirror.kafka.polling import repeat_meanwhile
 from kafka_mirror.ledger.apply_decisions import is_applied
 from kafka_mirror.ledger.clusters import clusters, ledger_of
 from kafka_mirror.ledger.record import LedgerRecord
@@ -63,20 +63,20 @@ def publish(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), run: str
     with clusters(flow) as (source, target):
         records = ledger_after(flow, target, results, plan.ledger_id).records
         due = _find_copied_before(plan, records) | _find_copied(plan, records)
-        return replace(compared(plan, results, records, run), syncs=emit(flow, source, target, records, due))
+        return replace(compare_results(plan, results, records, run), syncs=emit(flow, source, target, records, due))
 
 
-def reached(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), run: str | None = None) -> Published:
+def read_reached(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), run: str | None = None) -> Published:
     """Reads the ledger and compares it with what the job reported. Works as well when the job ended without a result.
 
     `run` is the run's name in the ledger, by which its own figures differ from others'; None: a run that has none.
     Raises StaleAnswer if no broker can be found that has as much of the ledger as the lanes have seen.
     """
     with clusters(flow) as (_, target):
-        return compared(plan, results, ledger_after(flow, target, results, plan.ledger_id).records, run)
+        return compare_results(plan, results, ledger_after(flow, target, results, plan.ledger_id).records, run)
 
 
-def compared(
+def compare_results(
     plan: Plan, results: Sequence[LaneResult], records: Mapping[TopicPartition, LedgerRecord], run: str | None = None
 ) -> Published:
     """The ledger's watermarks of the planned partitions beside the reported ones. Where the ledger is ahead, another attempt went on;
@@ -140,13 +140,13 @@ def _find_copied(plan: Plan, records: Mapping[TopicPartition, LedgerRecord]) -> 
     }
 
 
-def synced_meanwhile(flow: Flow, plan: Plan, seconds: float = _SYNC_SECONDS) -> AbstractContextManager[None]:
+def sync_meanwhile(flow: Flow, plan: Plan, seconds: float = _SYNC_SECONDS) -> AbstractContextManager[None]:
     """Writes the offset syncs of what lanes copy while the block lasts, each minute in a thread of its own. What cannot be written then,
     the end of the run writes, and tells if it cannot either."""
     if not flow.value("emit.offset-syncs.enabled"):
         return nullcontext()
     otherwise = "Offset syncs cannot be written just now; the end of the run writes them"
-    return repeated("offset syncs", seconds, SyncsOfPlan(flow, plan).write, otherwise, flow.request_seconds)
+    return repeat_meanwhile("offset syncs", seconds, SyncsOfPlan(flow, plan).write, otherwise, flow.request_seconds)
 
 
 class SyncsOfPlan:
@@ -198,9 +198,9 @@ def ledger_after(flow: Flow, target: Cluster, results: Iterable[LaneResult], led
             break
         time.sleep(min(0.25 * 2**turn, 2.0))
         connect_anew()
-        with Cluster(flow.target, beginning_at(flow.client("target", "admin"), turn), target.timeout) as other:
+        with Cluster(flow.target, begin_at_server(flow.client("target", "admin"), turn), target.timeout) as other:
             try:
-                settings = beginning_at(flow.client("target", "consumer"), turn)
+                settings = begin_at_server(flow.client("target", "consumer"), turn)
                 view, doubt = _read(Ledger(ledger.topic, ledger.lanes, other, settings), ends)
             except MirrorError as error:
                 if not error.retriable:
@@ -250,14 +250,14 @@ def positions(flow: Flow, plan: Plan, run: str) -> Generator[int, None, None]:
             view = ledger.read(since=ends)
             records.update(view.records)
             ends.update(view.ends)
-            yield sum(committed(planned, records.get(planned.topic_partition), run, plan.into) for planned in ranges)
+            yield sum(count_committed(planned, records.get(planned.topic_partition), run, plan.into) for planned in ranges)
 
 
-def committed(planned: Range, record: LedgerRecord | None, run: str, into: Mapping[str, str]) -> int:
+def count_committed(planned: Range, record: LedgerRecord | None, run: str, into: Mapping[str, str]) -> int:
     """How many offsets of a range the run has committed: none while the ledger's record is another run's. `into` as in `Plan`."""
     if record is None or record.writer.run != run:
         return 0
     if planned.topic not in into:
         return max(0, min(record.watermark, planned.end) - planned.start)
     written = (topic for topic in record.history_topics if topic.topic == into[planned.topic])
-    return sum(end - start for topic in written for start, end in within(topic.intervals, planned.start, planned.end))
+    return sum(end - start for topic in written for start, end in cut_within(topic.intervals, planned.start, planned.end))

@@ -15,19 +15,19 @@ from functools import partial
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import replication_policy, topic_selection
 from kafka_mirror.config.resolved_flow import resolved_flow
-from kafka_mirror.copy.history import advised
+from kafka_mirror.copy.history import add_history_advice
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import LaneResult, LaneTask
 from kafka_mirror.copy.plan.discovery import known_topics
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Plan, Range
-from kafka_mirror.copy.run_result import growth, together
+from kafka_mirror.copy.run_result import growth, join_results
 from kafka_mirror.copy.shared_turn import SharedTurn
-from kafka_mirror.copy.throttle import shares
-from kafka_mirror.errors import MirrorError, unexpected
+from kafka_mirror.copy.throttle import divide_rate
+from kafka_mirror.errors import MirrorError, report_unexpected
 from kafka_mirror.formats.offsets.partition import lane_of, transactional_id
 from kafka_mirror.ledger.checks import check_configuration
 from kafka_mirror.spark.driver import Spark
-from kafka_mirror.watchdog.watch import watched
+from kafka_mirror.watchdog.watch import kill_if_hung
 
 _SECONDS_WORTH_A_SHARE = 1.0
 
@@ -48,12 +48,14 @@ def copy_in_shares(tasks: Sequence[LaneTask], at_once: int, copy: Copy, now: Cal
             break
         answers = list(copy(_share(tasks, at_once, seconds, bytes_left)))
         for answer in answers:
-            results[answer.lane] = together(results[answer.lane], answer) if answer.lane in results else answer
-        tasks = [replace(task, ranges=ranges) for task, answer in zip(tasks, answers, strict=True) if (ranges := unfinished(task, answer))]
+            results[answer.lane] = join_results(results[answer.lane], answer) if answer.lane in results else answer
+        tasks = [
+            replace(task, ranges=ranges) for task, answer in zip(tasks, answers, strict=True) if (ranges := list_unfinished(task, answer))
+        ]
     return list(results.values())
 
 
-def unfinished(task: LaneTask, result: LaneResult) -> tuple[Range, ...]:
+def list_unfinished(task: LaneTask, result: LaneResult) -> tuple[Range, ...]:
     """The ranges that nothing but the budget kept from being copied to their end."""
     if not result.transactions or result.ended_for or any(error.topic is None for error in result.errors):
         return ()
@@ -76,7 +78,7 @@ def unfinished(task: LaneTask, result: LaneResult) -> tuple[Range, ...]:
 def _share(tasks: Sequence[LaneTask], at_once: int, seconds: float, size: int) -> list[LaneTask]:
     turns = -(-len(tasks) // at_once)
     share = size // len(tasks) if size >= 0 else -1
-    rates = shares([task.ranges for task in tasks], at_once)
+    rates = divide_rate([task.ranges for task in tasks], at_once)
     return [
         replace(task, max_seconds=seconds / turns, max_bytes=share, throttle_share=rate) for task, rate in zip(tasks, rates, strict=True)
     ]
@@ -126,11 +128,11 @@ def copy_lane(task: LaneTask, stop: threading.Event | None = None, shared: Share
     """Copies one lane, which ends after its open transaction once `stop` is set; `shared` as in `LaneState`. Never raises: in a Spark
     job, one lane that fails would end the job for all of them."""
     seconds = task.max_seconds + BESIDE_COPYING_SECONDS
-    with watched(f"lane {task.lane} of {task.flow}", _NEXT_ATTEMPT, seconds):
+    with kill_if_hung(f"lane {task.lane} of {task.flow}", _NEXT_ATTEMPT, seconds):
         result = _run_lane(task, stop, shared)
     errors = (error.of_flow(task.flow) for error in result.errors)
     if task.history:
-        errors = (advised(error, task.remote_topics.get(error.topic or "", "that topic")) for error in errors)
+        errors = (add_history_advice(error, task.remote_topics.get(error.topic or "", "that topic")) for error in errors)
     return replace(result, errors=tuple(errors))
 
 
@@ -140,7 +142,7 @@ def _run_lane(task: LaneTask, stop: threading.Event | None, shared: SharedTurn |
     except MirrorError as error:
         return LaneResult(task.lane, errors=(error.report(),))
     except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red
-        report = unexpected(f"Lane {task.lane}", failure, "Report it with this message; the ledger is consistent.")
+        report = report_unexpected(f"Lane {task.lane}", failure, "Report it with this message; the ledger is consistent.")
         return LaneResult(task.lane, errors=(report,))
 
 

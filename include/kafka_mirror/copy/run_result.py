@@ -15,8 +15,8 @@ from kafka_mirror.copy.model import (
     RewriteReason,
     SkippedRecords,
     Watermark,
-    added_reasons,
-    added_shares,
+    add_up_reasons,
+    add_up_shares,
 )
 from kafka_mirror.copy.plan.model import DECIDED, Plan, Range
 from kafka_mirror.errors import ErrorReport, MirrorError
@@ -76,7 +76,7 @@ class RunResult:
         for answer in answers:
             if answer.lane in results and plan.ranges:  # else no lane was tried again
                 results[answer.lane] = _drop_errors(results[answer.lane], again)
-            results[answer.lane] = together(results[answer.lane], answer) if answer.lane in results else answer
+            results[answer.lane] = join_results(results[answer.lane], answer) if answer.lane in results else answer
         return replace(self, plan=replace(self.plan, ranges=tuple(ranges.values())), results=tuple(results.values()))
 
     def failed(self, plan: Plan, error: ErrorReport, lanes: int, *, is_followed: bool) -> "RunResult":
@@ -159,7 +159,7 @@ def growth(result: LaneResult) -> dict[TopicPartition, Totals]:
     return grown
 
 
-def together(first: LaneResult, second: LaneResult) -> LaneResult:
+def join_results(first: LaneResult, second: LaneResult) -> LaneResult:
     """What a lane did, one result after the other. An error that came again counts once, as it came last."""
     marks = {TopicPartition(mark.topic, mark.partition): mark for mark in first.watermarks}
     for mark in second.watermarks:
@@ -178,8 +178,8 @@ def together(first: LaneResult, second: LaneResult) -> LaneResult:
         tuple(skipped[tp] for tp in sorted(skipped)),
         max(first.ledger_end, second.ledger_end),
         _add_elsewhere((*first.copied_elsewhere, *second.copied_elsewhere)),
-        added_shares((*first.batches, *second.batches)),
-        added_reasons((*first.rewritten, *second.rewritten)),
+        add_up_shares((*first.batches, *second.batches)),
+        add_up_reasons((*first.rewritten, *second.rewritten)),
         tuple(sorted({*first.stopped, *second.stopped})),
         second.ended_for,
     )

@@ -80,7 +80,7 @@ def portion(rate: int) -> int | None:
     return None if wanted >= _LARGEST_PORTION else 1 << (wanted.bit_length() - 1)
 
 
-def shares(lanes: Sequence[Sequence[Range]], at_once: int) -> list[float]:
+def divide_rate(lanes: Sequence[Sequence[Range]], at_once: int) -> list[float]:
     """What part of the flow's rate each lane may have, of which `at_once` are copied at the same time: this many of them never have more
     than all of it together. By how much each has to do, so that they are done at about the same time; and none gets next to nothing."""
     sizes = [sum(estimate_bytes(planned) for planned in ranges) for ranges in lanes]

@@ -13,8 +13,8 @@ from kafka_mirror.copy.model import (
     RewriteReason,
     SkippedRecords,
     Watermark,
-    added_reasons,
-    added_shares,
+    add_up_reasons,
+    add_up_shares,
 )
 from kafka_mirror.copy.plan.model import BLOCKED, Plan, Range
 from kafka_mirror.copy.publish import Published, publish
@@ -57,7 +57,7 @@ class Verdict:
     def __str__(self) -> str:
         owed = f", {self.owed} offsets left for the next run" if self.owed else ""
         owed += f", {self.skipped} records skipped" if self.skipped else ""
-        sentences = [*batches_text(self.batches, self.rewritten), *other_runs_text(self.copied_elsewhere)]
+        sentences = [*batches_text(self.batches, self.rewritten), *describe_other_runs(self.copied_elsewhere)]
         owed += "".join(f"; {sentence}" for sentence in sentences)
         errors = "".join(f"\n- {error}" for error in self.errors)
         return f"{self.state}: {self.records} records, {self.bytes} bytes copied{owed}{errors}"
@@ -114,14 +114,14 @@ def verdict(plan: Plan, results: Sequence[LaneResult], published: Published) -> 
         owed=sum(planned.end - max(planned.start, reached.get(planned.topic_partition, planned.start)) for planned in unreached),
         skipped=sum(interval.records for interval in skipped),
         copied_elsewhere=published.copied_elsewhere,
-        batches=added_shares(share for result in results for share in result.batches),
-        rewritten=added_reasons(why for result in results for why in result.rewritten),
+        batches=add_up_shares(share for result in results for share in result.batches),
+        rewritten=add_up_reasons(why for result in results for why in result.rewritten),
         watermarks=tuple(mark for mark in published.watermarks if (mark.topic, mark.partition) in counted),
         offset_syncs=published.syncs.pairs,
     )
 
 
-def other_runs_text(elsewhere: Sequence[CopiedElsewhere]) -> list[str]:
+def describe_other_runs(elsewhere: Sequence[CopiedElsewhere]) -> list[str]:
     """What each other run copied meanwhile, in words for a person."""
     runs = sorted({copied.run for copied in elsewhere})
     return [_describe_run(run, [copied for copied in elsewhere if copied.run == run]) for run in runs]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.copy.plan.ranges import SourceOffsets
-from kafka_mirror.copy.plan.source_partitions import confirmed, source_partitions, with_epoch_ends
+from kafka_mirror.copy.plan.source_partitions import confirm_partitions, source_partitions, with_epoch_ends
 from kafka_mirror.copy.plan.target_errors import remote_errors
 from kafka_mirror.decide.binding import PartitionState
 from kafka_mirror.decide.request import DecisionRequest
@@ -14,7 +14,7 @@ from kafka_mirror.errors import MirrorError, NothingToDecide, UnexplainedTarget
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.ledger.apply_decisions import acted_on
+from kafka_mirror.ledger.apply_decisions import act_on_decisions
 from kafka_mirror.ledger.control_records import ACCEPT_RECORDS
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.record import LedgerRecord
@@ -39,7 +39,7 @@ def partition_states(
     led = [TopicPartition(name, p.number) for topic in topics.values() for p in topic.partitions if p.leader is not None]
     offsets = source_partitions(source, topics, [tp for tp in led if tp in partitions], flow.reads_committed, refused)
     _raise_first(refused)
-    offsets = confirmed(with_epoch_ends(source, offsets, records), records)
+    offsets = confirm_partitions(with_epoch_ends(source, offsets, records), records)
     remote = topic_selection(flow).remote(name)
     states = _find_remote_states(target, remote, [PartitionState(tp, records.get(tp), offsets.get(tp), remote) for tp in partitions])
     return _add_unexplained(flow, target, states, decisions) if request.decision == ACCEPT_RECORDS else states
@@ -82,7 +82,9 @@ def _add_unexplained(flow: Flow, target: Cluster, states: list[PartitionState], 
     offsets: dict[TopicPartition, SourceOffsets] = {state.tp: state.source for state in states if state.source is not None}
     others = {state.tp: [decision for decision in decisions.of(state.tp) if decision.decision != ACCEPT_RECORDS] for state in states}
     records = {
-        state.tp: acted_on(state.record, others[state.tp], state.facts)[0] for state in states if state.record and state.tp in offsets
+        state.tp: act_on_decisions(state.record, others[state.tp], state.facts)[0]
+        for state in states
+        if state.record and state.tp in offsets
     }
     errors = remote_errors(flow, target, offsets, records)
     unexplained = {(error.topic, error.partition) for error in errors if error.kind is UnexplainedTarget}

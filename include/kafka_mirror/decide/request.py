@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from kafka_mirror.errors import UsageError
-from kafka_mirror.errors.next_step import own
+from kafka_mirror.errors.next_step import mirror_command
 from kafka_mirror.ledger.control_records import (
     ACCEPT_GAP,
     ACCEPT_RECORDS,
@@ -125,9 +125,9 @@ def request(
     reason, kind = (why or "").strip(), KINDS[decision]
     values = {TOPIC: topic, PARTITION: partition, ALIAS: alias, START: start, RATE: bytes_per_second}
     missing = [OPTIONS[name] for name in kind.needs if values[name] is None] + ([] if reason else ["--reason"])
-    _require(not missing, f"decide {decision} needs {listed(missing)}")
+    _require(not missing, f"decide {decision} needs {join_with_and(missing)}")
     surplus = [OPTIONS[name] for name, value in values.items() if value is not None and name not in (*kind.needs, *kind.takes)]
-    _require(not surplus, f"decide {decision} has no use for {listed(surplus)}")
+    _require(not surplus, f"decide {decision} has no use for {join_with_and(surplus)}")
     _require(len(reason) <= _LONGEST_REASON, f"--reason has {len(reason)} characters, and {_LONGEST_REASON} are kept")
     _require(not isinstance(start, int) or partition is not None, "--to-offset needs --partition")
     return DecisionRequest(decision, who, reason, topic, partition, alias, start, _read_rate(bytes_per_second))
@@ -140,7 +140,7 @@ def _read_rate(given: str | int | None) -> int | None:
         raise UsageError(f"{error}.", next="Correct the rate, and try again.") from None
 
 
-def listed(names: Sequence[str]) -> str:
+def join_with_and(names: Sequence[str]) -> str:
     """'a, b and c'."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
@@ -182,4 +182,4 @@ def parse_rate(given: str | int) -> int | None:
 
 def _require(fulfilled: bool, otherwise: str) -> None:
     if not fulfilled:
-        raise UsageError(f"The command line cannot be used: {otherwise}.", next=("See ", own("decide --help"), "."))
+        raise UsageError(f"The command line cannot be used: {otherwise}.", next=("See ", mirror_command("decide --help"), "."))

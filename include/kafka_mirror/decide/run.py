@@ -13,7 +13,7 @@ from kafka_mirror.decide import binding
 from kafka_mirror.decide.binding import DecisionWithEffect
 from kafka_mirror.decide.partition_states import partition_states
 from kafka_mirror.decide.request import DecisionRequest
-from kafka_mirror.errors import DecidedMeanwhile, NothingToDecide, named_with
+from kafka_mirror.errors import DecidedMeanwhile, NothingToDecide, name_flow_in_errors
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.checks import check_clusters
@@ -51,7 +51,7 @@ def decide(flow: Flow, request: DecisionRequest, dry_run: bool = False) -> list[
     Raises NothingToDecide, with how things stand, where there is no question that it would answer; SameCluster.
     """
     check_readable(flow)
-    with named_with(flow.name), clusters(flow) as (source, target):
+    with name_flow_in_errors(flow.name), clusters(flow) as (source, target):
         check_answering_clusters(flow)  # a person may decide while the source is down
         return _DecisionMaker(flow, source, target, request).run(dry_run)
 

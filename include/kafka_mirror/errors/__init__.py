@@ -14,7 +14,7 @@ from kafka_mirror.errors.backfill import *
 from kafka_mirror.errors.base import ErrorReport as ErrorReport
 from kafka_mirror.errors.base import MirrorError as MirrorError
 from kafka_mirror.errors.base import Problem as Problem
-from kafka_mirror.errors.base import named_with as named_with
+from kafka_mirror.errors.base import name_flow_in_errors as name_flow_in_errors
 from kafka_mirror.errors.configuration import *
 from kafka_mirror.errors.failover import *
 from kafka_mirror.errors.kafka import *
@@ -27,7 +27,7 @@ from kafka_mirror.errors.schemas import *
 from kafka_mirror.errors.source import *
 from kafka_mirror.errors.spark import *
 from kafka_mirror.errors.target import *
-from kafka_mirror.errors.unknown_failure import unexpected as unexpected
+from kafka_mirror.errors.unknown_failure import report_unexpected as report_unexpected
 from kafka_mirror.errors.wave import *
 from kafka_mirror.errors.wave_fence import *
 from kafka_mirror.errors.wave_groups import *

@@ -99,13 +99,13 @@ class ErrorReport:
         return f"{self.code}: {_with_next(self.message, self.next)}"
 
 
-def before_next(message: str) -> str:
+def separate_next(message: str) -> str:
     """What parts a message from its next step, which has a line of its own after a message of several lines."""
     return "\n" if "\n" in message else " "
 
 
 def _with_next(message: str, next: str) -> str:
-    return f"{message}{before_next(message)}Next: {next}" if next else message
+    return f"{message}{separate_next(message)}Next: {next}" if next else message
 
 
 class MirrorError(Exception):
@@ -206,7 +206,7 @@ def _restore(kind: type[MirrorError], args: tuple[Any, ...], facts: dict[str, An
 
 
 @contextmanager
-def named_with(flow: str) -> Iterator[None]:
+def name_flow_in_errors(flow: str) -> Iterator[None]:
     """What is raised inside has the flow's name in the commands to run next."""
     try:
         yield

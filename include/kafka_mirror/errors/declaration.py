@@ -21,9 +21,9 @@ from typing import ClassVar, dataclass_transform
 
 from kafka_mirror.errors.base import MirrorError
 from kafka_mirror.errors.display import show
-from kafka_mirror.errors.next_step import Command, Part, Remedy, own
+from kafka_mirror.errors.next_step import Command, Part, Remedy, mirror_command
 
-_COMMANDS = {"mirror": own, "shell": Command}
+_COMMANDS = {"mirror": mirror_command, "shell": Command}
 _CONVERSIONS = {"r": show, "q": shlex.quote}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kafka_mirror.errors.base import TOPIC, ErrorReport, MirrorError
 from kafka_mirror.errors.declaration import DeclaredError, OffsetError
-from kafka_mirror.errors.next_step import Part, Remedy, own, the_plan
+from kafka_mirror.errors.next_step import Part, Remedy, mirror_command, the_plan
 
 _LARGEST = "mirror.unpacked.batch.max.bytes"
 """How many bytes the records of a batch may have, unpacked."""
@@ -260,7 +260,7 @@ class NothingMoved(MirrorError):
             f"{partitions} partitions are stuck and were not tried again, for the run's budget was spent ({named}).",
             next=(
                 "See what each is stuck at: ",
-                own("status"),
+                mirror_command("status"),
                 ". The next runs try them in turn, the least recently tried first. A larger mirror.run.max.seconds lets a run try more.",
             ),
         )

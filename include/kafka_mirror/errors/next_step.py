@@ -23,7 +23,7 @@ MODULE, SCRIPT = "python -m kafka_mirror", "kafka-mirror"
 _STARTED_AS = "MIRROR_STARTED_AS"
 
 
-def started_as(program: str) -> None:
+def note_program(program: str) -> None:
     """Notes the program's path (`sys.argv[0]`), so that all commands in errors and notices begin as the user's own did.
 
     The note stands in the environment: the processes of a Spark job on this host inherit it.
@@ -121,30 +121,30 @@ NOTHING = NextStep()
 """No next step."""
 
 
-def own(arguments: str) -> Command:
+def mirror_command(arguments: str) -> Command:
     """A command of the mirror: `own("status")`."""
     return Command(f"{program()} {arguments}")
 
 
-def of_the_flow(arguments: str, options: str = "") -> Command:
+def flow_command(arguments: str, options: str = "") -> Command:
     """A command of the mirror about the flow that the error is of."""
-    return own(f"{arguments} --flow '{FLOW}'{f' {options}' if options else ''}")
+    return mirror_command(f"{arguments} --flow '{FLOW}'{f' {options}' if options else ''}")
 
 
-def of_the_wave(part: str, wave: str, options: str = "") -> Command:
+def wave_command(part: str, wave: str, options: str = "") -> Command:
     """A command of `cutover` about a wave of the flow that the error is of."""
-    return of_the_flow(f"cutover {part}", f"--wave {shlex.quote(wave)}{f' {options}' if options else ''}")
+    return flow_command(f"cutover {part}", f"--wave {shlex.quote(wave)}{f' {options}' if options else ''}")
 
 
 def the_plan() -> tuple[Part, ...]:
     """Where a person sees what the next copy has to do, and what keeps it from doing it."""
-    return of_the_flow("plan"), " (in Airflow: trigger the DAG copy with dry_run)"
+    return flow_command("plan"), " (in Airflow: trigger the DAG copy with dry_run)"
 
 
 def backfill_again(topic: str, options: str, parameters: str) -> tuple[Part, ...]:
     """The backfill of a topic with other options, by the command line and by the parameters of the DAG."""
     in_airflow = f' (in Airflow, the parameters of the DAG backfill: topics = ["{topic}"], {parameters})'
-    return of_the_flow("backfill", f"--topics {shlex.quote(topic)} {TIMES} {options}"), in_airflow
+    return flow_command("backfill", f"--topics {shlex.quote(topic)} {TIMES} {options}"), in_airflow
 
 
 def remedies(parts: Iterable[Part]) -> tuple[Remedy, ...]:

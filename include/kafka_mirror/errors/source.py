@@ -6,7 +6,7 @@ from dataclasses import field
 
 from kafka_mirror.errors.base import TOPIC, MirrorError
 from kafka_mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
-from kafka_mirror.errors.next_step import Command, Part, Remedy, of_the_flow
+from kafka_mirror.errors.next_step import Command, Part, Remedy, flow_command
 
 TELL_NO_PRODUCERS = "its brokers are older than Kafka 2.8"
 """Why a cluster does not tell who writes to a partition."""
@@ -109,7 +109,7 @@ class SourceTruncated(OffsetError):
     def _advise(self) -> Sequence[Part]:
         find_out = "Find out why the source lost records (unclean leader election?). Then go on where its old records end: "
         options = f'--topic {shlex.quote(self.topic)} --partition {self.partition} --to-earliest --reason "…"'
-        from_its_beginning = of_the_flow("decide restart", options)
+        from_its_beginning = flow_command("decide restart", options)
         if_new = ". If somebody deleted the topic and created it again, copy it from its beginning: ", from_its_beginning
         return find_out, self.remedy, *(if_new if self.may_be_new else ())
 

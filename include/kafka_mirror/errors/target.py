@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kafka_mirror.errors.base import TOPIC
 from kafka_mirror.errors.declaration import DeclaredError, PartitionError
-from kafka_mirror.errors.next_step import Part, Remedy, of_the_flow
+from kafka_mirror.errors.next_step import Part, Remedy, flow_command
 
 
 class UnexplainedTarget(DeclaredError):
@@ -40,7 +40,7 @@ class UnexplainedTarget(DeclaredError):
         stop = f"Find out who writes to {self.remote}, and stop it or give this flow another remote name."
         accept = " If the records may stay in front of the copy: ", self.remedy
         if not self.in_ledger:
-            return stop, *accept, " If MirrorMaker 2 mirrored the topic before: ", of_the_flow("take-over")
+            return stop, *accept, " If MirrorMaker 2 mirrored the topic before: ", flow_command("take-over")
         # A ledger partition that lost its end by an unclean election leaves our own records unexplained: merely accepted, they would be
         # copied a second time.
         lost_track = " If this flow wrote them and the ledger lost track of them, run `decide restart --to-offset N` first."

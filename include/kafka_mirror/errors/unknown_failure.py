@@ -22,7 +22,7 @@ _FRAMES = 12
 _PACKAGES = PurePath(__file__).parents[2]
 
 
-def unexpected(what: str, failure: BaseException, next: str) -> ErrorReport:
+def report_unexpected(what: str, failure: BaseException, next: str) -> ErrorReport:
     """The error of what failed, and its traceback in the log.
 
     A worker's log may stand on another host than the task's, so the error itself has file, line and function of every call, outermost

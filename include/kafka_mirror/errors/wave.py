@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from kafka_mirror.errors.declaration import DeclaredError
-from kafka_mirror.errors.next_step import Part, of_the_wave
+from kafka_mirror.errors.next_step import Part, wave_command
 from kafka_mirror.errors.words import first_few
 
 
@@ -78,7 +78,7 @@ class WaveHeld(DeclaredError):
     def _advise(self) -> Sequence[Part]:
         if self.state == "open":
             return ("Leave these topics out of --topics: they are moved.",)
-        run, take_back = (of_the_wave(command, self.other) for command in ("run", "rollback"))
+        run, take_back = (wave_command(command, self.other) for command in ("run", "rollback"))
         return "End the other one: ", run, "; or take it back: ", take_back, "."
 
 

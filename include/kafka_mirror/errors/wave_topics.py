@@ -4,7 +4,7 @@ from dataclasses import field
 
 from kafka_mirror.errors.base import TOPIC
 from kafka_mirror.errors.declaration import DeclaredError, TopicError
-from kafka_mirror.errors.next_step import Part, Remedy, of_the_wave
+from kafka_mirror.errors.next_step import Part, Remedy, wave_command
 
 
 class PatternMatchesNothing(DeclaredError):
@@ -225,4 +225,4 @@ class StepBefore(DeclaredError):
 
     def _advise(self) -> tuple[Part, ...]:
         first = "To begin again, run: " if self.taken_back_by else "Run that first: "
-        return first, of_the_wave("run", self.wave, f"--step {self.missing}"), "."
+        return first, wave_command("run", self.wave, f"--step {self.missing}"), "."

@@ -145,17 +145,17 @@ def facts_of_move(move: GroupMove) -> dict[str, Any]:
     Metadata and leader epochs stand only where there are some.
     """
     facts: dict[str, Any] = {
-        SOURCE: by_topic(move.source),
-        BEFORE: by_topic({tp: None if before is None else before.offset for tp, before in move.before.items()}),
-        AFTER: by_topic({tp: after.offset for tp, after in move.after.items()}),
-        EARLIER: by_topic({tp: list(offsets) for tp, offsets in move.earlier.items()}),
+        SOURCE: note_by_topic(move.source),
+        BEFORE: note_by_topic({tp: None if before is None else before.offset for tp, before in move.before.items()}),
+        AFTER: note_by_topic({tp: after.offset for tp, after in move.after.items()}),
+        EARLIER: note_by_topic({tp: list(offsets) for tp, offsets in move.earlier.items()}),
         IS_TAKEN_BACK: move.is_taken_back,
     }
     for name, positions in ((BEFORE, move.before), (AFTER, move.after)):
         there = {tp: committed for tp, committed in positions.items() if committed is not None}
-        facts[name + _METADATA] = by_topic({tp: committed.metadata for tp, committed in there.items() if committed.metadata})
+        facts[name + _METADATA] = note_by_topic({tp: committed.metadata for tp, committed in there.items() if committed.metadata})
         epochs = {tp: committed.leader_epoch for tp, committed in there.items() if committed.leader_epoch is not None}
-        facts[name + _EPOCH] = by_topic(epochs)
+        facts[name + _EPOCH] = note_by_topic(epochs)
     return {name: fact for name, fact in facts.items() if fact or name in (BEFORE, AFTER)}
 
 
@@ -167,18 +167,18 @@ def move_from_facts(facts: Mapping[str, Any]) -> GroupMove | None:
     return GroupMove(
         _read_committed(facts, BEFORE),
         after,
-        by_partition(facts.get(SOURCE, {})),
-        {tp: tuple(offsets) for tp, offsets in by_partition(facts.get(EARLIER, {})).items()},
+        read_by_partition(facts.get(SOURCE, {})),
+        {tp: tuple(offsets) for tp, offsets in read_by_partition(facts.get(EARLIER, {})).items()},
         bool(facts.get(IS_TAKEN_BACK, False)),
     )
 
 
 def _read_committed(facts: Mapping[str, Any], name: str) -> dict[TopicPartition, Committed | None]:
-    offsets, metadata, epochs = (by_partition(facts.get(of, {})) for of in (name, name + _METADATA, name + _EPOCH))
+    offsets, metadata, epochs = (read_by_partition(facts.get(of, {})) for of in (name, name + _METADATA, name + _EPOCH))
     return {tp: None if offset is None else Committed(offset, metadata.get(tp, ""), epochs.get(tp)) for tp, offset in offsets.items()}
 
 
-def by_topic(values: Mapping[TopicPartition, Any]) -> dict[str, dict[str, Any]]:
+def note_by_topic(values: Mapping[TopicPartition, Any]) -> dict[str, dict[str, Any]]:
     """What is noted of partitions as JSON takes it: `{topic: {partition: value}}`."""
     topics: dict[str, dict[str, Any]] = {}
     for tp, value in sorted(values.items(), key=lambda pair: pair[0]):
@@ -186,6 +186,6 @@ def by_topic(values: Mapping[TopicPartition, Any]) -> dict[str, dict[str, Any]]:
     return topics
 
 
-def by_partition(topics: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, Any]:
+def read_by_partition(topics: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, Any]:
     """The value of each partition, from `{topic: {partition: value}}`."""
     return {TopicPartition(topic, int(number)): value for topic, of_topic in topics.items() for number, value in of_topic.items()}

@@ -19,7 +19,7 @@ from kafka_mirror.groups.group_translation import NOT_MIRRORED, GroupOffset, tra
 from kafka_mirror.groups.translation import no_answer
 from kafka_mirror.groups.undo import CommitNotes
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.connection_errors import without_leader
+from kafka_mirror.kafka.connection_errors import report_no_leader
 from kafka_mirror.kafka.group_offsets import AT_ONCE
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
@@ -200,7 +200,7 @@ class _Target:
 
     def _report_leaderless(self, tp: TopicPartition) -> KafkaFailure:
         said = f"Cluster '{self._cluster.alias}': {tp} has no leader, so its offsets are unknown. None was committed for it."
-        return without_leader(tp, said)
+        return report_no_leader(tp, said)
 
     def _sync(self, wanted: Mapping[str, _Wanted], logs: Logs) -> GroupOffsetsResult:
         # The state first: a member that joins and commits after it is found by the look at the offsets, or refused by the broker.

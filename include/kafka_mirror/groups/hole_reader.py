@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from kafka_mirror.errors import MirrorError, RecordUnreadable
 from kafka_mirror.formats.offsets.holes import CountedHole, Hole, Records, count_hole
-from kafka_mirror.formats.offsets.intervals import merged, within
+from kafka_mirror.formats.offsets.intervals import cut_within, merge_intervals
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import Message, UnreadableHeaders, take
 from kafka_mirror.groups.context import GroupContext
@@ -50,8 +50,8 @@ class PartitionHole:
         passed = [(skip.start, skip.end) for skip in record.skipped]
         places = [(place.target_start, place.target_end) for place in record.places_of_history if place.topic == record.target_topic]
         return (
-            Part(hole.source, hole.source_end, within(merged(passed), hole.source, hole.source_end)),
-            Part(hole.target, hole.target_end, within(merged(places), hole.target, hole.target_end)),
+            Part(hole.source, hole.source_end, cut_within(merge_intervals(passed), hole.source, hole.source_end)),
+            Part(hole.target, hole.target_end, cut_within(merge_intervals(places), hole.target, hole.target_end)),
         )
 
     @property

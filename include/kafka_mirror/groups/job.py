@@ -17,7 +17,7 @@ from kafka_mirror.groups.checkpoints import CheckpointsResult
 from kafka_mirror.groups.context import GroupContext, group_context
 from kafka_mirror.groups.find import KnownGroups, known_groups
 from kafka_mirror.groups.group_offsets import GroupOffsetsResult
-from kafka_mirror.kafka.polling import repeated
+from kafka_mirror.kafka.polling import repeat_meanwhile
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.spark.driver import Spark
 from kafka_mirror.spark.run import SparkRunner, runner_by_hand
@@ -121,7 +121,7 @@ def checkpoints_meanwhile(flow: Flow, due: float) -> AbstractContextManager[None
     if not flow.value("emit.checkpoints.enabled"):
         return nullcontext()
     every, otherwise = flow.value("emit.checkpoints.interval.seconds"), "Checkpoints cannot be written just now; they are tried again"
-    return repeated("checkpoints", every, CheckpointsOfRun(flow, due).write, otherwise, _PATIENCE_SECONDS, at_once=True)
+    return repeat_meanwhile("checkpoints", every, CheckpointsOfRun(flow, due).write, otherwise, _PATIENCE_SECONDS, at_once=True)
 
 
 class CheckpointsOfRun:

@@ -19,7 +19,7 @@ from kafka_mirror.formats.record import headers_or_none
 from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, SeenLog, SeenLogs, key_of
 from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.connection_errors import without_leader
+from kafka_mirror.kafka.connection_errors import report_no_leader
 from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.kafka.writer import RecordWriter
@@ -102,7 +102,7 @@ def end_of(cluster: Cluster, topic: str) -> int | None:
         return None
     ends = cluster.offsets([partition], "latest")
     if partition not in ends:
-        raise without_leader(partition, f"Cluster '{cluster.alias}': {partition} has no leader and cannot be read.", "the cluster's")
+        raise report_no_leader(partition, f"Cluster '{cluster.alias}': {partition} has no leader and cannot be read.", "the cluster's")
     return ends[partition]
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE, Hole
-from kafka_mirror.formats.offsets.intervals import missing, within
+from kafka_mirror.formats.offsets.intervals import cut_within, find_missing
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.ledger.record import LedgerRecord, history_text
 
@@ -283,10 +283,10 @@ def _translate_in_front(offset: int, begun: int, first: int, record: LedgerRecor
     places = [place for place in written.places if offset < place.end] if written is not None else []
     ahead = [(place.start, place.end) for place in places if place.target_end <= first]
     forgotten = written is not None and any(
-        missing(part, ((place.start, place.end) for place in places)) for part in within(written.intervals, offset, begun)
+        find_missing(part, ((place.start, place.end) for place in places)) for part in cut_within(written.intervals, offset, begun)
     )
     position = 0 if forgotten else min((first, *(place.target_start for place in places)))
-    if not missing((offset, begun), ahead):
+    if not find_missing((offset, begun), ahead):
         return TranslatedOffset(EARLY, position, first, first - position)
     return TranslatedOffset(INCOMPLETE, position, first, first - position, _explain_not_mirrored(offset, begun, record))
 

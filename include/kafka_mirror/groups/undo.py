@@ -75,13 +75,13 @@ class CommitHistory:
         runs = () if self._is_broken(there) else self.runs
         move = GroupMove({tp: there.get(tp) for tp in write}, dict(write))
         if runs and runs[-1].run == run:
-            return CommitHistory((*runs[:-1], GroupRun(run, merged([runs[-1].move, move]))))
+            return CommitHistory((*runs[:-1], GroupRun(run, merge_moves([runs[-1].move, move]))))
         return _shorten((*runs, GroupRun(run, move)), KEPT_RUNS)
 
     def since(self, run: str) -> GroupMove | None:
         """What this run and all later ones changed; None if the run is not kept."""
         number = self._read_number(run)
-        return None if number is None else merged([entry.move for entry in self.runs[number:]])
+        return None if number is None else merge_moves([entry.move for entry in self.runs[number:]])
 
     def before(self, run: str) -> "CommitHistory":
         """The history without this run and all later ones."""
@@ -91,10 +91,10 @@ class CommitHistory:
         return next((number for number, entry in enumerate(self.runs) if entry.run == run), None)
 
     def _is_broken(self, there: Positions) -> bool:
-        return bool(self.runs) and bool(merged([entry.move for entry in self.runs]).foreign(there))
+        return bool(self.runs) and bool(merge_moves([entry.move for entry in self.runs]).foreign(there))
 
 
-def merged(moves: Sequence[GroupMove]) -> GroupMove:
+def merge_moves(moves: Sequence[GroupMove]) -> GroupMove:
     """Moves that follow on each other as one: from before the first to after the last, over the positions in between."""
     before: dict[Any, Any] = {}
     after: dict[Any, Any] = {}
@@ -119,7 +119,7 @@ def _shorten(runs: tuple[GroupRun, ...], most: int) -> CommitHistory:
     """The history with at most KEPT_RUNS runs: the oldest takes in those after it, as long as there are too many."""
     while len(runs) > most:
         first, second, *later = runs
-        whole = merged([first.move, second.move])
+        whole = merge_moves([first.move, second.move])
         # What lay between is of no use any more: the next run noted where the group stood after them.
         runs = (GroupRun(first.run, GroupMove(whole.before, whole.after)), *later)
     return CommitHistory(runs)

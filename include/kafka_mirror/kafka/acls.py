@@ -37,7 +37,7 @@ def _describe(cluster: Cluster, pattern: ResourcePatternType) -> frozenset[Patte
 
     def question(pool: BrokerPool) -> frozenset[PatternAcl] | None:
         """Asks any broker; None where the cluster has no authorizer."""
-        connection = pool.some()
+        connection = pool.pick_connection()
         request = DescribeAclsRequest(
             version=connection.version(DescribeAclsRequest.API_KEY, _NEWEST, _OLDEST),
             resource_type_filter=ResourceType.TOPIC.value,

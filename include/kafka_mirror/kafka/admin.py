@@ -19,7 +19,7 @@ from kafka_mirror.errors import AuthenticationFailed, AuthorizationRefused, Clus
 from kafka_mirror.kafka.client_log import client_log, keep_secret
 from kafka_mirror.kafka.client_login import with_ticket, with_tokens
 from kafka_mirror.kafka.connection_errors import DENIED, HUNG_UP, LOAD_NEXT, SILENCE
-from kafka_mirror.kafka.tls_diagnosis import KEPT, explained, refuses_us
+from kafka_mirror.kafka.tls_diagnosis import KEPT, explain_report, refuses_us
 
 _AUTHENTICATION = {
     KafkaError._AUTHENTICATION,
@@ -73,7 +73,9 @@ class ClientErrors:
 
     def refused(self, refusal: KafkaError) -> AuthenticationFailed:
         """The error of ours for a refusal: of certificates what is wrong with them, otherwise what the client says."""
-        return AuthenticationFailed(self.cluster, self.bootstrap, explained(refusal.str(), self._tls, self.cluster) or _reason(refusal))
+        return AuthenticationFailed(
+            self.cluster, self.bootstrap, explain_report(refusal.str(), self._tls, self.cluster) or _reason(refusal)
+        )
 
     def detail(self) -> str:
         """The newest complaint in words, or nothing. 'All brokers are down' explains nothing, so it counts only if there is no other."""

@@ -105,13 +105,13 @@ class AskedCluster:
     @property
     def takes_batches(self) -> bool:
         """Whether the mirror can write to the cluster, which needs Kafka 2.8."""
-        return self.ask("asking for the brokers' versions", lambda pool: pool.some().takes_all(OF_TARGET))
+        return self.ask("asking for the brokers' versions", lambda pool: pool.pick_connection().takes_all(OF_TARGET))
 
     @property
     def only_checks(self) -> bool:
         """Whether it is known that the brokers only check a request that says so (`dry_run`). Others are not sent one."""
         if self._only_checks is None:
-            self._only_checks = self.ask("asking for the brokers' versions", lambda pool: pool.some().only_checks)
+            self._only_checks = self.ask("asking for the brokers' versions", lambda pool: pool.pick_connection().only_checks)
         return self._only_checks
 
     def open_ahead(self) -> None:
@@ -140,7 +140,7 @@ class AskedCluster:
 
         def question(pool: BrokerPool) -> set[int] | None:
             """Asks for the metadata of no topic, with our rights."""
-            connection = pool.some()
+            connection = pool.pick_connection()
             version = connection.version(MetadataRequest.API_KEY, _RIGHTS_NEWEST)
             if version < _RIGHTS_OLDEST:
                 return None
@@ -189,12 +189,12 @@ class AskedCluster:
 
     def _connect(self) -> None:
         with suppress(MirrorError):
-            self.ask("connecting", lambda pool: pool.some())
+            self.ask("connecting", lambda pool: pool.pick_connection())
 
     # ------------------------------------------------------------ metadata
 
     def _metadata(self, pool: BrokerPool, names: Sequence[str] | None, operations: bool = False) -> Metadata:
-        answer = ask_metadata(pool.some(), names, operations)
+        answer = ask_metadata(pool.pick_connection(), names, operations)
         pool.learn(answer.brokers)
         self._cluster_id = answer.cluster_id
         self._described.update({described.name: described for described in answer.topics})
@@ -203,7 +203,7 @@ class AskedCluster:
     def _ask_advertised_id(self, pool: BrokerPool) -> str:
         if not pool.brokers:
             self._metadata(pool, [])
-        if not pool.brokers or pool.some().address in pool.brokers.values():
+        if not pool.brokers or pool.pick_connection().address in pool.brokers.values():
             return self._cluster_id
         return ask_metadata(pool.to(min(pool.brokers)), []).cluster_id
 
@@ -289,7 +289,7 @@ class AskedCluster:
 def _configs(
     pool: BrokerPool, names: Sequence[str], entries: Collection[str] | None
 ) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
-    connection, keys = pool.some(), None if entries is None else sorted(entries)
+    connection, keys = pool.pick_connection(), None if entries is None else sorted(entries)
     of_topic = DescribeConfigsRequest.DescribeConfigsResource
     resources = [of_topic(resource_type=_TOPIC, resource_name=name, configuration_keys=keys) for name in names]
     version = connection.version(DescribeConfigsRequest.API_KEY, _CONFIGS_NEWEST, _CONFIGS_OLDEST)

@@ -23,7 +23,7 @@ def servers(settings: Mapping[str, Any]) -> list[str]:
     return [server.strip() for server in str(settings.get(_SERVERS, "")).split(",") if server.strip()]
 
 
-def beginning_at(settings: Mapping[str, Any], turn: int) -> dict[str, Any]:
+def begin_at_server(settings: Mapping[str, Any], turn: int) -> dict[str, Any]:
     """The client's settings with one bootstrap server alone, another one each turn; with turn 0 as they are."""
     addresses = servers(settings)
     return {**settings, _SERVERS: addresses[turn % len(addresses)]} if turn and addresses else dict(settings)
@@ -37,7 +37,7 @@ def connect_anew() -> None:
     IDLE.close()
 
 
-def asking_on(settings: Mapping[str, Any], ask: Callable[[Mapping[str, Any]], Result]) -> Result:
+def ask_with_server(settings: Mapping[str, Any], ask: Callable[[Mapping[str, Any]], Result]) -> Result:
     """What `ask` gives with these client settings. An offset that one broker gave another one may never reach, so after DeadlineExceeded or
     StaleAnswer it looks again with each bootstrap server alone, until one gives it all. Raises the first error if none does."""
     try:
@@ -48,7 +48,7 @@ def asking_on(settings: Mapping[str, Any], ask: Callable[[Mapping[str, Any]], Re
     number = len(servers(settings))
     for turn in range(1, number + 1 if number > 1 else 1):
         try:
-            return ask(beginning_at(settings, turn))
+            return ask(begin_at_server(settings, turn))
         except MirrorError as error:
             if not error.retriable:
                 raise

@@ -108,7 +108,7 @@ class BrokerPool:
         """What the question gives. Raises errors of ours, in which `step` says what was asked."""
         return self._ask(step, lambda: question(self), mends=not self._carries_batches)
 
-    def some(self) -> BrokerConnection:
+    def pick_connection(self) -> BrokerConnection:
         """A connection to any broker."""
         return next(iter(self._connections.values()), None) or self._ask("connecting", self._first)
 
@@ -142,7 +142,7 @@ class BrokerPool:
 
     def coordinators(self, keys: Iterable[str], kind: int) -> dict[str, Coordinator]:
         """Who coordinates each group or transactional id, as any broker says: a part of a question."""
-        connection, wanted = self.some(), list(keys)
+        connection, wanted = self.pick_connection(), list(keys)
         version = connection.version(FindCoordinatorRequest.API_KEY, _SEVERAL_COORDINATORS, 1)
         coordinators: dict[str, Coordinator] = {}
         if version >= _SEVERAL_COORDINATORS:
@@ -272,7 +272,7 @@ class BrokerPool:
         return opened
 
     def _leaders(self, wanted: set[TopicPartition]) -> dict[TopicPartition, Leader]:
-        answer = ask_metadata(self.some(), sorted({tp.topic for tp in wanted}))
+        answer = ask_metadata(self.pick_connection(), sorted({tp.topic for tp in wanted}))
         self.learn(answer.brokers)
         leaders: dict[TopicPartition, Leader] = {}
         for topic in answer.topics:

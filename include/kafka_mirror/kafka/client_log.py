@@ -31,7 +31,7 @@ def keep_secret(settings: Mapping[str, Any]) -> None:
     _secrets.update(value for value in values if len(value) >= _SHORTEST_SECRET)
 
 
-def masked(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """A line without secrets: those that are known, and whatever is assigned to a name that sounds like one."""
     text = _ASSIGNED.sub(r"\1***", text)  # first, for a secret that is a word like "secret" would hide the name
     for secret in sorted(_secrets, key=len, reverse=True):
@@ -50,7 +50,7 @@ class RepeatFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the line is logged; its text is masked and its level no more than a warning."""
-        text = _THREAD.sub("", masked(record.getMessage()))
+        text = _THREAD.sub("", mask_secrets(record.getMessage()))
         record.msg, record.args = f"librdkafka: {text}", ()
         if record.levelno < logging.WARNING:
             return True

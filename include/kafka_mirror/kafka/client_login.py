@@ -22,7 +22,7 @@ from confluent_kafka import KafkaError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from kafka_mirror.errors import TokenUnavailable
-from kafka_mirror.kafka.client_log import keep_secret, masked
+from kafka_mirror.kafka.client_log import keep_secret, mask_secrets
 from kafka_mirror.logins.oauth import CLIENT_ID, CLIENT_SECRET, SCOPE, URL
 from kafka_mirror.logins.token import (
     CLASS,
@@ -138,14 +138,14 @@ def with_tokens(settings: dict[str, Any], complain: Callable[[KafkaError], None]
     try:
         _valid(source)
     except NoToken as failure:
-        raise TokenUnavailable(cluster, masked(str(failure))) from failure
+        raise TokenUnavailable(cluster, mask_secrets(str(failure))) from failure
 
     def give(_config: str) -> tuple[str, float, str, dict[str, str]]:
         """A token as librdkafka takes it: text, end, principal, extensions. Calls `complain` and raises NoToken if there is none."""
         try:
             token = _valid(source)
         except NoToken as failure:
-            complain(KafkaError(KafkaError._AUTHENTICATION, f"there is no new token to log in with: {masked(str(failure))}"))
+            complain(KafkaError(KafkaError._AUTHENTICATION, f"there is no new token to log in with: {mask_secrets(str(failure))}"))
             raise
         return token.value, token.expires, "", dict(token.extensions)
 
@@ -176,7 +176,7 @@ class PythonTokens(AbstractTokenProvider):  # type: ignore[misc]
         try:
             return _valid(self._source)
         except NoToken as failure:
-            raise TokenMissing(masked(str(failure))) from failure
+            raise TokenMissing(mask_secrets(str(failure))) from failure
 
 
 def _source(settings: Mapping[str, Any]) -> TokenSource | None:

@@ -19,14 +19,14 @@ from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.admin import Admin
 from kafka_mirror.kafka.asked_cluster import AskedCluster
-from kafka_mirror.kafka.bootstrap_servers import beginning_at, connect_anew, servers
+from kafka_mirror.kafka.bootstrap_servers import begin_at_server, connect_anew, servers
 from kafka_mirror.kafka.broker_connection import Needs
 from kafka_mirror.kafka.client_log import keep_secret
 from kafka_mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic
 from kafka_mirror.kafka.connection_errors import TOPIC_DENIED, UNKNOWN_TOPIC, Errors, collect_refusal
 from kafka_mirror.kafka.model import OPERATIONS, ConfigEntry, End, LogOffsets, LogPosition, NewTopic, Topic
 from kafka_mirror.kafka.offset_questions import EpochEnd, OffsetQuestion
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 from kafka_mirror.policy.selection import unusable
 
 Partitions = Iterable[TopicPartition]
@@ -89,15 +89,15 @@ class Cluster(AskedCluster):
 
         connect_anew()
 
-        def one(turn: int) -> Result | MirrorError:
+        def ask_one(turn: int) -> Result | MirrorError:
             try:
-                with Cluster(self.alias, beginning_at(self.settings, turn), min(self.timeout, _SERVER_SECONDS)) as cluster:
+                with Cluster(self.alias, begin_at_server(self.settings, turn), min(self.timeout, _SERVER_SECONDS)) as cluster:
                     return ask(cluster)
             except MirrorError as error:
                 return error
 
         with ThreadPoolExecutor(len(names)) as threads:
-            answers = dict(zip(names, threads.map(one, range(len(names), 2 * len(names))), strict=True))
+            answers = dict(zip(names, threads.map(ask_one, range(len(names), 2 * len(names))), strict=True))
         clean = {name: answer for name, answer in answers.items() if not isinstance(answer, MirrorError)}
         return clean, {name: answer for name, answer in answers.items() if isinstance(answer, MirrorError)}
 
@@ -285,7 +285,7 @@ class Cluster(AskedCluster):
             ends.update(self.epoch_ends({tp: epoch for tp, epoch in epochs.items() if tp not in ends}))
             return epochs.keys() - ends.keys()
 
-        until(unanswered, seconds, _EPOCH_POLL_SECONDS, enough=operator.not_)
+        poll_until(unanswered, seconds, _EPOCH_POLL_SECONDS, enough=operator.not_)
         return ends
 
     def offsets_for_time(self, partitions: Partitions, timestamp_ms: int, errors: Errors = None) -> dict[TopicPartition, int | None]:

@@ -19,9 +19,9 @@ from kafka_mirror.errors import (
     TokenUnavailable,
 )
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.client_log import masked
+from kafka_mirror.kafka.client_log import mask_secrets
 from kafka_mirror.kafka.client_login import NoTicket, TokenMissing
-from kafka_mirror.kafka.tls_diagnosis import explained_failure
+from kafka_mirror.kafka.tls_diagnosis import explain_failure
 
 Errors = MutableMapping[str, MirrorError] | None
 """Takes what fails for one topic alone, by its name."""
@@ -115,8 +115,8 @@ class ConnectionErrors:
         if is_without_login(failure):
             return TokenUnavailable(self.alias, str(failure.args[0]))
         if refuses_us(failure):
-            explained = explained_failure(failure, address, self._settings, self.alias) if isinstance(failure, ssl.SSLError) else None
-            return AuthenticationFailed(self.alias, self._bootstrap, explained or masked(_words(failure)))
+            explained = explain_failure(failure, address, self._settings, self.alias) if isinstance(failure, ssl.SSLError) else None
+            return AuthenticationFailed(self.alias, self._bootstrap, explained or mask_secrets(_words(failure)))
         if isinstance(failure, OSError):
             return ClusterUnreachable(self.alias, self._bootstrap, self.seconds, f"{_detail(failure, address)} ({step})")
         code = getattr(failure, "errno", None)
@@ -176,6 +176,6 @@ def _is_of_one_topic(failure: MirrorError) -> bool:
     return not failure.reason.startswith("_") and failure.reason not in _OF_THE_REQUEST
 
 
-def without_leader(tp: TopicPartition, said: str, whose: str = "the target's") -> KafkaFailure:
+def report_no_leader(tp: TopicPartition, said: str, whose: str = "the target's") -> KafkaFailure:
     """The error of a partition that no broker leads, in the given sentence; it ends when `whose` brokers are back."""
     return KafkaFailure(said, topic=tp.topic, partition=tp.partition, next=f"Bring {whose} brokers back; the next run goes on by itself.")

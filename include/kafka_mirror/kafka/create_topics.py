@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from kafka_mirror.errors import DeadlineExceeded, LedgerUnsuitable, MirrorError, TooFewBrokers
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import NewTopic, Topic
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 
 _PAUSE_SECONDS = 0.05
 
@@ -55,7 +55,7 @@ def create_topic(cluster: Cluster, new: NewTopic, setting: str = "") -> Topic:
             raise failure
         return topic if topic is not None and all(partition.leader is not None for partition in topic.partitions) else None
 
-    topic = until(find_led, cluster.timeout, every=_PAUSE_SECONDS)
+    topic = poll_until(find_led, cluster.timeout, every=_PAUSE_SECONDS)
     if topic is None:
         raise DeadlineExceeded(
             f"Cluster '{cluster.alias}': the topic {new.name} was created, but not every partition has a leader after "
@@ -76,7 +76,7 @@ def check_compacted(target: Cluster, topic: Topic) -> None:
 
     One broker may name a topic that was just created while another does not know it yet, so its configs are asked for until they come.
     """
-    configs = until(lambda: target.configs([topic.name]).get(topic.name), target.timeout, every=_PAUSE_SECONDS)
+    configs = poll_until(lambda: target.configs([topic.name]).get(topic.name), target.timeout, every=_PAUSE_SECONDS)
     if configs is None:
         raise DeadlineExceeded(
             f"The brokers of '{target.alias}' name the topic {topic.name} and not its configs, after {target.timeout:g} s.",

@@ -253,7 +253,7 @@ class BatchFetcher:
     def idle_leaders(self, wanted: Fetches) -> Iterator[tuple[BrokerConnection, dict[TopicPartition, FetchedPartition]]]:
         """The leaders that are asked nothing, each with its partitions. Those of which least waits are first: brokers fill an answer in the
         order of the question."""
-        for node, questions in by_leader(wanted).items():
+        for node, questions in group_by_leader(wanted).items():
             connection = self.pool.guarded("connecting", partial(self.pool.to, node))
             if not connection.in_flight:
                 yield connection, dict(sorted(questions.items(), key=lambda item: item[1].bytes))
@@ -270,7 +270,7 @@ class BatchFetcher:
                 self._on_fault(tp, fault)
 
 
-def by_leader(wanted: Fetches) -> dict[int, dict[TopicPartition, FetchedPartition]]:
+def group_by_leader(wanted: Fetches) -> dict[int, dict[TopicPartition, FetchedPartition]]:
     """The partitions by the node that leads them."""
     by_node: dict[int, dict[TopicPartition, FetchedPartition]] = {}
     for tp, fetched in wanted.items():

@@ -152,7 +152,7 @@ def send_fetch(
             for name in names
         ]
         request = OffsetFetchRequest(version=version, groups=groups, require_stable=is_stable)
-        _send(connection, request, take, fetched)
+        _send(connection, request, take, read_fetched)
 
 
 def send_commit(
@@ -164,7 +164,7 @@ def send_commit(
     for name in names:
         topics = topics_of(offsets[name], of_topic, of_topic.OffsetCommitRequestPartition)
         request = OffsetCommitRequest(version=version, group_id=name, member_id="", topics=topics)
-        send_of_one(connection, request, take, name, changed)
+        send_of_one(connection, request, take, name, read_changed)
 
 
 def topics_of(offsets: Mapping[TopicPartition, Committed], of_topic: Any, of_partition: Any) -> list[Any]:
@@ -193,10 +193,10 @@ def send_delete(
             by_topic.setdefault(topic, []).append(of_topic.OffsetDeleteRequestPartition(partition_index=partition))
         topics = [of_topic(name=topic, partitions=rows) for topic, rows in by_topic.items()]
         request = OffsetDeleteRequest(version=version, group_id=name, topics=topics)
-        send_of_one(connection, request, take, name, deleted)
+        send_of_one(connection, request, take, name, read_deleted)
 
 
-def fetched(answer: Any) -> dict[str, tuple[int, Offsets]]:
+def read_fetched(answer: Any) -> dict[str, tuple[int, Offsets]]:
     """What an answer says of several groups."""
     return {str(group.group_id): _read_fetched(group) for group in answer.groups}
 
@@ -206,7 +206,7 @@ def send_of_one(connection: BrokerConnection, request: Any, take: Take, name: st
     _send(connection, request, take, lambda answer: {name: read(answer)})
 
 
-def changed(answer: Any, whole: Collection[int] = ()) -> tuple[int, dict[TopicPartition, str]]:
+def read_changed(answer: Any, whole: Collection[int] = ()) -> tuple[int, dict[TopicPartition, str]]:
     """An error code that concerns the group as a whole, as those in `whole` do, and Kafka's word for each partition that was refused."""
     codes = {
         TopicPartition(str(topic.name), int(row.partition_index)): int(row.error_code)
@@ -217,9 +217,9 @@ def changed(answer: Any, whole: Collection[int] = ()) -> tuple[int, dict[TopicPa
     return of_group, {tp: name_of(code) for tp, code in codes.items() if code}
 
 
-def deleted(answer: Any) -> tuple[int, dict[TopicPartition, str]]:
+def read_deleted(answer: Any) -> tuple[int, dict[TopicPartition, str]]:
     """The error code of a deletion, and those of its partitions; a group that is gone has nothing there."""
-    return (0, {}) if answer.error_code == _NO_GROUP else (int(answer.error_code), {}) if answer.error_code else changed(answer)
+    return (0, {}) if answer.error_code == _NO_GROUP else (int(answer.error_code), {}) if answer.error_code else read_changed(answer)
 
 
 # ------------------------------------------------------------ inside

@@ -20,10 +20,10 @@ from kafka_mirror.kafka.broker_connection import OF_TARGET, BrokerConnection
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import name_of
-from kafka_mirror.kafka.group_offsets import Errors, Take, ask_coordinators, changed, send_of_one, topics_of
+from kafka_mirror.kafka.group_offsets import Errors, Take, ask_coordinators, read_changed, send_of_one, topics_of
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 from kafka_mirror.kafka.transactions import FENCED, Fenced, Transactions
 
 TRANSACTION_MS = 30_000
@@ -68,7 +68,7 @@ class GroupTransaction:
         self._transactions.commit()
         self._transactions.close()
         groups, refused = Groups(self._cluster), dict[str, MirrorError]()
-        until(
+        poll_until(
             lambda: groups.unstable(self._places, refused),
             self._cluster.timeout,
             every=_POLL_SECONDS,
@@ -90,4 +90,4 @@ class GroupTransaction:
             positions = {tp: Committed(_NOTHING) if at is None else at for tp, at in wanted[name].items()}
             topics = topics_of(positions, of_topic, of_topic.TxnOffsetCommitRequestPartition)
             request = TxnOffsetCommitRequest(version=version, group_id=name, topics=topics, **self._transactions.fields)
-            send_of_one(connection, request, take, name, partial(changed, whole=FENCED))
+            send_of_one(connection, request, take, name, partial(read_changed, whole=FENCED))

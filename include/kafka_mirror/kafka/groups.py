@@ -150,7 +150,7 @@ class Groups:
 
     def tells_unstable(self) -> bool:
         """Whether the cluster tells what `unstable` asks for."""
-        return self._cluster.ask("asking for the brokers' versions", lambda pool: tells_unstable(pool.some()))
+        return self._cluster.ask("asking for the brokers' versions", lambda pool: tells_unstable(pool.pick_connection()))
 
     def commit(self, offsets: Mapping[str, Mapping[TopicPartition, Committed]], refused: Errors) -> dict[str, dict[TopicPartition, str]]:
         """Commits for groups without members; gives, by group, Kafka's word for the partitions that were refused (`UNKNOWN_MEMBER_ID` …).
@@ -199,7 +199,7 @@ def _java_hash(name: str) -> int:
 
 def _list(pool: BrokerPool) -> dict[str, Group]:
     """Every broker's own groups: those that it coordinates."""
-    brokers = ask_metadata(pool.some(), []).brokers
+    brokers = ask_metadata(pool.pick_connection(), []).brokers
     pool.learn(brokers)
     groups: dict[str, Group] = {}
     for node in sorted(brokers):

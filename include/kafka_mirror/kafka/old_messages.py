@@ -11,7 +11,7 @@ from itertools import pairwise
 from kafka.record.legacy_records import LegacyRecordBatch
 
 from kafka_mirror.formats.batches.batch_rewrite import NotIntact, Record, content_of, sealed_batches
-from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED, decompressed
+from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED, decompress
 from kafka_mirror.formats.batches.record_batch import CODECS, NO_TIMESTAMP, RecordBatch
 
 _START = struct.Struct(">qi")
@@ -79,7 +79,7 @@ class _Message(LegacyRecordBatch):  # type: ignore[misc]
         at = key_offset + 4 + max(0, *struct.unpack_from(">i", self._buffer, key_offset))
         (size,) = struct.unpack_from(">i", self._buffer, at)
         packed = self._buffer[at + 4 : at + 4 + max(size, 0)]
-        unpacked = decompressed(CODECS[self.compression_type % len(CODECS)], packed, self._largest)
+        unpacked = decompress(CODECS[self.compression_type % len(CODECS)], packed, self._largest)
         at = 0
         while at < len(unpacked):
             length = _START.unpack_from(unpacked, at)[1]

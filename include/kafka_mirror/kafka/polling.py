@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
 
-def until(check: Callable[[], Result], seconds: float, every: float, enough: Callable[[Result], object] = bool) -> Result:
+def poll_until(check: Callable[[], Result], seconds: float, every: float, enough: Callable[[Result], object] = bool) -> Result:
     """Checks once in `every` seconds until `enough` is true of the result, or time is up; gives the last result.
 
     It checks at least once, and once more after the last pause. A caller that cannot go on without it asks `enough` again and raises.
@@ -28,7 +28,7 @@ def until(check: Callable[[], Result], seconds: float, every: float, enough: Cal
 
 
 @contextmanager
-def repeated(
+def repeat_meanwhile(
     what: str, seconds: float, do: Callable[[], bool], otherwise: str, patience: float, *, at_once: bool = False
 ) -> Iterator[None]:
     """Does something every `seconds`, or `at_once` too, in a thread of its own while the block lasts, until it gives False. If it
@@ -45,7 +45,7 @@ def repeated(
 
 
 def repeat(do: Callable[[], bool], seconds: float, otherwise: str, ended: threading.Event, at_once: bool = False) -> None:
-    """What the thread of `repeated` does, until `ended` is set."""
+    """What the thread of `repeat_meanwhile` does, until `ended` is set."""
     pause = 0.0 if at_once else seconds
     while not ended.wait(pause):
         pause = seconds

@@ -102,7 +102,7 @@ class ProduceRequests:
         return parts
 
 
-def produced(body: memoryview, version: int) -> Produced:
+def read_produced(body: memoryview, version: int) -> Produced:
     """What the body of an answer says. Raises ValueError for one that cannot be read."""
     try:
         return _read_all_well(body)

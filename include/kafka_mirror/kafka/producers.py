@@ -195,7 +195,7 @@ def _holder(pool: BrokerPool, tp: TopicPartition, offset: int, longest: int) -> 
 def _list_transactions(pool: BrokerPool, producer_id: int, seconds: int | None = None) -> list[str]:
     """The transactional ids under which the producer has a transaction, on any broker; with `seconds`, one that has been open for longer.
     Raises UnsupportedVersionError."""
-    pool.learn(ask_metadata(pool.some(), []).brokers)
+    pool.learn(ask_metadata(pool.pick_connection(), []).brokers)
     names: list[str] = []
     for node in sorted(pool.brokers):
         connection = pool.to(node)

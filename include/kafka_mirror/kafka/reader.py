@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded, KafkaFailure, LogMoved, MirrorError, StaleAnswer
-from kafka_mirror.formats.batches.batch_records import ReadRecord, opened, records_of
+from kafka_mirror.formats.batches.batch_records import ReadRecord, records_of, unpack_records
 from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED
 from kafka_mirror.formats.batches.record_batch import RecordBatch
 from kafka_mirror.formats.offsets.intervals import Interval
@@ -21,7 +21,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.broker_pool import BrokerPool, Leader
 from kafka_mirror.kafka.connection_errors import LOAD_NEXT, Errors, collect_refusal, is_retriable
-from kafka_mirror.kafka.fetch import Cause, FetchDispatch, FetchFault, FetchLimits, ask_for, by_leader
+from kafka_mirror.kafka.fetch import Cause, FetchDispatch, FetchFault, FetchLimits, ask_for, group_by_leader
 from kafka_mirror.kafka.fetch_response import FetchResponse
 from kafka_mirror.kafka.fetched_partition import FetchedPartition
 
@@ -131,7 +131,7 @@ class RangeReader:
             if tp not in self._fetched:
                 self._fetched[tp] = FetchedPartition(*self.begin_of(tp, leader), leader)
             self._fetched[tp].leader = leader
-        by_node = by_leader({tp: self._fetched[tp] for tp in leaders})
+        by_node = group_by_leader({tp: self._fetched[tp] for tp in leaders})
         answers: list[FetchResponse] = []
         for node, there in by_node.items():
             ask_for(pool.to(node), there, self.limits, answers.append)
@@ -149,7 +149,7 @@ class RangeReader:
             case Cause.LEADER_MOVED | Cause.PASSING:
                 self.cluster.forget(tp.topic)
             case Cause.NO_BATCHES:
-                self.failed(tp, damaged(tp, fault.position, fault.detail))
+                self.failed(tp, report_damaged(tp, fault.position, fault.detail))
             case _:
                 self.failed(tp, self.refusal(tp, fault.code))
 
@@ -157,7 +157,7 @@ class RangeReader:
         if (fetched := self._fetched.get(tp)) is None:
             return
         if fetched.closed is not None:
-            self.failed(tp, damaged(tp, fetched.closed.end - 1, str(fetched.closed)))
+            self.failed(tp, report_damaged(tp, fetched.closed.end - 1, str(fetched.closed)))
         elif fetched.position >= self.open[tp]:
             self.end(tp)
 
@@ -171,7 +171,8 @@ class RangeReader:
             if self.open:
                 alias = self.cluster.alias
                 raise DeadlineExceeded(
-                    f"Cluster '{alias}': nothing came for {seconds:g} s, and the end of {named(self.open)} was not reached.", next=LOAD_NEXT
+                    f"Cluster '{alias}': nothing came for {seconds:g} s, and the end of {name_ranges(self.open)} was not reached.",
+                    next=LOAD_NEXT,
                 )
         if not came and self.open:
             if now > heard_at + _LOOK_SECONDS:
@@ -195,7 +196,7 @@ def records_within(tp: TopicPartition, batches: Batches, start: int, end: int) -
         if not is_read:
             continue
         try:
-            data = opened(batch)
+            data = unpack_records(batch)
             size += len(data)
             read = records_of(tp, batch, data)
             if batch.base_offset < start or batch.next_offset > end:
@@ -208,12 +209,12 @@ def records_within(tp: TopicPartition, batches: Batches, start: int, end: int) -
         except ValueError as failure:
             if records:
                 yield records
-            raise damaged(tp, batch.base_offset, str(failure)) from failure
+            raise report_damaged(tp, batch.base_offset, str(failure)) from failure
     if records:
         yield records
 
 
-def damaged(tp: TopicPartition, offset: int, why: str) -> KafkaFailure:
+def report_damaged(tp: TopicPartition, offset: int, why: str) -> KafkaFailure:
     """The error of a batch that cannot be read."""
     return KafkaFailure(
         f"The batch at {tp}@{offset} cannot be read: {why}. Nothing was written.",
@@ -225,7 +226,7 @@ def damaged(tp: TopicPartition, offset: int, why: str) -> KafkaFailure:
     )
 
 
-def named(ranges: Mapping[TopicPartition, Any]) -> str:
+def name_ranges(ranges: Mapping[TopicPartition, Any]) -> str:
     """The first of some ranges, with their ends."""
     return ", ".join(f"{tp}@{end}" for tp, end in sorted(ranges.items())[:5])
 
@@ -319,7 +320,7 @@ class BoundedReader:
                 yield from ((reading, tp, records) for tp, records in _records(reading, wanted))
             except TimeIsUp:
                 raise DeadlineExceeded(
-                    f"Cluster '{self._alias}': the end of {named(reading.open)} was not reached within {seconds:g} s.", next=LOAD_NEXT
+                    f"Cluster '{self._alias}': the end of {name_ranges(reading.open)} was not reached within {seconds:g} s.", next=LOAD_NEXT
                 ) from None
 
 

@@ -37,7 +37,7 @@ def refuses_us(text: str) -> bool:
     return alert is not None and alert.group(1) in _ABOUT_US
 
 
-def explained(text: str, settings: Mapping[str, Any], alias: str) -> str | None:
+def explain_report(text: str, settings: Mapping[str, Any], alias: str) -> str | None:
     """The sentence for an error that librdkafka reported; None if it is not about a certificate or nothing more can be said of it."""
     if refuses_us(text):
         return _explain_our_certificate(settings, alias)
@@ -49,7 +49,7 @@ def explained(text: str, settings: Mapping[str, Any], alias: str) -> str | None:
     return None if code is None else _explain_their_certificate(host, port, code, settings, alias)
 
 
-def explained_failure(failure: ssl.SSLError, address: tuple[str, int], settings: Mapping[str, Any], alias: str) -> str | None:
+def explain_failure(failure: ssl.SSLError, address: tuple[str, int], settings: Mapping[str, Any], alias: str) -> str | None:
     """The sentence for what a connection of our own to `address` raised; None if nothing more can be said of it."""
     if isinstance(failure, ssl.SSLCertVerificationError):
         return _explain_their_certificate(*address, failure.verify_code, settings, alias)

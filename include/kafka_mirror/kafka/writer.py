@@ -20,7 +20,7 @@ from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from kafka_mirror.errors import KafkaFailure, MirrorError
 from kafka_mirror.formats.batches.compression import has_packer
-from kafka_mirror.formats.batches.record_batch import CODECS, RecordBatch, following
+from kafka_mirror.formats.batches.record_batch import CODECS, RecordBatch, next_sequence
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.connection_errors import is_retriable, name_of, raise_for
@@ -41,7 +41,7 @@ _CLOCK_NEXT = (
 _LOST_TRACK = {errors.OutOfOrderSequenceNumberError.errno, errors.UnknownProducerIdError.errno}
 
 
-def acknowledged(
+def await_acknowledgement(
     pool: BrokerPool, step: str, tp: TopicPartition, batch: tuple[bytes, memoryview], newest: int, transactional_id: str | None = None
 ) -> Acknowledgement:
     """What the leader says of a batch, which is its header and its records. The same is sent again while Kafka calls that an error that
@@ -127,7 +127,7 @@ def _only(answered: Any) -> Acknowledgement:
 def _new_producer(pool: BrokerPool, step: str, topic: str) -> _Producer:
     def question(pool: BrokerPool) -> _Producer:
         """Raises kafka-python's error for a code that passes."""
-        connection = pool.some()
+        connection = pool.pick_connection()
         version = connection.version(InitProducerIdRequest.API_KEY, _INIT_PRODUCER_ID)
         answer = connection.ask(InitProducerIdRequest(version=version, **_NOBODY))
         if is_retriable(answer.error_code):
@@ -142,7 +142,7 @@ def _new_producer(pool: BrokerPool, step: str, topic: str) -> _Producer:
 
 def _write(pool: BrokerPool, step: str, producer: _Producer, tp: TopicPartition, batch: RecordBatch) -> None:
     sequence = producer.sequences[tp]
-    answer = acknowledged(pool, step, tp, batch.by_producer(producer.id, producer.epoch, sequence, transactional=False), _PRODUCE)
+    answer = await_acknowledgement(pool, step, tp, batch.by_producer(producer.id, producer.epoch, sequence, transactional=False), _PRODUCE)
     if answer.error_code in _LOST_TRACK:
         name = name_of(answer.error_code)
         said = f"Cluster '{pool.alias}': {step} failed: {name}. The leader of {tp} no longer knows what was written before."
@@ -156,4 +156,4 @@ def _write(pool: BrokerPool, step: str, producer: _Producer, tp: TopicPartition,
         raise KafkaFailure(said.rstrip(), reason=name_of(answer.error_code), topic=tp.topic, partition=tp.partition, next=_CLOCK_NEXT)
     if answer.error_code not in (0, _THERE_ALREADY):
         raise pool.refused(answer.error_code, step, topic=tp.topic, operation="WRITE", what=f"topic {tp.topic}")
-    producer.sequences[tp] = following(sequence, batch.record_count)
+    producer.sequences[tp] = next_sequence(sequence, batch.record_count)

@@ -10,7 +10,7 @@ The ledger record of a partition that a person lets go on at another source offs
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from kafka_mirror.formats.offsets.intervals import before
+from kafka_mirror.formats.offsets.intervals import cut_before
 from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.formats.offsets.older_copies import OlderCopies, Restart, older_copies, settle
 from kafka_mirror.ledger.control_records import ACCEPT_GAP, ACCEPT_RECORDS, RESTART, SKIP_RECORD, Decision
@@ -78,9 +78,9 @@ def _restart(record: LedgerRecord, decision: Decision, now: PartitionFacts, remo
         target_topic_id=remote_id,
         target_next=target_next,
         offset_map=offsets,
-        covered=before(record.covered, on_target),
+        covered=cut_before(record.covered, on_target),
         start=min(record.live_start, start) if same else watermark,
-        history=before(record.history, copied),
+        history=cut_before(record.history, copied),
         history_topics=_keep_history(record, decision, same_target) if same_source else (),
         skipped=(*skipped, *(Skipped(first, end, reason) for first, end in left_out if first < end)),
         blocked=None,
@@ -127,7 +127,7 @@ def _keep_history(record: LedgerRecord, decision: Decision, same_target: bool) -
     return tuple(topics)
 
 
-def acted_on(record: LedgerRecord, decisions: Iterable[Decision], now: PartitionFacts) -> tuple[LedgerRecord, tuple[Decision, ...]]:
+def act_on_decisions(record: LedgerRecord, decisions: Iterable[Decision], now: PartitionFacts) -> tuple[LedgerRecord, tuple[Decision, ...]]:
     """The record as the decisions in force make it, and those decisions; the same record and none if all are used up, and while the
     partition is moved: then nothing is done with it."""
     if record.moved is not None:
@@ -172,7 +172,7 @@ def with_adopted_clusters(
     return replace(with_decision_note(record, applied), source_cluster_id=source[1], target_cluster_id=target[1])
 
 
-def passed_over(record: LedgerRecord, end: int, reason: str, leader_epoch: int | None) -> LedgerRecord:
+def pass_over_offsets(record: LedgerRecord, end: int, reason: str, leader_epoch: int | None) -> LedgerRecord:
     """The record after source offsets up to `end` were passed over without being copied. No offset in front of `end` belongs to a newer
     leader epoch than the given one. What the target lost of those before stays noted."""
     skipped = Skipped(record.watermark, end, reason)
@@ -185,7 +185,7 @@ def _accept_gap(record: LedgerRecord, decision: Decision, now: PartitionFacts) -
         return None
     if now.log_start is None or now.log_start <= record.watermark:
         return None
-    return passed_over(record, now.log_start, decision.told_as("gap accepted"), now.leader_epoch)
+    return pass_over_offsets(record, now.log_start, decision.told_as("gap accepted"), now.leader_epoch)
 
 
 def _skip_record(record: LedgerRecord, decision: Decision, now: PartitionFacts) -> LedgerRecord | None:
@@ -195,7 +195,7 @@ def _skip_record(record: LedgerRecord, decision: Decision, now: PartitionFacts) 
         return None
     what = f"record skipped ({record.blocked.code})"
     end = max(record.watermark + 1, record.blocked.end or 0)
-    return passed_over(record, end, decision.told_as(what), now.leader_epoch)
+    return pass_over_offsets(record, end, decision.told_as(what), now.leader_epoch)
 
 
 def _accept_records(record: LedgerRecord, decision: Decision, now: PartitionFacts) -> LedgerRecord | None:

@@ -51,7 +51,7 @@ def check_handed_back(decisions: Decisions) -> None:
         raise HandedBack(decision.who, moment_text(decision.when))
 
 
-def handed_back(tp: TopicPartition, record: LedgerRecord) -> HandedBack | None:
+def find_handed_back(tp: TopicPartition, record: LedgerRecord) -> HandedBack | None:
     """Why a lane leaves a partition alone that MirrorMaker 2 mirrors again. The ledger says so itself: an old plan may be copied late."""
     decided = record.handed_back
     if decided is None:
@@ -59,7 +59,7 @@ def handed_back(tp: TopicPartition, record: LedgerRecord) -> HandedBack | None:
     return HandedBack(decided.who, moment_text(decided.when), topic=tp.topic, partition=tp.partition)
 
 
-def moved(tp: TopicPartition, record: LedgerRecord) -> TopicMoved | None:
+def find_moved(tp: TopicPartition, record: LedgerRecord) -> TopicMoved | None:
     """Why a lane leaves a partition alone that a cutover moved to the target. The ledger says so itself: an old plan may be copied late."""
     decided = record.moved
     return None if decided is None else TopicMoved(*tp, decided.who, moment_text(decided.when))
@@ -79,7 +79,7 @@ def check_lane_open(note: LedgerRecord | None) -> None:
         raise FlowClosed(decided.who, moment_text(decided.when), decided.why)
 
 
-def still_lost(tp: TopicPartition, record: LedgerRecord) -> ErrorReport | None:
+def find_lost(tp: TopicPartition, record: LedgerRecord) -> ErrorReport | None:
     """Why a partition is left alone whose remote partition was seen to have lost records."""
     noted = loss_note(record)
     if noted is None:

@@ -10,7 +10,7 @@ from typing import Any
 from kafka_mirror.errors import LedgerDamaged, LedgerTooNew
 from kafka_mirror.formats.documents import count, moment, moment_text, parse_json, string, whole
 from kafka_mirror.formats.offsets.intervals import Interval
-from kafka_mirror.formats.offsets.map import OffsetMap, decoded
+from kafka_mirror.formats.offsets.map import OffsetMap, decode_map
 from kafka_mirror.formats.offsets.older_copies import OlderCopies
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import HANDED_BACK, MOVED, TAKEN_OVER
@@ -177,7 +177,7 @@ def _read_offset_map(fields: dict[str, Any], decided: Decided | None) -> OffsetM
 def _read_map(fields: dict[str, Any]) -> OffsetMap:
     """The map of a document, with what stands beside it. Older mirrors write no pairs and read none: theirs is coarser, and never late."""
     pairs = string(fields, "offset_map_pairs") if "offset_map_pairs" in fields else None
-    return decoded(string(fields, "offset_map"), pairs, "thinned_behind" in fields and _read_true(fields, "thinned_behind"))
+    return decode_map(string(fields, "offset_map"), pairs, "thinned_behind" in fields and _read_true(fields, "thinned_behind"))
 
 
 def _write_source_end(record: LedgerRecord) -> dict[str, Any]:

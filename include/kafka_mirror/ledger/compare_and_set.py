@@ -24,10 +24,10 @@ from kafka_mirror.kafka.broker_connection import OF_TARGET
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import COORDINATOR_MOVES, TOPIC_DENIED, name_of
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 from kafka_mirror.kafka.produce_request import Outgoing, batches_of
 from kafka_mirror.kafka.transactions import PRODUCE, SHORT_MS, Transactions
-from kafka_mirror.kafka.writer import acknowledged
+from kafka_mirror.kafka.writer import await_acknowledgement
 
 _MARKER_POLL_SECONDS = 0.01
 _PAUSE_SECONDS = 0.2
@@ -62,7 +62,7 @@ class LogEnd:
         self._open = False
 
 
-def not_readable(
+def await_readable(
     target: Cluster, ends: Mapping[TopicPartition, int], seconds: float, every: float = _MARKER_POLL_SECONDS
 ) -> dict[TopicPartition, int]:
     """Waits until what was committed can be read up to these ends; gives up to where it can for those of which more cannot be read after so
@@ -79,7 +79,7 @@ def not_readable(
             del wanted[tp]
         return hidden
 
-    return until(still_hidden, seconds, every, enough=operator.not_)
+    return poll_until(still_hidden, seconds, every, enough=operator.not_)
 
 
 class CommitInDoubt(Exception):
@@ -139,7 +139,7 @@ class ConditionalWriter:
         sequence = 0
         for batch in batches:
             sent = batch.by_producer(*transactions.producer, sequence)
-            answer = acknowledged(transactions.pool, step, log, sent, PRODUCE[transactions.version], self._id)
+            answer = await_acknowledgement(transactions.pool, step, log, sent, PRODUCE[transactions.version], self._id)
             if answer.error_code == TOPIC_DENIED:
                 raise AuthorizationRefused(self._alias, "WRITE", f"topic {log.topic}", topic=log.topic)
             if answer.error_code:

@@ -10,7 +10,7 @@ from kafka_mirror.errors import DecidedMeanwhile, KafkaFailure, LedgerUnsuitable
 from kafka_mirror.formats.batches.batch_records import StoredRecord
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import create_topics
-from kafka_mirror.kafka.bootstrap_servers import asking_on
+from kafka_mirror.kafka.bootstrap_servers import ask_with_server
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.group_transaction import GroupTransaction
 from kafka_mirror.kafka.log_reader import newest_records, stored_records
@@ -19,7 +19,7 @@ from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.reader import Ranges
 from kafka_mirror.kafka.transactions import Fenced
 from kafka_mirror.kafka.writer import RecordWriter
-from kafka_mirror.ledger.compare_and_set import CommitInDoubt, ConditionalWriter, not_readable
+from kafka_mirror.ledger.compare_and_set import CommitInDoubt, ConditionalWriter, await_readable
 from kafka_mirror.ledger.control_records import CONFIGURATION_KEY, Decision, decode, encode, encode_key
 
 Read = Callable[[Cluster, Mapping[str, Any], Ranges], list[StoredRecord]]
@@ -83,7 +83,7 @@ class Control:
             if not all((record.key, record.value) in there for record in records):
                 raise DecidedMeanwhile(self.topic) from doubt
         written = self._read_end + len(records)
-        if not_readable(self._target, {log: written}, self._target.timeout):
+        if await_readable(self._target, {log: written}, self._target.timeout):
             raise KafkaFailure(
                 f"The decision is written to {self.topic}, but an open transaction still hides it from readers.",
                 topic=self.topic,
@@ -136,7 +136,7 @@ class Control:
 
     def _records(self, end: int, read: Read = stored_records) -> list[StoredRecord]:
         ranges = {TopicPartition(self.topic, 0): (0, end)}
-        return asking_on(self._consumer, lambda settings: read(self._target, settings, ranges))
+        return ask_with_server(self._consumer, lambda settings: read(self._target, settings, ranges))
 
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != 1:

@@ -168,10 +168,10 @@ class Present:
 def list_decisions(decisions: Decisions, present: Present) -> list[tuple[Decision, bool]]:
     """Lists the decisions that no newer one replaced, oldest first, each with whether it still counts."""
     in_order = sorted((decision for decision in decisions.all if decision.decision not in NOTES), key=lambda decision: decision.when)
-    return [(decision, in_force(decision, decisions, present)) for decision in in_order]
+    return [(decision, is_still_in_force(decision, decisions, present)) for decision in in_order]
 
 
-def in_force(decision: Decision, decisions: Decisions, present: Present) -> bool:
+def is_still_in_force(decision: Decision, decisions: Decisions, present: Present) -> bool:
     """Whether a decision still counts, as far as the ledger shows: a run looks at the clusters too."""
     if decision.decision in (PAUSE, RESUME):
         numbers = (decision.partition,) if decision.partition is not None else (-1,)

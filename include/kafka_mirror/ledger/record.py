@@ -14,7 +14,7 @@ from datetime import datetime
 
 from kafka_mirror.errors import TargetLostRecords
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.formats.offsets.intervals import Interval, before, merged, within, without
+from kafka_mirror.formats.offsets.intervals import Interval, cut_before, cut_out, cut_within, merge_intervals
 from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.formats.offsets.older_copies import OlderCopies
 from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID, TopicPartition
@@ -114,7 +114,7 @@ class HistoryTopic:
         return replace(
             self,
             target_next=max(self.target_next, place.target_end),
-            intervals=merged((*self.intervals, (place.start, place.end))),
+            intervals=merge_intervals((*self.intervals, (place.start, place.end))),
             places=places[-MAX_PLACES:],
             records=self.records + records,
             bytes=self.bytes + size,
@@ -123,14 +123,14 @@ class HistoryTopic:
     def before(self, offset: int) -> "HistoryTopic":
         """What of it lies in front of a source offset; where a place that goes on after it ends is unknown, so it is left out."""
         places = tuple(place for place in self.places if place.end <= offset)
-        return replace(self, intervals=before(self.intervals, offset), places=places)
+        return replace(self, intervals=cut_before(self.intervals, offset), places=places)
 
     def before_target(self, offset: int) -> "HistoryTopic":
         """What of it is left when the topic lost all from one of its offsets on."""
         lost = [place for place in self.places if place.target_end > offset]
         intervals = self.intervals
         for place in lost:
-            intervals = without(intervals, (place.start, place.end))
+            intervals = cut_out(intervals, (place.start, place.end))
         places = tuple(place for place in self.places if place.target_end <= offset)
         return replace(self, target_next=min(self.target_next, offset), intervals=intervals, places=places)
 
@@ -294,7 +294,7 @@ def history_text(record: LedgerRecord, start: int = 0, end: int | None = None) -
     """Where history of the source offsets `[start, end)` was written, such as `[0, 48) in history.east.orders-older, [48, 72) in
     history.east.orders`; empty if there is none. By default all that lies below the copy's start."""
     last = record.live_start if end is None else end
-    parts = sorted((within(history_topic.intervals, start, last), history_topic.topic) for history_topic in record.history_topics)
+    parts = sorted((cut_within(history_topic.intervals, start, last), history_topic.topic) for history_topic in record.history_topics)
     return ", ".join(f"{_list(intervals)} in {topic}" for intervals, topic in parts if intervals)
 
 

@@ -9,13 +9,13 @@ from kafka_mirror.errors import DeadlineExceeded, LanesChanged, LedgerDamaged, L
 from kafka_mirror.formats.batches.batch_records import StoredRecord
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import create_topics
-from kafka_mirror.kafka.bootstrap_servers import asking_on
+from kafka_mirror.kafka.bootstrap_servers import ask_with_server
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.connection_errors import without_leader
+from kafka_mirror.kafka.connection_errors import report_no_leader
 from kafka_mirror.kafka.log_reader import newest_records
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.ledger.codec import decode, decode_key
-from kafka_mirror.ledger.compare_and_set import not_readable
+from kafka_mirror.ledger.compare_and_set import await_readable
 from kafka_mirror.ledger.record import LedgerRecord, note_key
 
 _STABLE_SECONDS = 2.0
@@ -120,7 +120,7 @@ class Ledger:
         if not hidden:
             return False
 
-        for tp, stable in not_readable(self._target, hidden, self._target.timeout, _LOOK_EVERY_SECONDS).items():
+        for tp, stable in await_readable(self._target, hidden, self._target.timeout, _LOOK_EVERY_SECONDS).items():
             raise DeadlineExceeded(
                 f"{tp} reaches {hidden[tp]}, and readers of committed records see it up to {stable}: the marker of a commit was not "
                 f"written within {self._target.timeout:g} s. What was copied is committed.",
@@ -133,7 +133,7 @@ class Ledger:
     def _await_stable(self, lane: TopicPartition) -> None:
         offsets = self._target.log_offsets([lane]).get(lane)
         if offsets is not None and max(0, offsets.stable) < offsets.end:
-            for stable in not_readable(self._target, {lane: offsets.end}, _STABLE_SECONDS, _LOOK_EVERY_SECONDS).values():
+            for stable in await_readable(self._target, {lane: offsets.end}, _STABLE_SECONDS, _LOOK_EVERY_SECONDS).values():
                 raise LedgerHidden(self.topic, lane.partition, stable, offsets.end)
 
     def _view(self, lanes: Iterable[int], stable: bool, since: Mapping[int, int] = MappingProxyType({})) -> LedgerView:
@@ -142,7 +142,7 @@ class Ledger:
         # An end that is not known is not an empty ledger: taken for one, every partition of the lane would be copied again.
         unreadable: dict[int, MirrorError] = {tp.partition: self._report_leaderless(tp) for tp in partitions if tp not in ends}
         ranges = {tp: (since.get(tp.partition, 0), end) for tp, end in ends.items()}
-        newest, damaged_keys = asking_on(self._settings, lambda settings: self._newest(settings, ranges))
+        newest, damaged_keys = ask_with_server(self._settings, lambda settings: self._newest(settings, ranges))
         unreadable |= damaged_keys
         records: dict[TopicPartition, LedgerRecord] = {}
         for tp, stored in newest.items():
@@ -179,7 +179,7 @@ class Ledger:
         return record
 
     def _report_leaderless(self, tp: TopicPartition) -> MirrorError:
-        return without_leader(tp, f"The ledger partition {tp} has no leader, so its lane copies nothing.")
+        return report_no_leader(tp, f"The ledger partition {tp} has no leader, so its lane copies nothing.")
 
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != self.lanes:

@@ -12,7 +12,7 @@ from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, OtherConnecto
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import describe_groups
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.kafka.transactions import fence
 
@@ -142,7 +142,7 @@ def _read_records(flow: Flow, target: Cluster, topic: str) -> list[Any]:
         stable = target.offsets(partitions, "latest", committed=True)
         return [(tp, stable.get(tp, 0)) for tp in partitions if stable.get(tp, -1) < ends.get(tp, 0)]
 
-    if still := until(hidden, _MARKER_SECONDS, every=0.1, enough=operator.not_):
+    if still := poll_until(hidden, _MARKER_SECONDS, every=0.1, enough=operator.not_):
         tp, stable = still[0]
         raise ConnectOffsetsUnreadable(*tp, stable, "a transaction is open there, or the partition has no leader")
     reader = BoundedReader(flow.target, flow.client("target", "consumer"))

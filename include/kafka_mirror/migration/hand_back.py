@@ -26,7 +26,7 @@ from kafka_mirror.errors import (
     NothingToHandBack,
     RenamedTopicsHandedBack,
     WayBackHandedBack,
-    named_with,
+    name_flow_in_errors,
 )
 from kafka_mirror.formats.connect_offsets import PARTITIONS, SourcePartition, encode_offset, partition_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -34,7 +34,7 @@ from kafka_mirror.groups.offset_syncs import emit
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import create_topic
 from kafka_mirror.kafka.model import NewTopic, Topic
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.ledger.apply_decisions import is_applied
@@ -83,7 +83,7 @@ def resume_offsets(flow: Flow, source: Cluster, records: Records) -> ResumeOffse
     )
 
 
-def not_acted_on(records: Records, decisions: Decisions) -> tuple[str, ...]:
+def list_not_acted_on(records: Records, decisions: Decisions) -> tuple[str, ...]:
     """A sentence about each restart that was decided and that no copy has done, before the flow is handed back."""
     return tuple(
         f"{tp}: not done yet, and unknown to MirrorMaker 2: {decision}. To have it done, let the copy run before hand-back; afterwards "
@@ -184,7 +184,7 @@ def hand_back(flow: Flow, request: HandBackRequest, dry_run: bool = False) -> St
     back and MirrorMaker 2 may not know it: run it again.
     """
     check_readable(flow)
-    with named_with(flow.name), two_clusters(flow) as (source, target):
+    with name_flow_in_errors(flow.name), two_clusters(flow) as (source, target):
         return _HandBack(flow, source, target, request).run(dry_run)
 
 
@@ -215,7 +215,7 @@ class _HandBack:
             raise NothingToHandBack(flow.name)
         require_known_names(flow, records)
         self._require_silence(records)
-        notices = not_acted_on(records, decisions)  # while the ledger tells: after the fence everything counts as done
+        notices = list_not_acted_on(records, decisions)  # while the ledger tells: after the fence everything counts as done
         records = {tp: record for tp, record in records.items() if record.moved is None}
         going = resume_offsets(flow, self._source, records)  # if that fails, it is to fail before anything is written
         if not dry_run:
@@ -248,7 +248,7 @@ class _HandBack:
             stable = self._target.offsets(partitions, "latest", committed=True)
             return [(tp, stable[tp], end) for tp, end in ends.items() if stable.get(tp, end) < end]
 
-        if still := until(hidden, _MARKER_SECONDS, every=0.1, enough=operator.not_):
+        if still := poll_until(hidden, _MARKER_SECONDS, every=0.1, enough=operator.not_):
             tp, stable, end = still[0]
             raise CopyUnderWay(*tp, stable, end)
 

@@ -15,7 +15,7 @@ from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.groups.offset_syncs import place
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic, is_compacted
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 from kafka_mirror.ledger.clusters import current_selection
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.ledger.topic import LedgerView
@@ -161,7 +161,7 @@ class _StateReader:
     def _read_remote_ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, _Ends]:
         """The offsets of the remote partitions, with a moment of patience for transactions whose tasks were fenced just now."""
         starts = self._target.offsets(partitions, "earliest", errors=self._hidden)
-        stable, ends = until(
+        stable, ends = poll_until(
             lambda: [self._target.offsets(partitions, "latest", committed, self._hidden) for committed in (True, False)],
             _PATIENCE_SECONDS,
             every=0.1,

@@ -14,8 +14,8 @@ from kafka_mirror.copy.lane_writer import Records, write_lane
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan_without_work
 from kafka_mirror.copy.run import LANES_AT_ONCE, lane_task
-from kafka_mirror.errors import ErrorReport, MirrorError, NothingSelected, TailInDoubt, TakeOverRefused, named_with
-from kafka_mirror.formats.offsets.intervals import merged
+from kafka_mirror.errors import ErrorReport, MirrorError, NothingSelected, TailInDoubt, TakeOverRefused, name_flow_in_errors
+from kafka_mirror.formats.offsets.intervals import merge_intervals
 from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.groups.offset_sync_store import SyncPair
@@ -108,7 +108,7 @@ class TakenLane:
         )
         if ours is None:
             return record
-        covered = merged((*ours.covered, (ours.watermark, position.watermark)))
+        covered = merge_intervals((*ours.covered, (ours.watermark, position.watermark)))
         with_history = replace(record, start=ours.live_start, history=ours.history, history_topics=ours.history_topics)
         return caught_up(replace(with_history, covered=covered, skipped=ours.skipped))
 
@@ -132,7 +132,7 @@ def take_over(flow: Flow, request: TakeOverRequest, dry_run: bool = False) -> St
     ConnectOffsetsMissing, LedgerMissing …
     """
     check_readable(flow)
-    with named_with(flow.name), two_clusters(flow) as (source, target):
+    with name_flow_in_errors(flow.name), two_clusters(flow) as (source, target):
         return _TakeOver(flow, source, target, request, dry_run).run()
 
 
@@ -210,7 +210,7 @@ class _TakeOver:
                 by_lane.setdefault(lane_of(*partition.tp, lanes), {})[partition.tp] = partition
         require_stopped(self._target, self._maker)  # reading may have taken its time
 
-        def one(lane: int) -> Records:
+        def read_one(lane: int) -> Records:
             """What was written of a lane; an error of the lane leaves the others going."""
             task = lane_task(self._flow, plan, lane, "take-over")
             lane_change = TakenLane(self._target, plan, lanes, survey, by_lane.get(lane, {}), positions, decided)
@@ -223,7 +223,7 @@ class _TakeOver:
                 self._errors += lane_change.errors
 
         with ThreadPoolExecutor(LANES_AT_ONCE) as threads:
-            return {tp: record for records in threads.map(one, by_lane.keys() | self._marked) for tp, record in records.items()}
+            return {tp: record for records in threads.map(read_one, by_lane.keys() | self._marked) for tp, record in records.items()}
 
     # ------------------------------------------------------------ the answer
 

@@ -210,7 +210,7 @@ def compile_java(pattern: str) -> JavaPattern:
 
 
 @lru_cache(maxsize=256)
-def translated(pattern: str) -> str:
+def translate_pattern(pattern: str) -> str:
     """The pattern as an expression of the package `regex`, with no group that captures. Raises ValueError if it is not supported."""
     return _Translation(pattern).result
 

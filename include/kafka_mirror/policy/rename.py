@@ -13,7 +13,7 @@ from functools import cached_property
 
 import regex
 
-from kafka_mirror.policy.java_regex import compile_java, translated
+from kafka_mirror.policy.java_regex import compile_java, translate_pattern
 from kafka_mirror.policy.possible_names import IN_NAMES, LONGEST, impossible, printable
 from kafka_mirror.policy.replication import ReplicationPolicy, is_ledger_or_control_topic, sources
 
@@ -95,7 +95,7 @@ class Renames:
 
 def _build_expression(parts: tuple[Part, ...], groups: tuple[str, ...]) -> "regex.Pattern[str]":
     """What names of these parts match, each group by its number."""
-    written = (f"(?P<g{part}>{translated(groups[part - 1])})" if isinstance(part, int) else re.escape(part) for part in parts)
+    written = (f"(?P<g{part}>{translate_pattern(groups[part - 1])})" if isinstance(part, int) else re.escape(part) for part in parts)
     return regex.compile("".join(written))
 
 

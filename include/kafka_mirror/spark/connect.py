@@ -20,9 +20,9 @@ from typing import Any
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ConfigurationError, JobFailed, Problem, SparkServerRefused, SparkServerUnavailable
 from kafka_mirror.spark import worker
-from kafka_mirror.spark.connect_errors import as_our_errors, first_line, is_handshake_failure, our_error, worker_error
+from kafka_mirror.spark.connect_errors import as_our_errors, first_line, is_handshake_failure, translate_failure, worker_error
 from kafka_mirror.spark.connect_url import ConnectUrl, connect_url, session_id, stranger_on
-from kafka_mirror.spark.driver import of_prepared_workers
+from kafka_mirror.spark.driver import require_prepared_workers
 from kafka_mirror.spark.log import LEVEL, SayLines, level_for_job, write_lines
 from kafka_mirror.spark.package import code_digest, package
 
@@ -83,7 +83,7 @@ class ConnectSession:
             answers |= {numbers[index]: given for index, given in came.items() if worker.OTHER_CODE not in given}
             if any(number not in answers for number in numbers):
                 self._send_package()
-        return list(of_prepared_workers([answer for number in sorted(answers) for answer in answers[number]], self._say))
+        return list(require_prepared_workers([answer for number in sorted(answers) for answer in answers[number]], self._say))
 
     def interrupt(self) -> None:
         """Ends what runs with this session's tag; safe in a signal handler's thread, waits for five seconds at most."""
@@ -98,7 +98,7 @@ class ConnectSession:
 
     def _run_shares(self, function: str, shares: list[list[bytes]]) -> dict[int, list[Any]]:
         digest, level = code_digest(), level_for_job()[LEVEL]
-        from kafka_mirror.spark.worker import on_same_code
+        from kafka_mirror.spark.worker import run_on_same_code
 
         def work(batches: Iterator[Any]) -> Iterator[Any]:
             """Runs on a worker: the numbers of shares come in, each answer goes out pickled, with its share's number."""
@@ -108,7 +108,7 @@ class ConnectSession:
 
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    given = [pickle.dumps(answer) for answer in on_same_code(digest, function, level, shares[number])]
+                    given = [pickle.dumps(answer) for answer in run_on_same_code(digest, function, level, shares[number])]
                     yield pyarrow.RecordBatch.from_arrays(
                         [pyarrow.array([number] * len(given), pyarrow.int64()), pyarrow.array(given, pyarrow.binary())], ["share", "answer"]
                     )
@@ -118,7 +118,7 @@ class ConnectSession:
             # Not `toArrow`, which first asks the server for the schema.
             rows = self._session.range(0, count, 1, count).mapInArrow(work, "share long, answer binary").collect()
         except Exception as failure:  # noqa: BLE001 — the client raises its own, gRPC's and plain ones; each is raised as ours
-            raise worker_error(self._session, self.url.address, failure) or our_error(self.url.address, failure) from None
+            raise worker_error(self._session, self.url.address, failure) or translate_failure(self.url.address, failure) from None
         answers: dict[int, list[Any]] = {number: [] for number in range(count)}
         for number, answer in rows:
             answers[number].append(pickle.loads(answer))  # noqa: S301 — of our own code, on a server that has our secrets
@@ -140,7 +140,7 @@ class ConnectSession:
 
 
 @contextmanager
-def connected(master: str, installation: str, tag: str, say: SayLines = write_lines) -> Iterator[ConnectSession]:
+def open_server_session(master: str, installation: str, tag: str, say: SayLines = write_lines) -> Iterator[ConnectSession]:
     """The installation's session on a server; it stays when the block ends, for its Python workers are warm.
 
     What an earlier job with this tag still does there is interrupted first. `say` takes the workers' lines. Raises ConfigurationError, and
@@ -169,11 +169,11 @@ def flow_session(flow: Flow, step: str, by: str, master: str, say: SayLines = wr
 
     What an earlier run of the step `by` the same (a DAG, a command by hand) still does is interrupted: its task is gone. Others go on, also
     those of an installation that has no name either and mirrors into another cluster. A copy by one plan is by no one: this one would
-    fence the lanes of an earlier one anyway. Raises as `connected`.
+    fence the lanes of an earlier one anyway. Raises as `open_server_session`.
     """
     servers = flow.client("target", "admin")["bootstrap.servers"]
     tag = f"mirror {step} {flow.name} into {servers}{' by ' * bool(by)}{by}".replace(",", " ")  # Spark takes no comma
-    with connected(master, flow.value("mirror.installation"), tag, say) as session:
+    with open_server_session(master, flow.value("mirror.installation"), tag, say) as session:
         yield session
 
 

@@ -48,10 +48,10 @@ def as_our_errors(url: ConnectUrl, closed: type[Exception] | None = None) -> Ite
     except Exception as failure:  # noqa: BLE001 — the client raises its own, gRPC's and plain ones; each is raised as ours
         if closed is not None and "SESSION_CLOSED" in str(failure):
             raise closed from None
-        raise our_error(url.address, failure) from None
+        raise translate_failure(url.address, failure) from None
 
 
-def our_error(address: str, failure: Exception) -> MirrorError:
+def translate_failure(address: str, failure: Exception) -> MirrorError:
     """What a failure of the client means."""
     status, text, line = _status(failure), str(failure), cause(failure)
     if status in ("UNAUTHENTICATED", "PERMISSION_DENIED"):

@@ -16,7 +16,7 @@ from kafka_mirror.errors import MirrorError, PlanMismatch, WorkerUnprepared
 from kafka_mirror.formats.documents import from_document, to_document
 from kafka_mirror.spark.files import write_answer, write_failure
 from kafka_mirror.spark.log import SayLines, log_to_standard_error, wanted_level, write_lines
-from kafka_mirror.watchdog.watch import watched
+from kafka_mirror.watchdog.watch import kill_if_hung
 
 _LOOK_SECONDS = 0.25
 
@@ -108,7 +108,7 @@ def run_job(work_file: str, result_file: str, open_spark: OpenSpark) -> int:
     result = Path(result_file)
     log_to_standard_error(wanted_level())
     try:
-        with watched("the driver of a Spark job", "The next try or run goes on; the ledger says how far the copy is."):
+        with kill_if_hung("the driver of a Spark job", "The next try or run goes on; the ledger says how far the copy is."):
             write_answer(result, _run(Path(work_file), result, open_spark))
     except MirrorError as error:
         write_failure(result, error)
@@ -131,7 +131,7 @@ def _run(work_file: Path, result: Path, open_spark: OpenSpark) -> Any:
     return to_document(answer)
 
 
-def of_prepared_workers(answers: Sequence[Any], say: SayLines = write_lines) -> Sequence[Any]:
+def require_prepared_workers(answers: Sequence[Any], say: SayLines = write_lines) -> Sequence[Any]:
     """The workers' answers, without the lines of their logs, which `say` takes. Raises WorkerUnprepared if one of them says that its worker
     lacks a module."""
     said = [answer for answer in answers if isinstance(answer, dict)]

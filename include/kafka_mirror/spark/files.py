@@ -32,7 +32,7 @@ _PREFIX = "mirror-copy-"
 
 
 @contextmanager
-def in_use(directory: Path) -> Iterator[int]:
+def mark_in_use(directory: Path) -> Iterator[int]:
     """Marks the directory as in use; gives the file descriptor that a job has to inherit (`pass_fds`) to keep it so."""
     unfinished = directory / f".{_LOCK}.unfinished"
     descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -102,7 +102,7 @@ def job_directory(work: Any) -> Iterator[JobFiles]:
     """A private temporary directory with what the job is to do, as JSON; deleted with all that is in it at the end. Those of jobs that were
     killed go before."""
     remove_abandoned(Path(tempfile.gettempdir()), _PREFIX)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory, in_use(Path(directory)) as lock:
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory, mark_in_use(Path(directory)) as lock:
         files = JobFiles(Path(directory), lock)
         write_private(files.work, work)
         yield files

@@ -107,7 +107,7 @@ def write_lines(workers: Iterable[Sequence[str]]) -> None:
 
 def log_lines(workers: Iterable[Sequence[str]]) -> None:
     """Logs what several workers handed over, in the order of time, each line at its level."""
-    for line in relayed(line for text in _sort_by_time(workers) for line in text.split("\n")):
+    for line in relay_log(line for text in _sort_by_time(workers) for line in text.split("\n")):
         log.info("%s", line)
 
 
@@ -122,12 +122,12 @@ def _sort_by_time(workers: Iterable[Sequence[str]]) -> list[str]:
     return ["\n".join(record) for record in sorted(records, key=lambda time_and_line: time_and_line[0][:12])]
 
 
-def without_noise(lines: Iterable[str]) -> Iterator[str]:
+def drop_noise(lines: Iterable[str]) -> Iterator[str]:
     """The lines but for those that Spark says at every start."""
     return (line for line in lines if not _NOISE.search(line))
 
 
-def relayed(lines: Iterable[str]) -> Iterator[str]:
+def relay_log(lines: Iterable[str]) -> Iterator[str]:
     """Logs the lines of a job that are the mirror's own, each at its level, and gives the others, but for what Spark says at every start.
 
     The time of a line is that of the log it goes to; one that comes late, as a cluster's workers' do, keeps it.

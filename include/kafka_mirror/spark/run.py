@@ -43,7 +43,7 @@ class SparkRunner:
         """The function's answer. `step` names the job, and `by` who runs it: what the same one's earlier job still does on a Spark that
         stays is interrupted.
 
-        Raises what the function raises, what `connected` raises, and JobFailed when a job of spark-submit ends without an answer.
+        Raises what the function raises, what `open_server_session` raises, and JobFailed when a job of spark-submit ends without an answer.
         """
         require_one_pyspark()
         if is_connect(self._master):

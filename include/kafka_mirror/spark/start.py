@@ -17,12 +17,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kafka_mirror.config import Flow
-from kafka_mirror.config.flow import handed_over
+from kafka_mirror.config.flow import hand_over_connections
 from kafka_mirror.config.references import Connections
 from kafka_mirror.errors import ConfigurationError, JobFailed, Problem
 from kafka_mirror.spark.connect_url import SCHEME
 from kafka_mirror.spark.files import JobFiles
-from kafka_mirror.spark.log import level_for_job, without_noise
+from kafka_mirror.spark.log import drop_noise, level_for_job
 from kafka_mirror.spark.package import INCLUDE, package
 
 SPARK_CONNECT = "spark_connect"
@@ -232,7 +232,7 @@ def submit(name: str, files: JobFiles, flow: Flow, master: str = LOCAL_MASTER) -
         *(() if is_local(master) else ("--py-files", str(package(files.directory)))),
         *map(str, (JOB, files.work, files.result)),
     ]
-    variables = {**os.environ, **level_for_job(), **environment(master, flow.files, tuned, files.directory), **handed_over(flow)}
+    variables = {**os.environ, **level_for_job(), **environment(master, flow.files, tuned, files.directory), **hand_over_connections(flow)}
     code = _run(command, files.lock, variables)
     return f"spark-submit ended with exit code {code}."
 
@@ -242,7 +242,7 @@ def _run(command: Sequence[str], lock: int, variables: Mapping[str, str]) -> int
         command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, pass_fds=(lock,)
     ) as job:
         try:
-            for line in without_noise(job.stdout or ()):
+            for line in drop_noise(job.stdout or ()):
                 sys.stderr.write(line)
             return job.wait()
         except BaseException:

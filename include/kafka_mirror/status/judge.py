@@ -20,7 +20,7 @@ from kafka_mirror.errors.next_step import Command
 from kafka_mirror.errors.words import count_text, duration
 from kafka_mirror.status.limits import Limits
 from kafka_mirror.status.observation import SERVED, CheckObservation, LatePartition
-from kafka_mirror.status.problems import Alert, CheckResult, FlowProblem, Place, by_topic, first_lines
+from kafka_mirror.status.problems import Alert, CheckResult, FlowProblem, Place, first_lines, group_problems
 from kafka_mirror.status.status import NO_REMOTE
 
 FINE, BEHIND, STUCK = "fine", "behind", "stuck"
@@ -43,7 +43,7 @@ NO_BEATS, CHECK_FAILED = "HeartbeatsStopped", "CheckFailed"
 _LOOK = NextStep("Look at the log of the newest run of the freshness DAG.")
 
 
-def not_copying(observation: CheckObservation, late: Sequence[LatePartition], limits: Limits) -> list[FlowProblem]:
+def find_not_copying(observation: CheckObservation, late: Sequence[LatePartition], limits: Limits) -> list[FlowProblem]:
     """Returns the problem that nothing at all is copied though there is work."""
     if limits.copy is None or has_copied(observation, limits):
         return []
@@ -111,7 +111,7 @@ def no_progress(late: Sequence[LatePartition], limits: Limits, *, opens: bool) -
     waiting = {partition.status.topic for partition in late if partition.status.state == NO_REMOTE}
     advice = {place.topic: _CREATE if place.topic in waiting else _LOOK_AT_RUN for place in places}
     said = "{} made no progress though the source has records to copy."
-    return by_topic(STILL, places, said=said, next=advice, patience=limits.for_seconds, opens=opens, severity="error")
+    return group_problems(STILL, places, said=said, next=advice, patience=limits.for_seconds, opens=opens, severity="error")
 
 
 def lag_problem(late: Sequence[LatePartition], limits: Limits, *, opens: bool) -> list[FlowProblem]:
@@ -201,7 +201,7 @@ def standing_errors(observation: CheckObservation, limits: Limits) -> list[FlowP
             flow_problems.append(FlowProblem(code, _first(lines), first_lines(lines), whole[0].step, limits.for_seconds, severity=severity))
         places = [Place(error.topic, error.partition, error.message) for error in errors if error.topic is not None]
         advice = {error.topic: error.step for error in reversed(errors) if error.topic is not None}
-        of_code = by_topic(code, places, said=f"{_title(code)}: {{}}", next=advice, patience=limits.for_seconds, severity=severity)
+        of_code = group_problems(code, places, said=f"{_title(code)}: {{}}", next=advice, patience=limits.for_seconds, severity=severity)
         flow_problems += [replace(problem, shared=False) for problem in of_code if problem.what is not None] if whole else of_code
     return flow_problems
 
@@ -226,7 +226,7 @@ def problems(observation: CheckObservation, limits: Limits) -> CheckResult:
         )
         return CheckResult((failed,), lambda kind: kind == CHECK_FAILED)
     late = observation.late
-    stopped = not_copying(observation, late, limits) if observation.comparable else []
+    stopped = find_not_copying(observation, late, limits) if observation.comparable else []
     flow_problems = [*unreachable(observation, limits), *standing_errors(observation, limits), *stopped]
     if observation.comparable:
         flow_problems += nothing_mirrored(observation, limits)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.config.validate import check_readable
-from kafka_mirror.copy.plan.left_on_source import moved_topics, written_since_moved
+from kafka_mirror.copy.plan.left_on_source import find_written_since_move, moved_topics
 from kafka_mirror.copy.plan.model import FIRST_SIGHT
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.copy.plan.run import survey
@@ -145,7 +145,7 @@ def _compare(flow: Flow, source: Cluster, target: Cluster, observation: Observat
     decided = {planned.topic_partition: "; ".join(map(str, planned.decisions)) for planned in context.plan.ranges if planned.decisions}
     remotes = remote_errors(flow, target, context.source.keys() - decided.keys(), records)
     moved = moved_topics(context.decisions, context.ledger.records)
-    written = written_since_moved(flow, source, context.ledger.records, moved)
+    written = find_written_since_move(flow, source, context.ledger.records, moved)
     of_lanes = {lane: error.report().of_flow(flow.name) for lane, error in context.ledger.unreadable.items()}
     errors = [error for error in context.plan.errors if error not in of_lanes.values()]
     ids = {flow.source: context.plan.source_cluster_id, flow.target: context.plan.target_cluster_id}

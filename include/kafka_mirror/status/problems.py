@@ -124,7 +124,7 @@ class FlowProblem:
         return ErrorReport(self.kind, self.summary, self.topic, self.partition, next=self.next.text, commands=self.next.commands)
 
 
-def late_run(dag_id: str, run_id: str, seconds: int, state: str) -> FlowProblem:
+def report_late_run(dag_id: str, run_id: str, seconds: int, state: str) -> FlowProblem:
     """A run of a DAG that has not ended within this many seconds.
 
     Its key is the DAG's: while run after run is late, it is one problem.
@@ -168,7 +168,7 @@ class Place:
     line: str
 
 
-def by_topic(
+def group_problems(
     kind: str,
     places: Iterable[Place],
     *,

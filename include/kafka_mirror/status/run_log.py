@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from kafka_mirror.copy.model import LaneResult, Watermark
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.run_result import batches_text
-from kafka_mirror.copy.verdict import FAILED, NOTHING_TO_DO, Verdict, other_runs_text
+from kafka_mirror.copy.verdict import FAILED, NOTHING_TO_DO, Verdict, describe_other_runs
 from kafka_mirror.errors.next_step import program
 from kafka_mirror.errors.words import count_text, first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -71,7 +71,7 @@ def verdict_lines(flow: str, run: str, judged: Verdict) -> list[str]:
         return [f"{flow}: run {run}: nothing to do: no partition had new records."]
     owed = f"; {count_text(judged.owed, 'offset')} of what was planned are left" if judged.owed else "; all that was planned is reached"
     lines = [f"{flow}: run {run}: {judged.state}: its lanes copied {judged.records:,} records, {judged.bytes:,} bytes{owed}."]
-    sentences = [*batches_text(judged.batches, judged.rewritten), *other_runs_text(judged.copied_elsewhere)]
+    sentences = [*batches_text(judged.batches, judged.rewritten), *describe_other_runs(judged.copied_elsewhere)]
     lines += [f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences]
     lines += [f"{count_text(judged.offset_syncs, 'offset sync')} {'was' if judged.offset_syncs == 1 else 'were'} written."]
     if judged.state == FAILED:

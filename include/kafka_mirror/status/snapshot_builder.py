@@ -141,7 +141,7 @@ def lanes_of(partitions: Iterable[PartitionSnapshot], observation: Observation) 
     )
 
 
-def skipped_of(records: Records) -> tuple[tuple[SkippedOffsets, ...], int]:
+def list_skipped(records: Records) -> tuple[tuple[SkippedOffsets, ...], int]:
     """The offsets that were passed over, those with the highest offsets of each partition first, and how many there are in all."""
     with_offsets = [
         (age, SkippedOffsets(*tp, skip.start, skip.end, skip.offsets, skip.reason))
@@ -249,7 +249,7 @@ class FlowSnapshotBuilder:
         samples, status = self._samples.samples if observation.comparable else [], status_of(observation)
         partitions = partitions_of(status, observation, samples, topic_selection(self.flow).remote)
         records = observation.ledger or {}
-        skipped, skipped_in_all = skipped_of(records)
+        skipped, skipped_in_all = list_skipped(records)
         heartbeats, partial = self._read_from_target(records) if observation.comparable else ((), ())
         beats = beats_of(self.flow, heartbeats)
         check = with_waits(CheckObservation(status, observation.comparable, observation.silent, beats), self._memory)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kafka_mirror.config import Configuration, Flow, load
-from kafka_mirror.errors import ConfigurationError, ErrorReport, MirrorError, unexpected
+from kafka_mirror.errors import ConfigurationError, ErrorReport, MirrorError, report_unexpected
 from kafka_mirror.status.observation import CheckObservation
 from kafka_mirror.status.snapshot import FlowSnapshot, Snapshots
 
@@ -185,7 +185,7 @@ class SnapshotCache:
         except MirrorError as error:
             self._publish(name, watched, replace(_untaken(name), error=error.report()))
         except Exception as failure:  # noqa: BLE001 — a mistake of ours must not stop the other flows, and must be seen
-            report = unexpected(f"The snapshot of {name}", failure, "Report it with this message.")
+            report = report_unexpected(f"The snapshot of {name}", failure, "Report it with this message.")
             self._publish(name, watched, replace(_untaken(name), error=report))
         finally:
             pause = max(pause or _FAILED_SECONDS, _COMPUTING_SHARE * (time.thread_time() - computed))

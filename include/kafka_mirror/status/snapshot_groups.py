@@ -84,7 +84,7 @@ def read_groups(flow: "Flow", known_places: KnownPlaces | None = None) -> Groups
     """
     started, taken = time.monotonic(), datetime.now(UTC)
     selected = find_groups(flow)
-    chosen = within(selected.offsets, flow.value("mirror.checkpoints.spark.threshold"))
+    chosen = limit_groups(selected.offsets, flow.value("mirror.checkpoints.spark.threshold"))
     with clusters(flow) as (source, target):
         context = group_context(flow)
         limits = min(context.count_max_bytes, COUNT_MAX_BYTES), min(context.count_max_seconds, COUNT_MAX_SECONDS)
@@ -94,10 +94,10 @@ def read_groups(flow: "Flow", known_places: KnownPlaces | None = None) -> Groups
         translated = translate_groups(context, chosen, source, target, places)
     errors = tuple(dict.fromkeys((*selected.errors, *translated.errors)))
     left_out = len(selected.offsets) - len(chosen)
-    return GroupsSnapshot(taken, summed_up(translated.offsets), errors, left_out, time.monotonic() - started)
+    return GroupsSnapshot(taken, sum_up_groups(translated.offsets), errors, left_out, time.monotonic() - started)
 
 
-def within(offsets: Offsets, partitions: int) -> Offsets:
+def limit_groups(offsets: Offsets, partitions: int) -> Offsets:
     """As many of the groups, in the order of their names, as together have no more partitions than these."""
     chosen, remaining = {}, partitions
     for group in sorted(offsets):
@@ -108,7 +108,7 @@ def within(offsets: Offsets, partitions: int) -> Offsets:
     return chosen
 
 
-def summed_up(offsets: Iterable[GroupOffset]) -> tuple[GroupSnapshot, ...]:
+def sum_up_groups(offsets: Iterable[GroupOffset]) -> tuple[GroupSnapshot, ...]:
     """One answer a group, from those of its partitions, which stand together."""
     return tuple(_group(name, list(of_group)) for name, of_group in groupby(offsets, key=lambda offset: offset.group))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kafka_mirror.copy.plan.ranges import SourceOffsets, still_blocked
+from kafka_mirror.copy.plan.ranges import SourceOffsets, report_blocked
 from kafka_mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError, NoLeader, TargetMissing, TargetUnavailable
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.model import Topic
@@ -213,7 +213,7 @@ def _partition(
     error = errors.get((tp.topic, tp.partition)) or errors.get((tp.topic, None))
     blocked = record.blocked if record is not None and record.blocked and record.blocked.offset == record.watermark else None
     if error is None and blocked is not None and tp not in observation.decided:
-        error = still_blocked(tp, blocked)
+        error = report_blocked(tp, blocked)
     error = error or observation.unreadable.get(lane_of(*tp, observation.lanes))
     state = _state(tp, observation, source, record, error)
     if error is None and state == NO_LEADER:

@@ -16,7 +16,7 @@ from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.documents import columns
 from kafka_mirror.kafka.acls import create_acls, pattern_acls, topic_acls
 from kafka_mirror.kafka.model import LITERAL, PREFIXED, Acl, PatternAcl
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 from kafka_mirror.ledger.clusters import current_selection, renamed_topics, two_clusters
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy import TopicSelection
@@ -190,7 +190,7 @@ def _create(target: "Cluster", acls: Collection[Acl]) -> Mapping[Acl, MirrorErro
 
 def _await_visible(read_acls: Seen, acls: Collection[Acl]) -> None:
     """Waits until a broker shows what was created: the answer comes from the controller, which brokers follow."""
-    until(lambda: set(acls) <= (read_acls() or set()), _VISIBLE_WITHIN_SECONDS, every=0.05)
+    poll_until(lambda: set(acls) <= (read_acls() or set()), _VISIBLE_WITHIN_SECONDS, every=0.05)
 
 
 def _write_lines(done: TopicAclsResult, dry_run: bool) -> Iterator[str]:

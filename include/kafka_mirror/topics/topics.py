@@ -9,7 +9,7 @@ from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, RemoteNa
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import NewTopic, Topic
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 from kafka_mirror.ledger.clusters import current_selection, ledger_of, renamed_topics, two_clusters
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.policy import IdleMembers, TopicSelection
@@ -310,7 +310,7 @@ class _Refresh:
 
         if waiting:
             partitions = sum(change.partitions for change in waiting)
-            until(all_shown, _VISIBLE_WITHIN_SECONDS + _SECONDS_A_PARTITION * partitions, every=0.1)
+            poll_until(all_shown, _VISIBLE_WITHIN_SECONDS + _SECONDS_A_PARTITION * partitions, every=0.1)
         self._errors |= {change.topic: error for change, error in overtaken.items() if change in waiting}
         return [change.remote for change in overtaken if change not in waiting]
 
@@ -330,7 +330,7 @@ class _Refresh:
             return True
 
         if waiting:
-            until(all_led, _LED_WITHIN_SECONDS + _SECONDS_A_PARTITION * len(waiting), every=0.05)
+            poll_until(all_led, _LED_WITHIN_SECONDS + _SECONDS_A_PARTITION * len(waiting), every=0.05)
 
 
 def _write_lines(done: RefreshTopicsResult, dry_run: bool) -> Iterator[str]:

@@ -140,7 +140,7 @@ _of_this_process = Watchdog()
 
 
 @contextmanager
-def watched(work: str, then: str, seconds: float | None = None, silence: float | None = None) -> Iterator[None]:
+def kill_if_hung(work: str, then: str, seconds: float | None = None, silence: float | None = None) -> Iterator[None]:
     """Kills this process if no thread of Python runs for `silence` seconds while the block does (None: SILENCE_SECONDS), or if the block
     takes longer than `seconds` (None: it may). `work` names what the block does and `then` says what comes next, for the sentences that it
     writes then."""

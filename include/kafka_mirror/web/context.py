@@ -52,14 +52,14 @@ def name_of(snapshot: FlowSnapshot) -> FlowName:
     return FlowName(source, target)
 
 
-def by_id(snapshots: Snapshots) -> Mapping[str, FlowSnapshot]:
+def index_by_id(snapshots: Snapshots) -> Mapping[str, FlowSnapshot]:
     """The flows by the name that stands in addresses, such as `east-to-west`."""
     return {name_of(snapshot).airflow_name: snapshot for snapshot in snapshots.flows}
 
 
 def snapshot_by_id(snapshots: Snapshots, flow_id: str) -> FlowSnapshot:
     """One flow. Raises 404."""
-    snapshot = by_id(snapshots).get(flow_id)
+    snapshot = index_by_id(snapshots).get(flow_id)
     if snapshot is None:
         raise HTTPException(404, f"There is no flow {flow_id!r} in the configuration of this Airflow's api-server.")
     return snapshot

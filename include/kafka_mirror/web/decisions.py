@@ -50,7 +50,7 @@ def title(decision: str) -> str:
     return KINDS[decision].title if decision in KINDS else decision.replace("-", " ").capitalize()
 
 
-def explained(decision: str) -> str:
+def explain_decision(decision: str) -> str:
     """What a decision does, in a sentence or two."""
     return KINDS[decision].explanation if decision in KINDS else ""
 

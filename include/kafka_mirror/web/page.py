@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, AuditResult
-from kafka_mirror.audit.report import not_copied
+from kafka_mirror.audit.report import describe_not_copied
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.copy.model import Watermark
 from kafka_mirror.copy.run_result import batches_text
-from kafka_mirror.copy.verdict import DONE, FAILED, NOTHING_TO_DO, Verdict, other_runs_text
+from kafka_mirror.copy.verdict import DONE, FAILED, NOTHING_TO_DO, Verdict, describe_other_runs
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import NextStep
 from kafka_mirror.errors.words import count_text
@@ -76,7 +76,7 @@ def _from_totals(totals: Mapping[str, Any], view: AirflowView) -> LastAudit:
     state, different = totals["state"], int(totals["different"])
     records, partitions = number(totals["source_records"]), count_text(int(totals["partitions"]), "partition")
     if state == EQUAL:
-        reach = " up to where the copy was" if not_copied(totals) else ""
+        reach = " up to where the copy was" if describe_not_copied(totals) else ""
         words = f"Equal{reach}: {records} records of {partitions}, record by record on both sides."
     elif state == DIFFERENT:
         count = count_text(different, "partition")
@@ -86,7 +86,7 @@ def _from_totals(totals: Mapping[str, Any], view: AirflowView) -> LastAudit:
     unproven = int(totals["unproven"])
     if state == EQUAL and unproven:
         words += f" Of {count_text(unproven, 'partition')} nothing could be compared."
-    words += not_copied(totals)
+    words += describe_not_copied(totals)
     level = {EQUAL: "fine" if not unproven else "behind", DIFFERENT: "stuck"}.get(state, "unknown")
     return LastAudit(level, words, run=view.audit_run, different=different, left_out=int(totals["left_out"]))
 
@@ -254,7 +254,7 @@ def _describe_verdict(verdict: Verdict) -> tuple[str, str]:
 
 
 def _list_sentences(verdict: Verdict) -> list[str]:
-    said = [*batches_text(verdict.batches, verdict.rewritten), *other_runs_text(verdict.copied_elsewhere)]
+    said = [*batches_text(verdict.batches, verdict.rewritten), *describe_other_runs(verdict.copied_elsewhere)]
     if verdict.owed:
         said.append(f"{number(verdict.owed)} offsets are left for the next run")
     if verdict.skipped:

@@ -42,7 +42,7 @@ def _environment() -> Environment:
         topic_records=tables.records_of,
         level=tables.level,
         decision_title=decisions.title,
-        decision_explained=decisions.explained,
+        decision_explained=decisions.explain_decision,
         needs_topic=decisions.needs_topic,
         anchor=anchor,
         code_spans=decisions.code_spans,

@@ -100,7 +100,7 @@ class Page(Generic[Row]):
         return (self.number - 1) * ROWS + len(self.rows)
 
 
-def paged(rows: Sequence[Row], number: int, total: int | None = None) -> Page[Row]:
+def cut_page(rows: Sequence[Row], number: int, total: int | None = None) -> Page[Row]:
     """One page of the rows; the last one if there are fewer."""
     pages = max(-(-len(rows) // ROWS), 1)
     number = min(number, pages)
@@ -108,7 +108,7 @@ def paged(rows: Sequence[Row], number: int, total: int | None = None) -> Page[Ro
     return Page(tuple(rows[start : start + ROWS]), number, pages, len(rows), len(rows) if total is None else total)
 
 
-def ordered(rows: Iterable[Row], key: Key[Row], descending: bool) -> list[Row]:
+def sort_rows(rows: Iterable[Row], key: Key[Row], descending: bool) -> list[Row]:
     """The rows, sorted by a column. Equal rows keep their order; rows without a value come last."""
     with_value: list[tuple[Any, Row]] = []
     without_value: list[Row] = []
@@ -146,8 +146,10 @@ def topic_table(snapshot: FlowSnapshot, parameters: Mapping[str, str]) -> TopicT
     """The topics that the URL asks for."""
     listing = Listing.from_parameters("t.", parameters, _TOPICS, SHOWS)
     matching = [topic for topic in snapshot.topics if _matches(topic, listing)]
-    page = paged(
-        ordered(ordered(matching, _TOPICS["name"], False), _TOPICS[listing.sort], listing.descending), listing.page, len(snapshot.topics)
+    page = cut_page(
+        sort_rows(sort_rows(matching, _TOPICS["name"], False), _TOPICS[listing.sort], listing.descending),
+        listing.page,
+        len(snapshot.topics),
     )
     unfolded = next((topic for topic in page.rows if topic.topic == listing.open), None)
     return TopicTable(listing, page, None if unfolded is None else _partitions(unfolded, listing))
@@ -192,7 +194,7 @@ def _matches(topic: TopicSnapshot, listing: Listing) -> bool:
 
 def _partitions(topic: TopicSnapshot, listing: Listing) -> Page[PartitionSnapshot]:
     key = _PARTITIONS.get(listing.sort, _PARTITIONS["name"])
-    return paged(ordered(topic.partitions, key, listing.descending and listing.sort in _PARTITIONS), listing.open_page)
+    return cut_page(sort_rows(topic.partitions, key, listing.descending and listing.sort in _PARTITIONS), listing.open_page)
 
 
 _TOPICS: Mapping[str, Key[TopicSnapshot]] = {
@@ -233,8 +235,8 @@ def group_table(groups: GroupsSnapshot, parameters: Mapping[str, str]) -> GroupT
     listing = Listing.from_parameters("g.", parameters, _GROUPS, ("inexact",))
     search = listing.search.lower()
     matching = [group for group in groups.groups if search in group.group.lower() and not (listing.show and group.is_exact)]
-    rows = ordered(ordered(matching, _GROUPS["name"], False), _GROUPS[listing.sort], listing.descending)
-    page = paged(rows, listing.page, len(groups.groups))
+    rows = sort_rows(sort_rows(matching, _GROUPS["name"], False), _GROUPS[listing.sort], listing.descending)
+    page = cut_page(rows, listing.page, len(groups.groups))
     return GroupTable(listing, page, any(group.ahead for group in page.rows))
 
 

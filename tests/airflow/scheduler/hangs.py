@@ -23,8 +23,8 @@ def hang_with_the_lock(what):
 
 
 def of_watch(module):
-    watched = module.watched
-    module.watched = lambda work, then, seconds=None: watched(work, then, seconds, 4.0 if "hanging-from" in work else None)
+    kill_if_hung = module.kill_if_hung
+    module.kill_if_hung = lambda work, then, seconds=None: kill_if_hung(work, then, seconds, 4.0 if "hanging-from" in work else None)
 
 
 def of_plan(module):

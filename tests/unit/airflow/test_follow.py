@@ -48,7 +48,7 @@ def copied(monkeypatch, tmp_path):
     monkeypatch.setattr(
         "kafka_mirror.copy.follow.plan_anew", lambda flow, *_: (flow, SimpleNamespace(plan=PLAN, ledger=SimpleNamespace(records={})))
     )
-    monkeypatch.setattr("kafka_mirror.copy.follow.synced_meanwhile", lambda *_: nullcontext())
+    monkeypatch.setattr("kafka_mirror.copy.follow.sync_meanwhile", lambda *_: nullcontext())
     monkeypatch.setattr(follow, "checkpoints_meanwhile", lambda _flow, due: where.append("checkpoints") or nullcontext())
     return run
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kafka_mirror.audit import copied_ranges as module
 from kafka_mirror.audit.copied_ranges import BEFORE_LEDGER, FORGOTTEN, NEVER_COPIED, AuditRange, LogBounds, history_range, live_ranges
 from kafka_mirror.audit.model import LeftOut
-from kafka_mirror.formats.offsets.intervals import merged
+from kafka_mirror.formats.offsets.intervals import merge_intervals
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.record import History, HistoryTopic, LedgerRecord, Skipped
@@ -63,7 +63,7 @@ def lives(draw: st.DrawFn) -> Life:
         watermark=source,
         target_next=last.target + last.length,
         offset_map=OffsetMap().extended(thinned),
-        covered=tuple(merged(covered)),
+        covered=tuple(merge_intervals(covered)),
         skipped=tuple(skipped),
         start=start,
     )

@@ -23,7 +23,7 @@ from kafka_mirror.audit.parallel import (
     merge_parts,
     merge_pieces,
     piece_tasks,
-    shares,
+    split_evenly,
     tasks_of,
     work_on,
     work_on_all,
@@ -176,7 +176,7 @@ def test_parts_that_are_all_equal_are_an_equal_stretch_and_others_are_read(monke
 
 def test_shares_are_about_equally_large_and_none_has_too_many() -> None:
     stretches = [stretch(number, number) for number in range(1, 1200)]
-    found = shares(stretches, 2)
+    found = split_evenly(stretches, 2)
     assert sorted(each.offsets for share in found for each in share) == list(range(1, 1200))
     assert len(found) == 3
     sizes = [sum(each.offsets for each in share) for share in found]

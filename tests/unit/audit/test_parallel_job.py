@@ -46,7 +46,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> SparkOfThisProcess:
 
 
 def test_an_audit_by_hand_runs_on_the_server_that_is_named(make_flow: Callable[..., Flow], spark: SparkOfThisProcess) -> None:
-    outcomes = parallel.by_hand(make_flow(), SERVER, "audit orders")(CONTEXT, STRETCHES)
+    outcomes = parallel.compare_by_hand(make_flow(), SERVER, "audit orders")(CONTEXT, STRETCHES)
     assert sorted(each.stretch.source.topic for each in outcomes) == ["topic 0", "topic 1", "topic 2"]
     assert (spark.sessions, spark.jobs) == ([("audit", "hand: audit orders", SERVER)], [])
     assert spark.tasks[0] == (parallel.ON_WORKERS, 2, 2), "the stretches in shares, one for each core"
@@ -57,7 +57,7 @@ def test_an_audit_by_hand_runs_on_the_server_of_the_flows_connection(
 ) -> None:
     fields = {"conn_type": "spark_connect", "host": "127.0.0.1", "port": "15002", "password": "t/1"}
     monkeypatch.setattr("kafka_mirror.config.references._lookup", [lambda _connection, field: of(fields, field)])
-    parallel.by_hand(make_flow({"mirror.spark.connection": "mirror_spark"}), None, "audit")(CONTEXT, STRETCHES)
+    parallel.compare_by_hand(make_flow({"mirror.spark.connection": "mirror_spark"}), None, "audit")(CONTEXT, STRETCHES)
     assert spark.sessions == [("audit", "hand: audit", f"{SERVER}/;token=t%2F1")]
 
 
@@ -69,7 +69,7 @@ def of(fields: dict[str, str], field: str) -> str:
 
 def test_another_master_gets_a_job(make_flow: Callable[..., Flow], spark: SparkOfThisProcess) -> None:
     for master in ("spark://one:7077", None):
-        outcomes = parallel.by_hand(make_flow(), master, "audit")(CONTEXT, STRETCHES)
+        outcomes = parallel.compare_by_hand(make_flow(), master, "audit")(CONTEXT, STRETCHES)
         assert sorted(outcomes, key=lambda each: each.stretch.source) == [
             Outcome(stretch=each, source_records=1, target_records=1) for each in STRETCHES
         ]
@@ -88,7 +88,7 @@ def test_what_a_job_found_comes_back_through_files_as_it_was() -> None:
 def test_a_server_that_is_gone_is_the_audits_error(make_flow: Callable[..., Flow], spark: SparkOfThisProcess) -> None:
     spark.failure = SparkServerUnavailable("127.0.0.1:15002", "connection refused")
     with pytest.raises(SparkServerUnavailable):
-        parallel.by_hand(make_flow(), SERVER, "audit")(CONTEXT, STRETCHES)
+        parallel.compare_by_hand(make_flow(), SERVER, "audit")(CONTEXT, STRETCHES)
 
 
 @pytest.mark.parametrize(

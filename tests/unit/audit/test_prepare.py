@@ -71,7 +71,9 @@ def prepared(make_flow: Callable[..., Flow], monkeypatch: pytest.MonkeyPatch) ->
         **properties: str,
     ) -> PreparedAudit:
         monkeypatch.setattr(module, "LogBoundsReader", type("These", (FakeLogBounds,), {"refused": refused, "amiss": amiss or {}}))
-        monkeypatch.setattr(module, "written_since_moved", lambda *asked: [error.report() for error in written if error.topic in asked[-1]])
+        monkeypatch.setattr(
+            module, "find_written_since_move", lambda *asked: [error.report() for error in written if error.topic in asked[-1]]
+        )
         view, nobody = LedgerView({TP: record}, {}), type("Nobody", (), {"names": list})()
         flow = make_flow({f"east->west.{name.replace('_', '.')}": value for name, value in properties.items()})
         scope = Scope(source_offsets={TP: offsets} if offsets else None)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
-from kafka_mirror.audit.scope import Scope, not_begun, not_begun_notice
+from kafka_mirror.audit.scope import Scope, list_not_begun, note_not_begun
 from kafka_mirror.config import Flow
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.ledger_records import ledger_record
@@ -79,12 +79,12 @@ def test_only_topics_of_the_flow_or_those_that_are_named(make_flow: Callable[...
 def test_what_the_flow_mirrors_and_has_not_begun_is_said(make_flow: Callable[..., Flow]) -> None:
     source: Any = Source(names=("orders", "returns", "east.more", "other"))
     flow = make_flow({"east->west.topics": "orders,returns"})
-    names = not_begun(flow, source, Scope(), {TP: RECORD}, {"orders": 3})
+    names = list_not_begun(flow, source, Scope(), {TP: RECORD}, {"orders": 3})
     assert names == ("returns", "2 partitions of orders")
-    (said,) = not_begun_notice(names)
+    (said,) = note_not_begun(names)
     assert "Not copied yet, so not compared: returns, 2 partitions of orders." in said
-    assert not_begun(flow, source, Scope(("orders",)), {TP: RECORD}, {"orders": 3}) == ("2 partitions of orders",)
+    assert list_not_begun(flow, source, Scope(("orders",)), {TP: RECORD}, {"orders": 3}) == ("2 partitions of orders",)
     both = {TP: RECORD, TopicPartition("returns", 0): RECORD}
-    assert not_begun(flow, source, Scope(), both, {"orders": 1, "returns": 1}) == ()
-    assert not_begun(make_flow({"refresh.topics.enabled": "false"}), source, Scope(), {TP: RECORD}, {"orders": 3}) == ()
-    assert list(not_begun_notice(())) == []
+    assert list_not_begun(flow, source, Scope(), both, {"orders": 1, "returns": 1}) == ()
+    assert list_not_begun(make_flow({"refresh.topics.enabled": "false"}), source, Scope(), {TP: RECORD}, {"orders": 3}) == ()
+    assert list(note_not_begun(())) == []

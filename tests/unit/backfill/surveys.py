@@ -10,7 +10,7 @@ import pytest
 from kafka_mirror.backfill import history, live
 from kafka_mirror.backfill.destination import HistoryTopics
 from kafka_mirror.backfill.model import BackfillPart, BackfillRequest, OffsetInterval, Resolution, TimeInterval
-from kafka_mirror.backfill.run import until_done
+from kafka_mirror.backfill.run import run_until_done
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.copy.plan.run import PlanContext
@@ -108,7 +108,7 @@ class Slices:
             part: BackfillPart = one()
             return part
 
-        return until_done(counted, False, lambda _: None)
+        return run_until_done(counted, False, lambda _: None)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, LeftOut, PartitionAudit
-from kafka_mirror.backfill.completeness import DAYS, HOURS, clip_offsets, completeness, late, list_periods
+from kafka_mirror.backfill.completeness import DAYS, HOURS, clip_offsets, completeness, describe_late, list_periods
 from kafka_mirror.backfill.model import OffsetInterval, Resolution, TimeInterval
 from kafka_mirror.errors import ErrorReport
 
@@ -124,7 +124,7 @@ def test_a_period_is_told_as_far_as_it_was_audited():
 
 
 def test_what_came_late_is_counted_by_partition():
-    assert late({0: (5, 20), 1: (0, 4)}, {0: (5, 20), 1: (0, 4)}) == ""
-    assert late({0: (5, 20), 1: (0, 4)}, {0: (5, 22), 1: (0, 1004), 2: (0, 3)}) == (
+    assert describe_late({0: (5, 20), 1: (0, 4)}, {0: (5, 20), 1: (0, 4)}) == ""
+    assert describe_late({0: (5, 20), 1: (0, 4)}, {0: (5, 22), 1: (0, 1004), 2: (0, 3)}) == (
         "partition 0: 2 offsets, partition 1: 1,000 offsets, partition 2: 3 offsets"
     )

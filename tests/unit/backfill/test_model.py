@@ -20,8 +20,8 @@ from kafka_mirror.backfill.model import (
 )
 from kafka_mirror.backfill.summary import BackfillSummary, RangeSummary, summary
 from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.history import stored, view
-from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.copy.history import merge_history, view_as_history
+from kafka_mirror.copy.ledger_updates import advance_record
 from kafka_mirror.copy.plan.model import HISTORY, Range
 from kafka_mirror.errors import ErrorReport, UsageError
 from kafka_mirror.formats.documents import from_document, to_document
@@ -107,7 +107,7 @@ class Partition:
     def fill(self, wanted: tuple[int, int], step: int) -> None:
         """Writes what is missing of it, at most `step` records in one attempt."""
         while True:
-            seen, part = view(self.record, Range(*TP, "source-topic-id", *wanted, HISTORY), INTO)
+            seen, part = view_as_history(self.record, Range(*TP, "source-topic-id", *wanted, HISTORY), INTO)
             if not part.offsets:
                 return
             end = min(part.end, part.start + step)
@@ -115,7 +115,7 @@ class Partition:
             self.target += range(part.start, end)
             runs = (Run(part.start, target, end - part.start),)
             moved = PartitionProgress(TP, end, runs=runs, records=end - part.start, bytes=1, target_next=target + end - part.start)
-            self.record = stored(self.record, after(seen, moved, None))
+            self.record = merge_history(self.record, advance_record(seen, moved, None))
 
 
 @given(

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kafka_mirror.copy.history import advised
+from kafka_mirror.copy.history import add_history_advice
 from kafka_mirror.errors import (
     ErrorReport,
     HistoryIntoCompacted,
@@ -39,5 +39,5 @@ def test_every_option_is_named_as_the_parameter_of_the_dag_too(error: object) ->
 
 
 def test_advice_on_a_lane_that_writes_history_names_both() -> None:
-    report = advised(ErrorReport("UnexplainedTarget", "…"), "history.east.orders")
+    report = add_history_advice(ErrorReport("UnexplainedTarget", "…"), "history.east.orders")
     assert "--into, in Airflow the parameter into" in report.next

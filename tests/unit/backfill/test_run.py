@@ -1,7 +1,7 @@
 """Slices, one after the other: until nothing is left, something failed, or nothing moves any more."""
 
 from kafka_mirror.backfill.model import BackfillPart
-from kafka_mirror.backfill.run import until_done
+from kafka_mirror.backfill.run import run_until_done
 from kafka_mirror.errors import ErrorReport
 
 OVERTAKEN = ErrorReport("Overtaken", "a copy took the lane over", retriable=True)
@@ -18,7 +18,7 @@ def ended(*parts: BackfillPart, dry_run: bool = False) -> tuple[BackfillPart, in
         count += 1
         return parts[min(count, len(parts)) - 1]
 
-    return until_done(one, dry_run, waited.append), count, waited
+    return run_until_done(one, dry_run, waited.append), count, waited
 
 
 def test_slices_follow_each_other_until_nothing_is_left() -> None:

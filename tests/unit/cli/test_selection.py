@@ -6,7 +6,7 @@ import json
 import pytest
 
 from kafka_mirror.cli.answer import Answer
-from kafka_mirror.cli.options import asked_for
+from kafka_mirror.cli.options import list_asked_names
 from kafka_mirror.cli.parser import parser
 from tests.unit.cli.command_line import VALID
 
@@ -59,7 +59,7 @@ def test_what_one_of_several_flows_knows_is_enough(run, known, command):
     ],
 )
 def test_names_are_read_from_the_option_that_the_command_has(given, names):
-    assert asked_for(argparse.Namespace(**given)) == names
+    assert list_asked_names(argparse.Namespace(**given)) == names
 
 
 def test_every_command_that_takes_names_without_a_flow_is_held_to_them():

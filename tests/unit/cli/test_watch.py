@@ -6,7 +6,7 @@ from kafka_mirror.__main__ import main
 from kafka_mirror.cli.answer import Answer, Table, table
 from kafka_mirror.cli.parser import parser
 from kafka_mirror.cli.rich_output import console
-from kafka_mirror.cli.watch import fitting, watch
+from kafka_mirror.cli.watch import fit_answers, watch
 from kafka_mirror.errors import ErrorReport
 from tests.unit.cli.command_line import VALID
 
@@ -83,7 +83,7 @@ def test_rows_are_cut_where_the_terminal_ends_and_the_others_are_counted(screen,
 
     def cut(*answers, lines=40):
         monkeypatch.setenv("LINES", str(lines))
-        return fitting([("a->b", each) for each in answers], console(screen))
+        return fit_answers([("a->b", each) for each in answers], console(screen))
 
     assert rows_of(cut(answer(12))) == [12]
     assert rows_of(cut(answer(120))) == [32]

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_mirror.config import references
 from kafka_mirror.config.effective import shown_client
-from kafka_mirror.config.flow import handed_over
+from kafka_mirror.config.flow import hand_over_connections
 from kafka_mirror.config.references import HANDED_OVER
 from kafka_mirror.errors import ConfigurationError
 
@@ -82,19 +82,19 @@ def test_outside_airflow_a_sentence_says_what_to_use_instead(flow, nobody):
 
 
 def test_a_job_is_handed_what_its_clients_need_and_needs_no_airflow(flow, asked, monkeypatch):
-    variables = handed_over(flow(SASL + "west.ssl.provider = ${conn:kafka:login}\n"))
+    variables = hand_over_connections(flow(SASL + "west.ssl.provider = ${conn:kafka:login}\n"))
     assert json.loads(variables[HANDED_OVER]) == {"kafka:login": "mirror", "kafka:password": "hunter2"}
     monkeypatch.setattr(references, "_lookup", [])
     assert flow(SASL, variables).client("source", "admin")["sasl.password"] == "hunter2"
 
 
 def test_a_flow_without_connections_hands_over_nothing(flow, asked):
-    assert handed_over(flow("west.ssl.key.password = ${env:NOT_SET}\n")) == {}
+    assert hand_over_connections(flow("west.ssl.key.password = ${env:NOT_SET}\n")) == {}
 
 
 def test_what_airflow_does_not_give_is_named_with_property_and_reference(flow, asked):
     with pytest.raises(ConfigurationError) as raised:
-        handed_over(flow("east.consumer.ssl.key.password = ${conn:nowhere:password}\n"))
+        hand_over_connections(flow("east.consumer.ssl.key.password = ${conn:nowhere:password}\n"))
     (problem,) = raised.value.problems
     assert problem.property == "east.consumer.ssl.key.password"
     assert "${conn:nowhere:password} cannot be read: there is no nowhere" in problem.message

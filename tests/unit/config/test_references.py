@@ -1,13 +1,13 @@
 import pytest
 
-from kafka_mirror.config.references import has_reference, references
+from kafka_mirror.config.references import has_reference, read_providers
 from kafka_mirror.config.setting import Setting
 from kafka_mirror.errors import ConfigurationError
 
 
 def resolve(text, environ=None, **raw):
     settings = {key: Setting(value, key) for key, value in raw.items()}
-    return references(settings, environ or {}).resolve(Setting(text, "west.x"))
+    return read_providers(settings, environ or {}).resolve(Setting(text, "west.x"))
 
 
 def complaint(text, environ=None, **raw):
@@ -42,7 +42,7 @@ def test_env_of_a_missing_variable_is_named():
 
 def test_env_without_a_given_environment_is_the_processs_own(monkeypatch):
     monkeypatch.setenv("MIRROR_TEST_VARIABLE", "x")
-    assert references({}).resolve(Setting("${env:MIRROR_TEST_VARIABLE}", "a")) == "x"
+    assert read_providers({}).resolve(Setting("${env:MIRROR_TEST_VARIABLE}", "a")) == "x"
 
 
 def test_file_reads_a_property_in_utf_8(tmp_path):
@@ -99,16 +99,16 @@ def test_declared_providers_keep_their_limits(tmp_path):
 def test_unknown_providers_are_found_without_resolving_and_what_follows_stays_unsaid(text, raw, reason):
     settings = {key: Setting(value, key) for key, value in raw.items()}
 
-    (problem,) = references(settings, {}).check(Setting(text, "west.x"))
+    (problem,) = read_providers(settings, {}).check(Setting(text, "west.x"))
 
     assert problem.property == "west.x"
     assert "hidden" not in str(problem)
     with pytest.raises(ConfigurationError, match=reason):
-        references(settings, {}).resolve(Setting(text, "x"))
+        read_providers(settings, {}).resolve(Setting(text, "x"))
 
 
 def test_known_providers_are_not_asked_by_the_check():
-    assert references({}, {}).check(Setting("${env:NOPE} ${file:/none:x} ${dir:/none:x}", "a")) == []
+    assert read_providers({}, {}).check(Setting("${env:NOPE} ${file:/none:x} ${dir:/none:x}", "a")) == []
 
 
 def test_every_unreadable_reference_of_a_value_is_reported():

@@ -17,9 +17,9 @@ from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight, next_range
 from kafka_mirror.decide.binding import PartitionState, bind
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.errors import ErrorReport, NothingToDecide, UsageError
-from kafka_mirror.formats.offsets.intervals import merged, missing
+from kafka_mirror.formats.offsets.intervals import find_missing, merge_intervals
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, act_on_decisions
 from kafka_mirror.ledger.control_records import Decision
 from kafka_mirror.ledger.decisions import Decisions, moment_after
 from kafka_mirror.ledger.record import LedgerRecord
@@ -104,7 +104,7 @@ class DecidedHistory:
             self.plans.append((first_sight(found, START[self.start]), decisions))
             return
         standing = PartitionFacts(found.topic_id, found.log_start, REMOTE.topic, f"id-{REMOTE.topic}", found.leader_epoch)
-        record, applied = acted_on(record, decisions.of(TP), standing)
+        record, applied = act_on_decisions(record, decisions.of(TP), standing)
         chosen = next_range(found, record, False, NOW, timedelta(0))
         if applied and not isinstance(chosen, ErrorReport):
             chosen = chosen or found.range(record.watermark, record.watermark, DECIDED)
@@ -136,7 +136,7 @@ class DecidedHistory:
         record = self.record
         if record is None:
             return []
-        skipped = merged([(each.start, each.end) for each in record.skipped])
+        skipped = merge_intervals([(each.start, each.end) for each in record.skipped])
         passed = {offset for first, end in skipped for offset in range(first, end)}
         return [offset for offset in range(record.live_start, record.watermark) if offset not in self.copies and offset not in passed]
 
@@ -155,5 +155,5 @@ class DecidedHistory:
         record = self.record
         if record is None:
             return []
-        known = merged([*record.covered, *((each.start, each.end) for each in record.skipped)])
-        return list(missing((record.live_start, record.watermark), known))
+        known = merge_intervals([*record.covered, *((each.start, each.end) for each in record.skipped)])
+        return list(find_missing((record.live_start, record.watermark), known))

@@ -10,7 +10,7 @@ from kafka_mirror.copy.follow import Following
 from kafka_mirror.copy.model import NEWS, LaneResult, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
 from kafka_mirror.copy.plan.run import PlanContext
-from kafka_mirror.copy.publish import compared
+from kafka_mirror.copy.publish import compare_results
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.verdict import verdict
 from kafka_mirror.errors import ErrorReport
@@ -180,4 +180,4 @@ class Mirror:
         return self.following(**options).run(self.copy)
 
     def judged(self, result: RunResult) -> Any:
-        return verdict(result.whole_plan, result.results, compared(result.plan, result.results, self.ledger(), RUN))
+        return verdict(result.whole_plan, result.results, compare_results(result.plan, result.results, self.ledger(), RUN))

@@ -15,7 +15,7 @@ from kafka_mirror.copy import follow
 from kafka_mirror.copy.follow import Ends, due_time, watch_idle
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult
 from kafka_mirror.copy.plan.model import BEHIND, FIRST_SIGHT, Plan, Range
-from kafka_mirror.copy.publish import compared
+from kafka_mirror.copy.publish import compare_results
 from kafka_mirror.copy.run import lane_tasks
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport, RecordRefused
@@ -69,7 +69,7 @@ def test_what_was_decided_or_is_new_counts_from_the_next_plan_on_which_has_what_
     result = mirror.run()
     assert (mirror.plans, mirror.copies) == ([8], [(0, 60, -1), (8, 52, -1)])
     assert mirror.synced == [2, 3]
-    published = compared(result.plan, result.results, mirror.ledger(), RUN)
+    published = compare_results(result.plan, result.results, mirror.ledger(), RUN)
     assert {(mark.topic, mark.source_offset, mark.records, mark.bytes) for mark in published.watermarks} == {
         ("orders", 5, 5, 50),
         ("payments", 6, 6, 60),

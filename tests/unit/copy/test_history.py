@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.history import advised, another_topic, stored, view
-from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.copy.history import add_history_advice, another_topic, merge_history, view_as_history
+from kafka_mirror.copy.ledger_updates import advance_record
 from kafka_mirror.copy.plan.model import BEHIND, FIRST_SIGHT, HISTORY, Range
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -190,10 +190,10 @@ def test_where_the_copy_began_is_noted_and_stays_however_much_is_copied(world, c
 def test_record_that_was_passed_over_in_history_is_noted_and_moves_no_start(known):
     record = known("orders", 10, watermark=30, covered=((20, 30),), skipped=(Skipped(25, 26, "RecordRefused: x"),))
     assert record.start is None
-    seen, part = view(record, Range("orders", 0, "id-orders", 0, 20, HISTORY), Topic(INTO, "id", ()))
+    seen, part = view_as_history(record, Range("orders", 0, "id-orders", 0, 20, HISTORY), Topic(INTO, "id", ()))
     refused = Skipped(3, 4, "RecordRefused: y")
 
-    written = stored(record, after(seen, PartitionProgress(TP, part.end, runs=(), skipped=(refused,)), None))
+    written = merge_history(record, advance_record(seen, PartitionProgress(TP, part.end, runs=(), skipped=(refused,)), None))
 
     assert written.skipped == (refused, *record.skipped)
     assert (written.live_start, written.history_topics[0].intervals) == (20, ((0, 20),))
@@ -201,6 +201,6 @@ def test_record_that_was_passed_over_in_history_is_noted_and_moves_no_start(know
 
 def test_errors_of_history_name_no_decision_that_would_do_nothing():
     for code in ("UnexplainedTarget", "TargetLostRecords", "RecordRefused"):
-        assert "decide" not in advised(ErrorReport(code, "x", next="python -m kafka_mirror decide restart"), INTO).next
+        assert "decide" not in add_history_advice(ErrorReport(code, "x", next="python -m kafka_mirror decide restart"), INTO).next
     other = ErrorReport("ClusterUnreachable", "x", next="look")
-    assert advised(other, INTO) == other
+    assert add_history_advice(other, INTO) == other

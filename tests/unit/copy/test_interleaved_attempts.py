@@ -18,7 +18,7 @@ from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import LaneResult, LaneTask
 from kafka_mirror.copy.plan.model import BEHIND, Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight, next_range
-from kafka_mirror.formats.offsets.intervals import merged
+from kafka_mirror.formats.offsets.intervals import merge_intervals
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.copy.lane_tasks import make_lane_task
 from tests.unit.copy.memory_brokers import (
@@ -198,7 +198,7 @@ class Attempts(RuleBasedStateMachine):
             log = self.brokers.log(remote(tp))
             pairs = [(entry.source, at) for at, entry in enumerate(log) if entry.kind == RECORD and entry.state == "committed"]
             assert (known.records, known.bytes) == (len(pairs), len(pairs) * RECORD_BYTES)
-            assert merged(known.covered) == (((0, known.watermark),) if known.watermark else ())
+            assert merge_intervals(known.covered) == (((0, known.watermark),) if known.watermark else ())
             if not pairs:
                 continue
             assert known.target_next == pairs[-1][1] + 1

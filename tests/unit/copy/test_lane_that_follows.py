@@ -13,8 +13,8 @@ from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, HISTORY, Plan, Range
 from kafka_mirror.copy.publish import Published
-from kafka_mirror.copy.run import unfinished
-from kafka_mirror.copy.run_result import together
+from kafka_mirror.copy.run import list_unfinished
+from kafka_mirror.copy.run_result import join_results
 from kafka_mirror.copy.shared_turn import SharedTurn
 from kafka_mirror.copy.verdict import verdict
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, ErrorReport, Overtaken
@@ -202,7 +202,7 @@ def test_new_topics_end_it_before_anything_more_is_copied_and_the_budget_gives_i
 
     result = follow(nothing, both, nothing, discovery=discovery)
     assert (watermarks(result), result.errors, result.ended_for) == ({("orders", 10), ("payments", 10)}, (), NEWS)
-    assert unfinished(replace(lane_task, ranges=(Range("orders", 0, "id-orders", 0, 99, BEHIND),)), result) == ()
+    assert list_unfinished(replace(lane_task, ranges=(Range("orders", 0, "id-orders", 0, 99, BEHIND),)), result) == ()
 
 
 def test_what_is_new_ends_a_lane_that_has_not_copied_its_ranges(follow, world, known):
@@ -394,4 +394,4 @@ def test_an_error_while_following_makes_the_run_red_though_all_that_was_planned_
 
 
 def test_what_was_stopped_adds_up():
-    assert together(STOPPED, replace(STOPPED, stopped=(PAYMENTS,))).stopped == (ORDERS, PAYMENTS)
+    assert join_results(STOPPED, replace(STOPPED, stopped=(PAYMENTS,))).stopped == (ORDERS, PAYMENTS)

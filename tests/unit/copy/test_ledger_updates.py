@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.ledger_updates import after, with_source_end
+from kafka_mirror.copy.ledger_updates import advance_record, with_source_end
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, act_on_decisions
 from kafka_mirror.ledger.record import SourceEnd
 from tests.unit.decision_records import decision
 from tests.unit.ledger_records import ledger_record
@@ -24,7 +24,7 @@ RECORD = ledger_record(leader_epoch=4, target_next=90, offset_map=OffsetMap((Run
 
 @pytest.mark.parametrize(("of_the_record", "of_the_plan", "kept"), [(5, 7, 7), (8, 7, 8), (None, 7, 7), (None, None, 4), (None, 3, 4)])
 def test_the_leader_epoch_is_the_newest_that_an_offset_below_the_watermark_may_have(of_the_record, of_the_plan, kept):
-    assert after(RECORD, PartitionProgress(TP, 110, of_the_record), of_the_plan).leader_epoch == kept
+    assert advance_record(RECORD, PartitionProgress(TP, 110, of_the_record), of_the_plan).leader_epoch == kept
 
 
 @pytest.mark.parametrize(("log_end", "end"), [(None, 110), (115, 115)])
@@ -61,7 +61,7 @@ def test_what_is_known_to_be_missing_does_not_shrink_by_the_order_of_clocks(plan
 def test_the_end_of_a_topic_that_is_no_more_is_forgotten_by_the_restart():
     noted = replace(RECORD, watermark=100, source_end=SourceEnd(5000, NOW))
     standing = PartitionFacts("another-id", 0, noted.target_topic, noted.target_topic_id, 0)
-    changed, applied = acted_on(noted, [decision("restart", watermark=100, offset=0, source_topic_id="another-id")], standing)
+    changed, applied = act_on_decisions(noted, [decision("restart", watermark=100, offset=0, source_topic_id="another-id")], standing)
     assert applied
     planned = Range("orders", 0, "another-id", 0, 30, "behind")
     assert with_source_end(changed, planned, NOW + timedelta(minutes=1)).source_end == SourceEnd(30, NOW + timedelta(minutes=1))

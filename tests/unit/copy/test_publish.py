@@ -9,7 +9,7 @@ import pytest
 from kafka_mirror.copy import publish as publishing
 from kafka_mirror.copy.model import LaneResult, Watermark
 from kafka_mirror.copy.plan.model import Plan, Range
-from kafka_mirror.copy.publish import reached
+from kafka_mirror.copy.publish import read_reached
 from kafka_mirror.errors import DeadlineExceeded, ErrorReport, KafkaFailure, LanesChanged, LedgerDamaged, StaleAnswer
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -79,63 +79,63 @@ FLOW = SimpleNamespace(target="west", client=lambda *_: SERVERS)
 
 def test_a_ledger_that_trails_what_the_lanes_wrote_is_read_again_elsewhere(asked):
     servers = asked(OLD, OLD, NEW)
-    assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
+    assert read_reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
     assert servers == ["a:1,b:1", "b:1", "a:1"]
 
 
 def test_a_commit_that_shows_a_moment_later_is_waited_for_where_it_was_asked(asked):
     servers = asked(OLD, NEW, waits=[True])
-    assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
+    assert read_reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
     assert servers == ["a:1,b:1", "a:1,b:1"]
 
 
 def test_a_ledger_that_stays_stale_is_said_and_no_run_is_judged_by_it(asked):
     asked(OLD)
     with pytest.raises(StaleAnswer) as raised:
-        reached(FLOW, PLAN, RESULTS)
+        read_reached(FLOW, PLAN, RESULTS)
     assert (raised.value.log, raised.value.read, raised.value.furthest, raised.value.retriable) == (("ledger", 0), 5, 7, True)
 
 
 def test_a_broker_that_does_not_answer_is_passed_over_and_what_is_wrong_with_the_ledger_is_not(asked):
     asked(OLD, DeadlineExceeded("late"), NEW)
-    assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
+    assert read_reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
     asked(OLD, LanesChanged("ledger", 2, 4))
     with pytest.raises(LanesChanged):
-        reached(FLOW, PLAN, RESULTS)
+        read_reached(FLOW, PLAN, RESULTS)
 
 
 def test_a_ledger_that_was_created_anew_is_not_taken_for_a_stale_answer(asked):
     servers = asked(OLD)
-    assert reached(FLOW, replace(PLAN, ledger_id="of the one before"), RESULTS).watermark(TP) == 10
+    assert read_reached(FLOW, replace(PLAN, ledger_id="of the one before"), RESULTS).watermark(TP) == 10
     assert len(servers) == 1
 
 
 def test_a_ledger_whose_end_one_broker_told_and_another_never_reaches_is_read_again_elsewhere(asked):
     servers = asked(DeadlineExceeded("the end was not reached"), NEW)
-    assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
+    assert read_reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
     assert servers == ["a:1,b:1", "b:1"]
     asked(DeadlineExceeded("the end was not reached"))
     with pytest.raises(DeadlineExceeded):
-        reached(FLOW, PLAN, RESULTS)
+        read_reached(FLOW, PLAN, RESULTS)
 
 
 def test_a_lane_whose_end_a_broker_does_not_tell_is_asked_of_the_others_and_judged_as_it_is_if_nobody_tells(asked):
     leaderless = KafkaFailure("The ledger partition ledger-0 has no leader, so its lane copies nothing.")
     untold = LedgerView({}, {0: leaderless}, {1: 3})
     servers = asked(untold, NEW)
-    assert reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
+    assert read_reached(FLOW, PLAN, RESULTS).watermark(TP) == 20
     assert servers == ["a:1,b:1", "b:1"]
     asked(untold)
-    assert reached(FLOW, PLAN, RESULTS).watermarks == ()
+    assert read_reached(FLOW, PLAN, RESULTS).watermarks == ()
     servers.clear()
     asked(LedgerView({}, {0: LedgerDamaged("ledger-0@3", "it is a tombstone")}, {0: 7, 1: 3}))
-    reached(FLOW, PLAN, RESULTS)
+    read_reached(FLOW, PLAN, RESULTS)
     assert len(servers) == 1
 
 
 def test_without_results_the_ledger_is_taken_as_it_is(asked):
     servers = asked(OLD)
-    assert reached(FLOW, PLAN).watermark(TP) == 10
+    assert read_reached(FLOW, PLAN).watermark(TP) == 10
     assert len(servers) == 1
 
 
@@ -174,7 +174,7 @@ def test_offset_syncs_of_a_run_that_was_killed_are_written_by_the_next_one(asked
 def test_what_the_run_that_took_over_copied_beyond_the_report_is_no_disagreement(writer, mark, is_said):
     record = ledger_record(watermark=mark, target_next=mark, writer=Writer("", "host", writer, datetime.now(UTC)))
     reports = [LaneResult(0, (Watermark(*TP, 12, 12, 2, 20),))]
-    assert bool(publishing.compared(PLAN, reports, {TP: record}, "e.copy / 1").disagreements) == is_said
+    assert bool(publishing.compare_results(PLAN, reports, {TP: record}, "e.copy / 1").disagreements) == is_said
 
 
 OTHERWISE = "somebody else writes them"

@@ -7,7 +7,7 @@ import pytest
 from kafka_mirror.config import load
 from kafka_mirror.copy import publish as module
 from kafka_mirror.copy.plan.model import BEHIND, HISTORY, Plan, Range
-from kafka_mirror.copy.publish import committed, positions
+from kafka_mirror.copy.publish import count_committed, positions
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.record import HistoryTopic, Writer
 from kafka_mirror.ledger.topic import LedgerView
@@ -35,13 +35,13 @@ def record(watermark, run=RUN, **fields):
     ids=["not begun", "of another run", "at the start", "on the way", "at the end", "past the end", "in front of the start"],
 )
 def test_of_a_range_counts_what_lies_between_its_start_and_the_watermark(known, offsets):
-    assert committed(Range(*ORDERS, "id", 10, 100, BEHIND), known, RUN, {}) == offsets
+    assert count_committed(Range(*ORDERS, "id", 10, 100, BEHIND), known, RUN, {}) == offsets
 
 
 def test_of_history_counts_what_was_written_into_the_topic_that_it_goes_to():
     written = (HistoryTopic("history.orders", "id", 7, ((0, 20), (50, 60))), HistoryTopic("elsewhere", "id", 7, ((20, 50),)))
     planned = Range(*ORDERS, "id", 10, 55, HISTORY)
-    assert committed(planned, record(500, history_topics=written), RUN, {"orders": "history.orders"}) == 15
+    assert count_committed(planned, record(500, history_topics=written), RUN, {"orders": "history.orders"}) == 15
 
 
 def test_the_ledger_is_read_once_and_then_only_what_is_new(tmp_path, monkeypatch):

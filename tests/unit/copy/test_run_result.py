@@ -1,7 +1,7 @@
 """What the plans of a run come to together."""
 
 from kafka_mirror.copy.model import FORWARDED, REWRITTEN, BatchShare, LaneResult, RewriteReason, Watermark
-from kafka_mirror.copy.run_result import together
+from kafka_mirror.copy.run_result import join_results
 
 
 def lane(*partitions: int, way: str = REWRITTEN) -> LaneResult:
@@ -13,11 +13,11 @@ def lane(*partitions: int, way: str = REWRITTEN) -> LaneResult:
 
 
 def test_the_batches_of_several_plans_are_added_up() -> None:
-    both = together(together(lane(0, 1), lane(1, 2)), lane(2))
+    both = join_results(join_results(lane(0, 1), lane(1, 2)), lane(2))
     assert both.batches == (BatchShare(REWRITTEN, 5, 50),)
     assert both.rewritten == (RewriteReason("an edge", 5, "orders", 0),)
 
 
 def test_their_ways_are_told_apart() -> None:
-    both = together(lane(0, 1), lane(0, way=FORWARDED))
+    both = join_results(lane(0, 1), lane(0, way=FORWARDED))
     assert {share.way: share.batches for share in both.batches} == {REWRITTEN: 2, FORWARDED: 1}

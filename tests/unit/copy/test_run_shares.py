@@ -4,7 +4,7 @@ import pytest
 
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, LaneTask, SkippedRecords, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
-from kafka_mirror.copy.run import copy_in_shares, unfinished
+from kafka_mirror.copy.run import copy_in_shares, list_unfinished
 from kafka_mirror.errors import ErrorReport
 
 
@@ -114,17 +114,17 @@ RANGES = (Range("orders", 0, "id", 0, 10, BEHIND), Range("orders", 1, "id", 0, 1
 )
 def test_only_what_the_budget_stopped_goes_on(lane_task, errors, left):
     marks = (Watermark("orders", 0, 5, 5, 5, 5), Watermark("orders", 1, 1, 1, 1, 1))
-    found = unfinished(with_ranges(lane_task, RANGES), LaneResult(0, marks, errors, 1))
+    found = list_unfinished(with_ranges(lane_task, RANGES), LaneResult(0, marks, errors, 1))
     assert [(each.topic, each.partition, each.reason) for each in found] == left
 
 
 def test_a_lane_that_committed_nothing_is_not_asked_again(lane_task):
-    assert unfinished(with_ranges(lane_task, RANGES), LaneResult(0)) == ()
+    assert list_unfinished(with_ranges(lane_task, RANGES), LaneResult(0)) == ()
 
 
 def test_the_next_share_of_a_lane_begins_behind_the_totals_of_the_one_before(lane_task):
     task = with_ranges(lane_task, (Range("orders", 0, "id", 0, 100, BEHIND, records=7, bytes=70),))
     marks = (Watermark("orders", 0, 40, 40, 30, 300),)
     answer = LaneResult(0, marks, transactions=1, copied_elsewhere=(CopiedElsewhere("orders", 0, 10, 100, "other / 1"),))
-    [left] = unfinished(task, answer)
+    [left] = list_unfinished(task, answer)
     assert (left.records, left.bytes) == (47, 470)

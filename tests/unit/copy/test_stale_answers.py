@@ -66,7 +66,7 @@ def test_an_attempt_that_was_misled_leaves_the_next_one_no_connection_to_whoever
         if world.engines == 1:
             world.ends.update({REMOTE: 9})
             pool = BrokerPool("west", broker.settings, 2.0)
-            kept.append(pool.some())
+            kept.append(pool.pick_connection())
             pool.release()
         else:
             kept.append(IDLE.take(("127.0.0.1", broker.port), login_of(broker.settings), 2.0))

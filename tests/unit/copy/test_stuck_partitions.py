@@ -7,7 +7,7 @@ import pytest
 
 from kafka_mirror.copy.engine import BatchRefused
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
-from kafka_mirror.copy.plan.run import in_order
+from kafka_mirror.copy.plan.run import order_ranges
 from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.record import Blocked
@@ -50,7 +50,7 @@ def stuck(world, known, lane_task):
         planned = [Range(topic, 0, f"id-{topic}", 0, 10, BLOCKED) for topic in STUCK]
         if world.ends.get(TopicPartition("east.payments", 0), 0) < 10:
             planned.append(Range("payments", 0, "id-payments", 0, 10, BEHIND))
-        return in_order(planned, world.ledger, 1, NOW)
+        return order_ranges(planned, world.ledger, 1, NOW)
 
     return ranges, tried, names
 

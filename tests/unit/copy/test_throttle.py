@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.copy.plan.model import BEHIND, Range
-from kafka_mirror.copy.throttle import Throttle, portion, shares
+from kafka_mirror.copy.throttle import Throttle, divide_rate, portion
 
 MEGABYTE = 1024 * 1024
 
@@ -74,19 +74,19 @@ def test_over_any_time_no_more_is_copied_than_the_rate_allows_and_one_transactio
 
 
 def test_the_lane_with_the_backlog_has_most_and_the_others_do_not_starve():
-    long, *others = shares([[planned(1_000_000)], [planned(1)], [planned(0)]], 8)
+    long, *others = divide_rate([[planned(1_000_000)], [planned(1)], [planned(0)]], 8)
     assert long > 0.8
     assert all(each > 0.05 for each in others)
 
 
 def test_work_is_judged_by_the_size_of_what_was_copied_before():
-    small, large = shares([[planned(100, records=10, size=100)], [planned(100, records=10, size=100_000)]], 8)
+    small, large = divide_rate([[planned(100, records=10, size=100)], [planned(100, records=10, size=100_000)]], 8)
     assert large > 6 * small
 
 
 @given(st.lists(st.lists(st.integers(0, 10**9), max_size=4), min_size=1, max_size=40), st.integers(1, 16))
 def test_lanes_that_run_at_the_same_time_never_have_more_than_the_whole_rate(lanes, at_once):
-    parts = shares([[planned(offsets) for offsets in lane] for lane in lanes], at_once)
+    parts = divide_rate([[planned(offsets) for offsets in lane] for lane in lanes], at_once)
     assert sum(sorted(parts)[-at_once:]) == pytest.approx(1.0)
     assert all(part > 0 for part in parts)
 

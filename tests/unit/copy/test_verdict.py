@@ -9,7 +9,7 @@ import pytest
 
 from kafka_mirror.copy.model import JOINED, REWRITTEN, BatchShare, LaneResult, RewriteReason, SkippedRecords, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
-from kafka_mirror.copy.publish import Published, compared
+from kafka_mirror.copy.publish import Published, compare_results
 from kafka_mirror.copy.run_result import copy_once
 from kafka_mirror.copy.verdict import Verdict, from_columns, to_columns, verdict
 from kafka_mirror.errors import ErrorReport, JobFailed, Overtaken
@@ -134,7 +134,7 @@ def test_offset_syncs_that_were_not_written_make_the_run_red_and_do_not_hide_wha
 
 def test_the_ledger_wins_where_the_job_says_otherwise_and_it_is_said():
     said = LaneResult(0, (Watermark("orders", 0, 20, 20, 10, 100),))
-    found = compared(PLAN, [said], {})
+    found = compare_results(PLAN, [said], {})
     assert found.watermark(TopicPartition("orders", 0)) is None
     assert "the ledger counts" in found.disagreements[0]
     assert verdict(PLAN, [said], found).state == "failed"
@@ -144,7 +144,7 @@ def test_what_was_copied_is_what_the_ledger_grew_by_also_where_the_answer_to_a_c
     planned = Range("orders", 0, "id", 10, 20, "behind", records=100, bytes=1000)
     record = ledger_record(watermark=20, target_next=20, records=110, bytes=1250)
     said = LaneResult(0, (Watermark("orders", 0, 20, 20, 4, 100),))
-    found = compared(Plan("east->west", (planned,)), [said], {planned.topic_partition: record})
+    found = compare_results(Plan("east->west", (planned,)), [said], {planned.topic_partition: record})
     assert found.watermarks == (Watermark("orders", 0, 20, 20, 10, 250),)
     assert not found.disagreements
 
@@ -160,7 +160,7 @@ SILENT = ErrorReport("SourceUnreadable", "nothing could be read", "orders", 0, r
 def test_a_watermark_of_before_the_decision_is_not_taken_for_the_planned_end(word, decided):
     planned = Range("orders", 0, "new-id", 0, 7, "decided", records=100, decisions=(decision(word),))
     plan, before = Plan("east->west", (planned,)), ledger_record(watermark=100, decided=decided)
-    found = compared(plan, [], {planned.topic_partition: before})
+    found = compare_results(plan, [], {planned.topic_partition: before})
     assert found.watermark(planned.topic_partition) is None
     judged = verdict(plan, [LaneResult(0, errors=(SILENT,))], found)
     assert (judged.state, judged.errors, judged.owed, judged.records) == ("failed", (SILENT,), 7, 0)
@@ -170,9 +170,9 @@ def test_a_watermark_of_before_the_decision_is_not_taken_for_the_planned_end(wor
 def test_a_decision_that_leaves_nothing_to_copy_is_done_once_the_ledger_has_it():
     planned = Range("orders", 0, "new-id", 0, 0, "decided", decisions=(decision("restart"),))
     plan, restart = Plan("east->west", (planned,)), Decided("restart", "ana@ops", DECIDED_AT, "seen")
-    assert verdict(plan, [], compared(plan, [], {planned.topic_partition: ledger_record(watermark=100)})).state == "failed"
+    assert verdict(plan, [], compare_results(plan, [], {planned.topic_partition: ledger_record(watermark=100)})).state == "failed"
     after = ledger_record(watermark=0, decided=restart)
-    assert verdict(plan, [], compared(plan, [], {planned.topic_partition: after})).state == "done"
+    assert verdict(plan, [], compare_results(plan, [], {planned.topic_partition: after})).state == "done"
 
 
 def test_the_ways_of_the_lanes_batches_are_added_up_with_the_most_frequent_reasons_first():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.errors import MirrorError, Remedy
 from kafka_mirror.errors.display import show, visible
-from kafka_mirror.errors.next_step import NextStep, of_the_flow, of_the_wave
+from kafka_mirror.errors.next_step import NextStep, flow_command, wave_command
 
 NAMES = st.one_of(
     st.text(),
@@ -59,7 +59,7 @@ def test_what_is_visible_keeps_its_lines_and_nothing_that_acts(text):
 
 @given(NAMES, NAMES)
 def test_every_name_is_one_word_of_a_command_and_the_sentence_shows_it_in_one_line(name, wave):
-    commands = of_the_flow("translate", f"--group {shlex.quote(name)}"), of_the_wave("run", wave), Remedy("restart", name, 3)
+    commands = flow_command("translate", f"--group {shlex.quote(name)}"), wave_command("run", wave), Remedy("restart", name, 3)
     step = NextStep.of("See ", commands[0], " and ", commands[1], " or ", commands[2], ".")
     assert controls(step.text) == []
     translate, run, restart = map(shlex.split, step.commands)
@@ -75,5 +75,5 @@ def test_an_errors_message_keeps_lines_of_its_own_and_no_other_control_character
 
 
 def test_a_name_that_looks_like_our_placeholder_stays_a_name():
-    (command,) = NextStep.of(of_the_flow("translate", f"--group {shlex.quote('<flow>')}")).with_flow("east->west").commands
+    (command,) = NextStep.of(flow_command("translate", f"--group {shlex.quote('<flow>')}")).with_flow("east->west").commands
     assert shlex.split(command)[-4:] == ["--flow", "east->west", "--group", "<flow>"]

@@ -11,7 +11,7 @@ import pytest
 from kafka_mirror.cli.parser import parser
 from kafka_mirror.errors import ErrorReport, MirrorError, NextStep, NothingMoved, Remedy, SourceGap, UnexplainedTarget
 from kafka_mirror.errors.ledger import DecidedMeanwhile
-from kafka_mirror.errors.next_step import MODULE, SCRIPT, Command, own, started_as
+from kafka_mirror.errors.next_step import MODULE, SCRIPT, Command, mirror_command, note_program
 from kafka_mirror.formats.documents import from_document, to_document
 from tests.unit.errors.samples import samples
 from tests.unit.test_imports import LIBRARY
@@ -68,11 +68,11 @@ def test_every_command_of_ours_is_marked_as_one_and_parses(error: MirrorError) -
 
 def test_commands_are_written_as_the_user_started_the_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MIRROR_STARTED_AS", raising=False)
-    started_as("/checkout/include/kafka_mirror/__main__.py")
-    assert str(own("status")) == f"{MODULE} status"
+    note_program("/checkout/include/kafka_mirror/__main__.py")
+    assert str(mirror_command("status")) == f"{MODULE} status"
     monkeypatch.setenv("MIRROR_STARTED_AS", "")  # so that what is set below is taken back
-    started_as(f"/usr/bin/{SCRIPT}")
-    assert str(own("status")) == f"{SCRIPT} status"
+    note_program(f"/usr/bin/{SCRIPT}")
+    assert str(mirror_command("status")) == f"{SCRIPT} status"
     assert DecidedMeanwhile("mm2-control").report().commands == (f"{SCRIPT} decide list",)
     assert str(Remedy("begin-ledger")).startswith(f"{SCRIPT} decide begin-ledger")
     assert parser().prog == SCRIPT

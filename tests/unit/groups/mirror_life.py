@@ -16,8 +16,8 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.history import stored, view
-from kafka_mirror.copy.ledger_updates import after, stuck
+from kafka_mirror.copy.history import merge_history, view_as_history
+from kafka_mirror.copy.ledger_updates import advance_record, stuck
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.mm2 import Checkpoint, OffsetSync
@@ -29,7 +29,7 @@ from kafka_mirror.groups.offset_sync_store import OffsetSyncStore
 from kafka_mirror.groups.offset_syncs import due_pairs
 from kafka_mirror.groups.translation import EXACT, SourceState, generation, translate
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, act_on_decisions
 from kafka_mirror.ledger.codec import decode, encode
 from kafka_mirror.ledger.record import LedgerRecord, Skipped
 from tests.unit.decision_records import DECIDED_AT, decision
@@ -154,7 +154,7 @@ class MirrorLife:
             TP, next_offset, epoch, runs_of(batch, positions), len(batch), 1, positions[-1] + 1 if positions else None
         )
         begun = self.record.watermark
-        self._set(after(self.record, progress, None))
+        self._set(advance_record(self.record, progress, None))
         self.end += bool(positions)
         if positions:
             newest = (*self.syncs.pairs(*TP), None)[0]
@@ -166,7 +166,7 @@ class MirrorLife:
         """The next record is passed over (errors.tolerance=all)."""
         if self.log_start <= self.record.watermark < self.source_end and not self.waits:
             offset = self.record.watermark
-            self._set(after(self.record, PartitionProgress(TP, offset + 1, skipped=(Skipped(offset, offset + 1, "refused"),)), 0))
+            self._set(advance_record(self.record, PartitionProgress(TP, offset + 1, skipped=(Skipped(offset, offset + 1, "refused"),)), 0))
 
     def abort(self, positions: int) -> None:
         """An aborted transaction on the target."""
@@ -230,7 +230,7 @@ class MirrorLife:
         """History goes into the remote topic, behind what stands there."""
         live = self.record.live_start
         planned = Range(*TP, self.source_id, min(start, live), min(start + length, live), "history")
-        seen, part = view(self.record, planned, Topic(REMOTE, self.target_id, ()))
+        seen, part = view_as_history(self.record, planned, Topic(REMOTE, self.target_id, ()))
         batch = [source for source in self.sources if part.start <= source < part.end]
         if part.start >= part.end or self.waits:
             return
@@ -241,7 +241,7 @@ class MirrorLife:
         self.end += len(batch) + bool(batch)
         runs = runs_of(batch, positions)
         progress = PartitionProgress(TP, part.end, 0, runs, len(batch), 1, positions[-1] + 1 if positions else None)
-        self._set(stored(self.record, after(seen, progress, 0)))
+        self._set(merge_history(self.record, advance_record(seen, progress, 0)))
 
     def cut_source(self, offset: int) -> None:
         """Source cut off: a replica without the newest records becomes leader. Below the watermark the copy waits for a person."""
@@ -330,7 +330,7 @@ class MirrorLife:
         self.decided += timedelta(seconds=1)
         standing = PartitionFacts(self.source_id, self.log_start, REMOTE, self.target_id, self.source_epochs.newest)
         bound = {"source_topic_id": self.source_id, "target_topic_id": self.target_id, **facts}
-        changed, _ = acted_on(self.record, [decision(word, when=self.decided, **bound)], standing)
+        changed, _ = act_on_decisions(self.record, [decision(word, when=self.decided, **bound)], standing)
         self._set(changed)
 
     def _set(self, record: LedgerRecord) -> None:

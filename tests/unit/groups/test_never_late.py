@@ -14,13 +14,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.copy.ledger_updates import advance_record
 from kafka_mirror.formats.offsets import map as offset_map
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.groups.offset_syncs import due_pairs
 from kafka_mirror.groups.translation import EARLY, EXACT, NONE, SourceState, TranslatedOffset, translate, translate_back
-from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, act_on_decisions
 from kafka_mirror.ledger.record import Decided
 from tests.unit.decision_records import DECIDED_AT, decision
 from tests.unit.groups.mirror_life import SOURCE_ID, TARGET_ID, TP, MirrorLife
@@ -169,10 +169,10 @@ def assert_never_late_backwards(life):
 def test_a_restart_inside_a_thinned_hole_leaves_it_early():
     known = OffsetMap((Run(0, 0, 10), Run(500, 550, 10, True)))
     record = ledger_record(watermark=510, target_next=560, offset_map=known, covered=((0, 510),))
-    changed, _ = acted_on(
+    changed, _ = act_on_decisions(
         record, [decision("restart", watermark=510, offset=300)], PartitionFacts(SOURCE_ID, 0, "east.orders", TARGET_ID, 0)
     )
-    copied = after(changed, PartitionProgress(TP, 520, 0, (Run(300, 561, 220),), 220, 1, 781), 0)
+    copied = advance_record(changed, PartitionProgress(TP, 520, 0, (Run(300, 561, 220),), 220, 1, 781), 0)
     source = SourceState(SOURCE_ID, 520)
     assert translate(100, copied, source, TARGET_ID) == TranslatedOffset(EARLY, 10, 561, 90), "its record stands between 10 and 550"
     assert translate(310, copied, source, TARGET_ID) == TranslatedOffset(EXACT, 571, 571, 0)
@@ -189,20 +189,20 @@ def test_after_a_decision_readers_forget_a_pair_that_may_be_that_of_a_lost_copy(
 
 def test_while_a_restart_copies_again_the_older_copies_answer():
     record = ledger_record(watermark=1000, target_next=1000, offset_map=OffsetMap((Run(0, 0, 1000),)), covered=((0, 1000),))
-    changed, _ = acted_on(
+    changed, _ = act_on_decisions(
         record, [decision("restart", watermark=1000, offset=300)], PartitionFacts(SOURCE_ID, 0, "east.orders", TARGET_ID, 0)
     )
-    half = after(changed, PartitionProgress(TP, 420, 0, (Run(300, 1001, 120),), 120, 1, 1121), 0)
+    half = advance_record(changed, PartitionProgress(TP, 420, 0, (Run(300, 1001, 120),), 120, 1, 1121), 0)
     source = SourceState(SOURCE_ID, 2000)
     assert translate(200, half, source, TARGET_ID).target == 200
     assert translate(350, half, source, TARGET_ID) == TranslatedOffset(EARLY, 350, 350, 50)
     assert translate(800, half, source, TARGET_ID) == TranslatedOffset(EARLY, 800, 800, 500, ahead=380)
     assert translate(1000, half, source, TARGET_ID) == TranslatedOffset(EXACT, 1121, 1121, 0, ahead=580)
-    whole = after(half, PartitionProgress(TP, 1000, 0, (Run(420, 1122, 580),), 580, 1, 1702), 0)
+    whole = advance_record(half, PartitionProgress(TP, 1000, 0, (Run(420, 1122, 580),), 580, 1, 1702), 0)
     assert translate(350, whole, source, TARGET_ID) == TranslatedOffset(EXACT, 1051, 1051, 0)
-    gap, _ = acted_on(
+    gap, _ = act_on_decisions(
         half, [decision("accept-gap", when=LATER, watermark=420)], PartitionFacts(SOURCE_ID, 600, "east.orders", TARGET_ID, 0)
     )
-    behind = after(gap, PartitionProgress(TP, 1100, 0, (Run(600, 1122, 500),), 500, 1, 1622), 0)
+    behind = advance_record(gap, PartitionProgress(TP, 1100, 0, (Run(600, 1122, 500),), 500, 1, 1622), 0)
     assert translate(500, behind, source, TARGET_ID) == TranslatedOffset(EARLY, 500, 500, 200)
     assert translate(700, behind, source, TARGET_ID) == TranslatedOffset(EXACT, 1222, 1222, 0)

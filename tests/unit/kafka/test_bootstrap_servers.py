@@ -6,7 +6,7 @@ import pytest
 
 from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded, LedgerDamaged, MirrorError, StaleAnswer
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.bootstrap_servers import asking_on, beginning_at
+from kafka_mirror.kafka.bootstrap_servers import ask_with_server, begin_at_server
 from kafka_mirror.kafka.broker_connection import BrokerConnection
 from kafka_mirror.kafka.client_login import python_settings
 from kafka_mirror.kafka.cluster import Cluster
@@ -33,7 +33,7 @@ def asked(settings: dict[str, Any], *answers: MirrorError | str) -> tuple[str, l
         return answer
 
     try:
-        return asking_on(settings, look), servers
+        return ask_with_server(settings, look), servers
     except MirrorError as error:
         return error.code, servers
 
@@ -113,7 +113,7 @@ def end(settings):
 
 def test_a_connection_that_was_kept_is_used_until_somebody_doubts_what_comes_of_it(settings):
     assert end(settings) == TOLD
-    assert end(beginning_at(settings, 1)) == TOLD
+    assert end(begin_at_server(settings, 1)) == TOLD
 
 
 def test_who_asks_on_is_not_led_there_again(settings):
@@ -123,7 +123,7 @@ def test_who_asks_on_is_not_led_there_again(settings):
             raise StaleAnswer(ORDERS, found, TRUE)
         return found
 
-    assert asking_on(settings, look) == TRUE
+    assert ask_with_server(settings, look) == TRUE
 
 
 def test_who_asks_every_server_is_not_led_there(settings):

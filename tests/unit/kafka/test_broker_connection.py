@@ -11,7 +11,7 @@ from kafka.protocol.producer import ProduceRequest
 from kafka_mirror.kafka import produce_request
 from kafka_mirror.kafka.broker_connection import BrokerConnection
 from kafka_mirror.kafka.client_login import python_settings
-from kafka_mirror.kafka.produce_request import ProduceRequests, produced
+from kafka_mirror.kafka.produce_request import ProduceRequests, read_produced
 from tests.unit.copy.batches.conftest import batch_of
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import UNKNOWN_TOPIC_OR_PARTITION
@@ -38,7 +38,7 @@ def test_a_request_of_more_parts_and_bytes_than_a_socket_takes_arrives_whole(con
     batch = bytes(batch_of([b"v" * 10_000]))
     parts = ProduceRequests("id", 1).parts({"orders": [(number, batch[:61], memoryview(batch)[61:]) for number in range(partitions)]})
     answers = []
-    connection.queue_parts(produce_request.KEY, 12, parts, lambda body: produced(body, 12), answers.append)
+    connection.queue_parts(produce_request.KEY, 12, parts, lambda body: read_produced(body, 12), answers.append)
     connection.flush()
     connection.receive()
     (request,) = broker.of(ProduceRequest)
@@ -87,7 +87,7 @@ def test_requests_that_were_queued_are_sent_together_and_answered_in_order(conne
     answers = []
     for topic in ("orders", "payments", "returns"):
         parts = ProduceRequests("id", 1).parts({topic: [(0, batch[:61], memoryview(batch)[61:])]})
-        connection.queue_parts(produce_request.KEY, 12, parts, lambda body: produced(body, 12), answers.append)
+        connection.queue_parts(produce_request.KEY, 12, parts, lambda body: read_produced(body, 12), answers.append)
     assert broker.of(ProduceRequest) == []
     assert connection.in_flight == 3
     assert connection.bytes_in_flight > 3 * len(batch)

@@ -160,7 +160,7 @@ def test_what_carries_batches_is_not_mended_and_only_its_opening_goes_on_over_ne
     with pytest.raises(ClusterUnreachable, match="gone"):
         pool.ask("asking", failing(ConnectionResetError("gone"), None))
     assert pool.leaders([ORDERS])
-    pool.some().close()
+    pool.pick_connection().close()
     assert pool.coordinator("mirror.4.east.1.0") == 1
 
 
@@ -224,10 +224,10 @@ def test_what_should_pass_and_does_not_says_what_to_look_at(broker):
 )
 def test_why_a_cluster_cannot_be_reached_is_said_with_the_address(broker, failure, said):
     patient = BrokerPool("west", broker.settings, 30.0)
-    patient.some()
+    patient.pick_connection()
     patient.release()  # the next pool takes this connection, however slow the machine is
     pool = BrokerPool("west", broker.settings, 0.2)
-    pool.some()
+    pool.pick_connection()
     with pytest.raises(ClusterUnreachable) as unreachable:
         pool.ask("asking", failing(failure))
     assert said.format(broker.port) in unreachable.value.message
@@ -240,7 +240,7 @@ def test_the_next_server_is_asked_where_one_says_nothing_and_the_time_suffices_f
     silent.is_silent_on = MetadataRequest
     try:
         pool = BrokerPool("west", {"bootstrap.servers": f"127.0.0.1:{silent.port},127.0.0.1:{broker.port}"}, 30.0)
-        assert pool.ask("asking", lambda here: ask_metadata(here.some(), ["orders"])).cluster_id == "W"
+        assert pool.ask("asking", lambda here: ask_metadata(here.pick_connection(), ["orders"])).cluster_id == "W"
         assert (len(silent.of(MetadataRequest)), len(broker.of(MetadataRequest))) == (1, 1)
         pool.close()
     finally:
@@ -253,7 +253,7 @@ def test_each_time_an_answer_may_take_longer_and_never_longer_than_is_left(monke
     shares = []
 
     def question(_pool):
-        shares.append(pool.some().seconds)
+        shares.append(pool.pick_connection().seconds)
         time.sleep(shares[-1])
         raise TimeoutError
 

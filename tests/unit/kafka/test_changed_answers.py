@@ -28,7 +28,7 @@ from kafka.protocol.producer import TxnOffsetCommitResponse
 from kafka_mirror.kafka import acls, broker_pool, group_offsets, groups, producers, schema_answers
 from kafka_mirror.kafka.cluster_answers import listed_offsets, metadata, older_metadata, older_offsets
 from kafka_mirror.kafka.fetch_response import fetch_response
-from kafka_mirror.kafka.produce_request import produced
+from kafka_mirror.kafka.produce_request import read_produced
 from kafka_mirror.kafka.schemas import ConsumerGroupDescribeResponse
 from tests.unit.kafka.test_cluster_answers import brokers, metadata_bytes, offsets_bytes, rows, topics
 from tests.unit.kafka.test_fetch_response import VERSIONS, answers, encoded, names
@@ -146,7 +146,7 @@ def test_a_fetch_of_any_counts_is_read_or_refused(rest, version):
 @settings(max_examples=300)
 @given(fields)
 def test_an_acknowledgement_of_any_counts_is_read_or_refused(rest):
-    check_ends(lambda body: produced(body, 12), rest)
+    check_ends(lambda body: read_produced(body, 12), rest)
 
 
 BY_SCHEMA = {
@@ -165,11 +165,11 @@ BY_SCHEMA = {
     "members": (DescribeGroupsResponse[5], groups._read),
     "members of 2.1": (DescribeGroupsResponse[2], partial(groups._read, tells=False)),
     "members by KIP-848": (ConsumerGroupDescribeResponse[0], groups._read),
-    "what groups committed": (OffsetFetchResponse[9], group_offsets.fetched),
+    "what groups committed": (OffsetFetchResponse[9], group_offsets.read_fetched),
     "what a group of 2.1 committed": (OffsetFetchResponse[5], group_offsets._read_fetched),
-    "a commit": (OffsetCommitResponse[9], group_offsets.changed),
-    "positions in a transaction": (TxnOffsetCommitResponse[3], group_offsets.changed),
-    "a deletion": (OffsetDeleteResponse[0], group_offsets.deleted),
+    "a commit": (OffsetCommitResponse[9], group_offsets.read_changed),
+    "positions in a transaction": (TxnOffsetCommitResponse[3], group_offsets.read_changed),
+    "a deletion": (OffsetDeleteResponse[0], group_offsets.read_deleted),
 }
 """What kafka-python's schemas read, and what is made of it."""
 

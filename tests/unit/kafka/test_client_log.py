@@ -7,7 +7,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_mirror.kafka import client_log
 from kafka_mirror.kafka.admin import ClientErrors, settings_with
-from kafka_mirror.kafka.client_log import RepeatFilter, keep_secret, masked
+from kafka_mirror.kafka.client_log import RepeatFilter, keep_secret, mask_secrets
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_no_secret_stands_in_a_line(said, no_secrets):
     assert "tr0ub4dor" not in text
     assert "BEGIN" not in text
     assert text.endswith('rejected "***" and *** at west:9092; sasl.oauthbearer.client.secret=*** password = ***')
-    assert masked("nothing to hide") == "nothing to hide"
+    assert mask_secrets("nothing to hide") == "nothing to hide"
 
 
 def test_a_real_client_says_that_nobody_answers_once_and_never_its_password(caplog):

@@ -10,7 +10,7 @@ from kafka_mirror.errors import KafkaFailure
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import OF_SOURCE
 from kafka_mirror.kafka.broker_pool import BrokerPool, Leader, receive
-from kafka_mirror.kafka.fetch import BatchFetcher, Cause, FetchDispatch, FetchFault, FetchLimits, by_leader
+from kafka_mirror.kafka.fetch import BatchFetcher, Cause, FetchDispatch, FetchFault, FetchLimits, group_by_leader
 from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
 from kafka_mirror.kafka.fetched_partition import FetchedPartition
 from kafka_mirror.kafka.polling import LONGEST_THROTTLE_SECONDS
@@ -130,7 +130,7 @@ def test_a_cluster_is_heard_of_when_a_partition_is_read_further(records, is_hear
 
 def test_partitions_are_asked_for_at_their_leaders():
     mine, yours = fetched(1), fetched(2)
-    assert by_leader({TP: mine, OTHER: yours}) == {1: {TP: mine}, 2: {OTHER: yours}}
+    assert group_by_leader({TP: mine, OTHER: yours}) == {1: {TP: mine}, 2: {OTHER: yours}}
 
 
 # ------------------------------------------------------------ over connections

@@ -50,7 +50,7 @@ def test_a_connection_of_another_client_is_not_taken(broker, settings):
 def test_two_pools_never_share_one(broker):
     used(broker)
     pools = [BrokerPool("west", broker.settings, 2.0) for _ in range(2)]
-    assert len({id(pool.some()) for pool in pools}) == 2
+    assert len({id(pool.pick_connection()) for pool in pools}) == 2
 
 
 def test_a_connection_that_the_broker_closed_is_not_taken(broker):
@@ -65,7 +65,7 @@ def test_a_connection_with_a_question_under_way_is_closed(broker):
     broker.is_silent_on = MetadataRequest
     pool = BrokerPool("west", broker.settings, 0.2)
     with pytest.raises(TimeoutError):
-        ask_metadata(pool.some(), ["orders"])
+        ask_metadata(pool.pick_connection(), ["orders"])
     (connection,) = pool.connections
     pool.release()
     assert connection.fileno() == -1
@@ -74,7 +74,7 @@ def test_a_connection_with_a_question_under_way_is_closed(broker):
 
 def test_what_an_error_left_behind_is_closed(broker):
     pool = BrokerPool("west", broker.settings, 2.0)
-    connection = pool.some()
+    connection = pool.pick_connection()
     pool.close()
     assert connection.fileno() == -1
     used(broker)
@@ -84,12 +84,12 @@ def test_what_an_error_left_behind_is_closed(broker):
 def test_answers_may_take_as_long_as_the_next_user_says(broker):
     used(broker)
     pool = BrokerPool("west", broker.settings, 7.0)
-    assert pool.some().seconds == 7.0
+    assert pool.pick_connection().seconds == 7.0
 
 
 def test_a_connection_that_nobody_takes_is_closed_after_a_while(broker):
     idle = IdleConnections(idle_seconds=0.05)
-    connection = BrokerPool("west", broker.settings, 2.0).some()
+    connection = BrokerPool("west", broker.settings, 2.0).pick_connection()
     idle.put(connection.address, (), connection)
     deadline = time.monotonic() + 5
     while connection.fileno() >= 0 and time.monotonic() < deadline:
@@ -100,7 +100,7 @@ def test_a_connection_that_nobody_takes_is_closed_after_a_while(broker):
 def test_where_there_are_enough_the_one_that_waits_longest_is_closed(broker):
     """A worker that has asked many brokers goes on with those that it asked last."""
     idle = IdleConnections(most=2)
-    first, second, third = (BrokerPool("west", broker.settings, 2.0).some() for _ in range(3))
+    first, second, third = (BrokerPool("west", broker.settings, 2.0).pick_connection() for _ in range(3))
     for connection in (first, second, third):
         idle.put(connection.address, (), connection)
     assert first.fileno() == -1

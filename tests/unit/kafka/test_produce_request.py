@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from kafka_mirror.kafka.produce_request import Acknowledgement, ProduceRequests, produced
+from kafka_mirror.kafka.produce_request import Acknowledgement, ProduceRequests, read_produced
 
 VERSIONS = st.integers(9, 12)
 topics = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=249)
@@ -38,7 +38,7 @@ rows = st.dictionaries(
 
 @given(rows, VERSIONS, st.integers(0, 1000))
 def test_an_answer_says_what_kafka_python_reads_in_it(wanted, version, throttle):
-    answer = produced(memoryview(answered(wanted, version, throttle)), version)
+    answer = read_produced(memoryview(answered(wanted, version, throttle)), version)
     assert {(each.topic, each.partition): (each.error_code, each.base_offset, each.message) for each in answer.batches} == wanted
     assert answer.throttle_time_ms == throttle
 
@@ -49,7 +49,7 @@ def test_an_answer_that_names_another_leader_is_read(version):
     body = bytearray(
         answered({("orders", 3): (6, -1, None)}, version, 0, current_leader=kind.LeaderIdAndEpoch(leader_id=2, leader_epoch=7))
     )
-    assert produced(memoryview(body), version) == (0, [Acknowledgement("orders", 3, 6, -1)])
+    assert read_produced(memoryview(body), version) == (0, [Acknowledgement("orders", 3, 6, -1)])
 
 
 def answered(wanted, version, throttle, **more):

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from kafka_mirror.kafka.tls_diagnosis import explained, refuses_us
+from kafka_mirror.kafka.tls_diagnosis import explain_report, refuses_us
 from services.certificates import Authority
 
 ALERT = "ssl://127.0.0.1:9093/bootstrap: Receive failed: error:0A000412:SSL routines::ssl/tls alert bad certificate: SSL alert number {}"
@@ -35,19 +35,19 @@ def test_alerts_about_the_clients_certificate_are_refusals(number, about_us):
     ],
 )
 def test_a_refused_client_is_told_what_is_wrong_with_its_certificate(authority, days, said):
-    assert said in explained(ALERT.format(46), {"ssl.certificate.pem": authority.issue("mirror", days=days).pem}, "east")
+    assert said in explain_report(ALERT.format(46), {"ssl.certificate.pem": authority.issue("mirror", days=days).pem}, "east")
 
 
 def test_a_client_without_a_certificate_is_told_that_one_is_wanted():
-    assert explained(ALERT.format(116), {}, "east") == "the broker asks for a client certificate, and east.ssl.keystore.* names none"
+    assert explain_report(ALERT.format(116), {}, "east") == "the broker asks for a client certificate, and east.ssl.keystore.* names none"
 
 
 def test_a_broker_that_is_gone_by_then_leaves_the_clients_own_words():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        assert explained(UNVERIFIED.format(f"127.0.0.1:{probe.getsockname()[1]}"), {}, "east") is None
+        assert explain_report(UNVERIFIED.format(f"127.0.0.1:{probe.getsockname()[1]}"), {}, "east") is None
 
 
 @pytest.mark.parametrize("text", ["sasl_ssl://a:1/bootstrap: SASL authentication error", "Local: Timed out", "certificate verify failed"])
 def test_what_is_not_about_a_certificate_is_not_explained(text):
-    assert explained(text, {}, "east") is None
+    assert explain_report(text, {}, "east") is None

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError
 from kafka_mirror.errors import TokenUnavailable
 from kafka_mirror.kafka import client_log
 from kafka_mirror.kafka.admin import ClientErrors, settings_with
-from kafka_mirror.kafka.client_log import masked
+from kafka_mirror.kafka.client_log import mask_secrets
 from kafka_mirror.kafka.client_login import python_settings
 from kafka_mirror.logins.token import CLASS, PROPERTIES
 from tests.unit.logins.token_providers import endpoint
@@ -75,7 +75,7 @@ def test_tokens_and_secret_properties_are_masked_in_every_line():
     settings = of("Counting", who="masking", awsRoleSecretAccessKey="role-s3cret", region="eu-west-1")
     settings_with(settings, ClientErrors("west", settings))
     assert (
-        masked(f"sent token-1 with role-s3cret to eu-west-1 by {PROVIDERS}Counting")
+        mask_secrets(f"sent token-1 with role-s3cret to eu-west-1 by {PROVIDERS}Counting")
         == f"sent *** with *** to eu-west-1 by {PROVIDERS}Counting"
     )
 

@@ -5,7 +5,7 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure
-from kafka_mirror.formats.batches.batch_records import opened, records_of
+from kafka_mirror.formats.batches.batch_records import records_of, unpack_records
 from kafka_mirror.formats.batches.record_batch import batches_in
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.produce_request import Outgoing, batches_of
@@ -44,7 +44,7 @@ def read(broker, tp=LOG):
     for data in broker.log(*tp).batches:
         for batch in batches_in(data):
             assert batch.is_intact
-            yield from records_of(tp, batch, opened(batch))
+            yield from records_of(tp, batch, unpack_records(batch))
 
 
 def answer_once(broker, answer):

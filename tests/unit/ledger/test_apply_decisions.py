@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.apply_decisions import acted_on, passed_over, records_accepted_until, with_adopted_clusters
+from kafka_mirror.ledger.apply_decisions import act_on_decisions, pass_over_offsets, records_accepted_until, with_adopted_clusters
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.record import Blocked, Decided, Skipped, Writer
 from tests.unit.copy.plan.partition_facts import NOW, RECORD, acted
@@ -26,7 +26,7 @@ def test_a_decision_is_acted_on_once(word):
     changed = acted(decision(word), stuck, now)
     assert changed.decided == Decided(word, "ana@ops", DECIDED_AT, "seen")
     # Even when the partition stands again exactly as it did when the decision was taken.
-    assert acted_on(replace(stuck, decided=changed.decided), [decision(word)], now)[1] == ()
+    assert act_on_decisions(replace(stuck, decided=changed.decided), [decision(word)], now)[1] == ()
 
 
 def test_what_the_target_lost_stays_noted_when_offsets_are_passed_over():
@@ -60,12 +60,12 @@ def test_a_newer_decision_with_the_same_binding_counts():
     ],
 )
 def test_what_changed_since_it_was_seen_is_not_decided_about(made, now):
-    assert acted_on(RECORD, [made], now) == (RECORD, ())
+    assert act_on_decisions(RECORD, [made], now) == (RECORD, ())
 
 
 def test_a_record_that_is_no_longer_stuck_is_not_skipped():
     stuck = replace(RECORD, watermark=101, blocked=Blocked(101, "RecordRefused", "x", DECIDED_AT, 1))
-    assert acted_on(stuck, [decision("skip-record", offset=100)], NOW)[1] == ()
+    assert act_on_decisions(stuck, [decision("skip-record", offset=100)], NOW)[1] == ()
 
 
 # ---------------------------------------------------------------- what each does
@@ -93,7 +93,7 @@ def test_a_skipped_record_is_one_and_says_why():
 def test_no_record_is_skipped_for_what_the_target_lost():
     """Nobody refused the record at the watermark: a loss is noted there where the map does not tell the first record that is gone."""
     lost = replace(RECORD, blocked=Blocked(100, "TargetLostRecords", "x", DECIDED_AT, 1))
-    assert acted_on(lost, [decision("skip-record")], NOW) == (lost, ())
+    assert act_on_decisions(lost, [decision("skip-record")], NOW) == (lost, ())
 
 
 def test_accepted_records_are_those_in_front_of_the_end_that_was_seen():
@@ -105,12 +105,12 @@ def test_accepted_records_are_those_in_front_of_the_end_that_was_seen():
 
 def test_what_is_passed_over_ends_being_stuck():
     stuck = replace(RECORD, blocked=Blocked(100, "x", "", DECIDED_AT, 1))
-    assert passed_over(stuck, 101, "why", 5).blocked is None
+    assert pass_over_offsets(stuck, 101, "why", 5).blocked is None
 
 
 def test_a_restart_comes_first_whatever_was_decided_first():
     made = (decision("accept-records", target_topic_id="new", target_end=3), decision("restart", target_topic_id="new", when=LATER))
-    changed, applied = acted_on(RECORD, Decisions(made).of(TP), replace(NOW, remote_id="new"))
+    changed, applied = act_on_decisions(RECORD, Decisions(made).of(TP), replace(NOW, remote_id="new"))
     assert [each.decision for each in applied] == ["restart", "accept-records"]
     assert (changed.target_next, changed.decided.decision) == (3, "restart")
 
@@ -143,4 +143,4 @@ def test_nothing_is_done_with_a_partition_that_a_cutover_moved(word):
     moved = replace(
         RECORD, moved=Decided("moved", "somebody", DECIDED_AT, "a wave"), blocked=Blocked(100, "RecordRefused", "x", DECIDED_AT, 1)
     )
-    assert acted_on(moved, [decision(word, when=LATER)], replace(NOW, log_start=110)) == (moved, ())
+    assert act_on_decisions(moved, [decision(word, when=LATER)], replace(NOW, log_start=110)) == (moved, ())

@@ -4,12 +4,12 @@ import pytest
 from kafka.protocol.producer import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest, ProduceRequest
 
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, UnexpectedOffset
-from kafka_mirror.formats.batches.batch_records import opened, records_of
+from kafka_mirror.formats.batches.batch_records import records_of, unpack_records
 from kafka_mirror.formats.batches.record_batch import batches_in
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.produce_request import Outgoing, keyed_batches
 from kafka_mirror.kafka.transactions import Fenced, fence
-from kafka_mirror.ledger.compare_and_set import CommitInDoubt, ConditionalWriter, not_readable
+from kafka_mirror.ledger.compare_and_set import CommitInDoubt, ConditionalWriter, await_readable
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import INVALID_PRODUCER_EPOCH, KAFKA_2_8, PRODUCER_FENCED
 
@@ -45,7 +45,7 @@ def stored(broker):
         (record.offset(), record.key(), record.value())
         for data in broker.log(*LOG).batches[2:]
         for batch in batches_in(data)
-        for record in records_of(LOG, batch, opened(batch))
+        for record in records_of(LOG, batch, unpack_records(batch))
     ]
 
 
@@ -162,9 +162,9 @@ class Markers:
 
 def test_each_partition_is_looked_at_until_its_marker_can_be_read():
     markers = Markers({LOG: 6, REMOTE: 40}, {LOG: 6}, {LOG: 7})
-    assert not_readable(markers, {LOG: 7, REMOTE: 40}, 5) == {}
+    assert await_readable(markers, {LOG: 7, REMOTE: 40}, 5) == {}
     assert markers.asked == [{LOG, REMOTE}, {LOG}, {LOG}]
 
 
 def test_what_cannot_be_read_in_time_is_given():
-    assert not_readable(Markers({LOG: 6, REMOTE: 40}), {LOG: 7, REMOTE: 40}, 0.05) == {LOG: 6}
+    assert await_readable(Markers({LOG: 6, REMOTE: 40}), {LOG: 7, REMOTE: 40}, 0.05) == {LOG: 6}

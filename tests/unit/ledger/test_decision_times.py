@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.apply_decisions import acted_on
+from kafka_mirror.ledger.apply_decisions import act_on_decisions
 from kafka_mirror.ledger.control_records import HANDED_BACK, TAKEN_OVER
 from kafka_mirror.ledger.decisions import NO_DECISIONS, Decisions, moment_after
 from kafka_mirror.ledger.record import Decided
@@ -38,7 +38,7 @@ def test_a_flow_that_changes_hands_under_a_clock_that_is_behind_is_not_restarted
     when = moment_after(Decisions([AGAIN]), [record], DECIDED_AT - DAY)
     noted = Decided(word, "ana", when, "why")
     moved = replace(record, decided=noted, handed_back=noted if word == HANDED_BACK else None)
-    assert acted_on(moved, [AGAIN], NOW) == (moved, ())
+    assert act_on_decisions(moved, [AGAIN], NOW) == (moved, ())
 
 
 # ---------------------------------------------------------------- a ledger that was begun anew

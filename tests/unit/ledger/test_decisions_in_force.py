@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.decisions import Decisions, Present, in_force
+from kafka_mirror.ledger.decisions import Decisions, Present, is_still_in_force
 from kafka_mirror.ledger.record import Decided
 from tests.unit.decision_records import DECIDED_AT, decision
 from tests.unit.ledger_records import ledger_record
@@ -16,7 +16,7 @@ PRESENT = Present({TP: ledger_record()}, None, {"east": "new-source-id", "west":
 
 
 def counts(made, present=PRESENT, *others):
-    return in_force(made, Decisions([made, *others]), present)
+    return is_still_in_force(made, Decisions([made, *others]), present)
 
 
 @pytest.mark.parametrize("word", ["accept-gap", "skip-record", "restart", "accept-records"])

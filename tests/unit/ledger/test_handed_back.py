@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.copy.ledger_updates import advance_record
 from kafka_mirror.errors import HandedBack
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.translation import SourceState, translate
-from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on, with_decision_note
-from kafka_mirror.ledger.checks import check_handed_back, handed_back
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, act_on_decisions, with_decision_note
+from kafka_mirror.ledger.checks import check_handed_back, find_handed_back
 from kafka_mirror.ledger.codec import decode as decode_record
 from kafka_mirror.ledger.codec import encode as encode_record
 from kafka_mirror.ledger.control_records import ACCEPT_GAP, HANDED_BACK, RESTART, TAKEN_OVER, Decision, decode, encode, encode_key
@@ -48,20 +48,20 @@ def test_a_plan_is_refused_while_the_flow_is_handed_back():
 
 def test_a_partition_says_so_itself_until_it_is_taken_over():
     left = ledger_record(handed_back=Decided(HANDED_BACK, "somebody", NOW, "a test"))
-    error = handed_back(TP, left)
+    error = find_handed_back(TP, left)
     assert (error.topic, error.partition) == TP
-    assert handed_back(TP, replace(left, handed_back=None)) is None
-    assert handed_back(TP, ledger_record()) is None
+    assert find_handed_back(TP, replace(left, handed_back=None)) is None
+    assert find_handed_back(TP, ledger_record()) is None
 
 
 def test_of_a_person_s_decisions_only_a_restart_takes_a_partition_back():
     left = ledger_record(watermark=100, handed_back=Decided(HANDED_BACK, "somebody", NOW, "a test"))
     gap = decision(ACCEPT_GAP, LATER, topic="orders", partition=0, watermark=100)
-    assert acted_on(left, [gap], NOW_STANDING) == (left, ())
+    assert act_on_decisions(left, [gap], NOW_STANDING) == (left, ())
     facts = {"source_topic_id": "source-topic-id", "target_topic": "east.orders", "target_topic_id": "target-topic-id"}
     restart = decision(RESTART, LATER, topic="orders", partition=0, watermark=100, offset=160, **facts)
-    record, applied = acted_on(left, [restart], NOW_STANDING)
-    assert (record.watermark, applied, handed_back(TP, record)) == (160, (restart,), None)
+    record, applied = act_on_decisions(left, [restart], NOW_STANDING)
+    assert (record.watermark, applied, find_handed_back(TP, record)) == (160, (restart,), None)
 
 
 def test_a_later_decision_does_not_take_away_that_a_partition_was_handed_back_or_taken_over():
@@ -74,5 +74,5 @@ def test_a_later_decision_does_not_take_away_that_a_partition_was_handed_back_or
     read = decode_record(
         encode_record(with_decision_note(taken, [decision(ACCEPT_GAP, LATER, topic="orders", partition=0, watermark=100)])), "here"
     )
-    copied = after(read, PartitionProgress(TP, 110, 0, (Run(100, 500, 10),), 10, 1, 510), 0)
+    copied = advance_record(read, PartitionProgress(TP, 110, 0, (Run(100, 500, 10),), 10, 1, 510), 0)
     assert translate(95, copied, SourceState("source-topic-id", 110), "target-topic-id").target == 81

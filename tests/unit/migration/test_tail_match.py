@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.ledger_updates import after
-from kafka_mirror.formats.offsets.map import OffsetMap, Run, Translation, decoded, runs_of
+from kafka_mirror.copy.ledger_updates import advance_record
+from kafka_mirror.formats.offsets.map import OffsetMap, Run, Translation, decode_map, runs_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.groups.translation import SourceState, translate
@@ -288,9 +288,9 @@ def test_a_translation_is_never_late(world, at_stored):
         return
     runs = runs_of([pair.upstream for pair in behind], [pair.downstream for pair in behind])
     end = world.target_end + len(behind)
-    copied = after(record, PartitionProgress(TopicPartition("t", 0), world.source_end, 0, runs, len(behind), 1, end), 0)
+    copied = advance_record(record, PartitionProgress(TopicPartition("t", 0), world.source_end, 0, runs, len(behind), 1, end), 0)
     assert not copied.offset_map.thinned_behind
-    never_late(world, replace(copied, offset_map=decoded(*copied.offset_map.encoded())), [*world.pairs, *behind])
+    never_late(world, replace(copied, offset_map=decode_map(*copied.offset_map.encoded())), [*world.pairs, *behind])
 
 
 def never_late(world, record, pairs):

@@ -27,7 +27,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
         sessions.append((master, installation, tag))
         yield "the session"
 
-    monkeypatch.setattr(connect, "connected", connected)
+    monkeypatch.setattr(connect, "open_server_session", connected)
     return sessions
 
 

@@ -15,7 +15,7 @@ from pyspark.sql.connect.proto import base_pb2_grpc as service
 
 from kafka_mirror.errors import SparkServerRefused, SparkServerUnavailable
 from kafka_mirror.spark import connect
-from kafka_mirror.spark.connect import connected
+from kafka_mirror.spark.connect import open_server_session
 
 VERSION, JOB = "spark_version", "schema"
 """What a client asks first of a server, and of a job."""
@@ -73,7 +73,7 @@ def soon_tired(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def cores(master: str) -> int:
-    with connected(master, "", "a tag") as session:
+    with open_server_session(master, "", "a tag") as session:
         return session.cores
 
 
@@ -98,14 +98,14 @@ def test_a_server_that_is_slow_or_does_not_answer_once_is_waited_for(server: tup
     answers, master = server
     answers.seconds = 1.0
     answers.refusals[VERSION] = [(grpc.StatusCode.UNAVAILABLE, "not yet")]
-    with connected(master, "", "a tag"):
+    with open_server_session(master, "", "a tag"):
         assert len(answers.sessions) == 2
 
 
 def test_a_session_that_the_server_closed_is_followed_by_the_next_one(server: tuple[Answers, str]) -> None:
     answers, master = server
     answers.refusals[VERSION] = [(grpc.StatusCode.INTERNAL, "[INVALID_HANDLE.SESSION_CLOSED] closed")] * 2
-    with connected(master, "", "a tag"):
+    with open_server_session(master, "", "a tag"):
         assert len(set(answers.sessions)) == 3
 
 
@@ -116,7 +116,7 @@ def test_a_sessions_channel_is_closed_once_and_not_again_when_the_session_is_col
     closed: list[str] = []
     monkeypatch.setattr(SparkConnectClient, "close", lambda client: closed.append(client._session_id))
     answers.refusals[VERSION] = [(grpc.StatusCode.INTERNAL, "[INVALID_HANDLE.SESSION_CLOSED] closed")]
-    with connected(master, "", "a tag") as session:
+    with open_server_session(master, "", "a tag") as session:
         opened = {session._session.session_id, *answers.sessions}
     del session
     gc.collect()

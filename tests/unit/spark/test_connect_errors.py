@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_mirror.errors import JobFailed, MirrorError, SparkJobInterrupted, SparkServerRefused, SparkServerUnavailable
-from kafka_mirror.spark.connect_errors import our_error
+from kafka_mirror.spark.connect_errors import translate_failure
 
 
 class ClientFailure(Exception):
@@ -34,7 +34,7 @@ class ClientFailure(Exception):
     ],
 )
 def test_failure_is_an_error_that_names_the_server(text: str, status: str, expected: type[MirrorError]) -> None:
-    error = our_error("127.0.0.1:15002", ClientFailure(text, status))
+    error = translate_failure("127.0.0.1:15002", ClientFailure(text, status))
     assert type(error) is expected
     assert "127.0.0.1:15002" in str(error)
     assert error.retriable == (expected is not SparkServerRefused)
@@ -67,4 +67,7 @@ PYTHONPATH was:
     ids=["in a worker", "without Python", "cut off", "plain", "of gRPC"],
 )
 def test_what_failed_on_a_worker_is_said_with_its_cause_and_host(text: str, said: str) -> None:
-    assert our_error("127.0.0.1:15002", ClientFailure(text, "INTERNAL")).message == f"The job on the Spark server at 127.0.0.1:15002 {said}"
+    assert (
+        translate_failure("127.0.0.1:15002", ClientFailure(text, "INTERNAL")).message
+        == f"The job on the Spark server at 127.0.0.1:15002 {said}"
+    )

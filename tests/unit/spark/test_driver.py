@@ -12,7 +12,7 @@ import pytest
 from kafka_mirror.config import load
 from kafka_mirror.errors import WorkerUnprepared
 from kafka_mirror.formats.documents import to_document
-from kafka_mirror.spark.driver import Job, name_of, of_prepared_workers, wait_while_alive
+from kafka_mirror.spark.driver import Job, name_of, require_prepared_workers, wait_while_alive
 from kafka_mirror.spark.files import JobFiles, write_private
 from tests.spark_session import SparkOfThisProcess
 
@@ -35,15 +35,15 @@ def test_an_error_that_is_not_ours_ends_the_driver(tmp_path: Path) -> None:
 
 
 def test_a_worker_without_a_module_is_an_error_and_other_answers_pass() -> None:
-    assert of_prepared_workers([1, (2,)]) == [1, (2,)]
+    assert require_prepared_workers([1, (2,)]) == [1, (2,)]
     lacking = {"module": "kafka_mirror", "host": "worker-1", "python": "/usr/bin/python3", "detail": "No module named 'kafka_mirror'"}
     with pytest.raises(WorkerUnprepared, match="worker-1"):
-        of_prepared_workers([1, lacking])
+        require_prepared_workers([1, lacking])
 
 
 def test_what_workers_logged_goes_into_the_drivers_log_and_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
     line = "21:40:24.651 INFO kafka_mirror.copy.lane: lane 3 begins"
-    assert of_prepared_workers([1, {"log": [line]}, 2]) == [1, 2]
+    assert require_prepared_workers([1, {"log": [line]}, 2]) == [1, 2]
     assert capsys.readouterr().err == f"{line}\n"
 
 

@@ -4,7 +4,7 @@ import logging
 from datetime import UTC, datetime, timedelta
 
 from kafka_mirror.spark import log
-from kafka_mirror.spark.log import level_for_job, relayed, wanted_level, without_noise, worker_log, write_lines
+from kafka_mirror.spark.log import drop_noise, level_for_job, relay_log, wanted_level, worker_log, write_lines
 
 NOISE = """\
 WARNING: Using incubator modules: jdk.incubator.vector
@@ -26,7 +26,7 @@ def test_lines_keep_level_and_order_and_what_is_not_ours_goes_on(caplog):
         "of Spark\n",
         f"{clock()}.002 INFO kafka_mirror.copy.lane: lane 3: two\n",
     ]
-    assert list(relayed(lines)) == ["of Spark\n"]
+    assert list(relay_log(lines)) == ["of Spark\n"]
     assert [(each.levelname, each.name, each.getMessage()) for each in caplog.records] == [
         ("WARNING", "kafka_mirror.job.copy.lane", "lane 3: one"),
         ("INFO", "kafka_mirror.job.copy.lane", "lane 3: two"),
@@ -36,13 +36,13 @@ def test_lines_keep_level_and_order_and_what_is_not_ours_goes_on(caplog):
 def test_a_line_that_comes_late_keeps_its_time(caplog):
     caplog.set_level("INFO")
     then = clock(60)
-    assert list(relayed([f"{then}.000 INFO kafka_mirror.copy.lane: lane 3: one\n"])) == []
+    assert list(relay_log([f"{then}.000 INFO kafka_mirror.copy.lane: lane 3: one\n"])) == []
     assert caplog.messages == [f"[{then} UTC] lane 3: one"]
 
 
 def test_what_spark_says_at_every_start_is_left_out():
     lines = [*NOISE.splitlines(keepends=True), "26/11/22 21:40:24 WARN TaskSetManager: Lost task 0.0\n"]
-    assert list(relayed(lines)) == list(without_noise(lines)) == lines[-1:]
+    assert list(relay_log(lines)) == list(drop_noise(lines)) == lines[-1:]
 
 
 def test_a_whole_traceback_arrives_at_its_level(caplog, capsys):
@@ -54,7 +54,7 @@ def test_a_whole_traceback_arrives_at_its_level(caplog, capsys):
     said = capsys.readouterr().err.splitlines()
     logging.getLogger("kafka_mirror").propagate = True
     caplog.clear()
-    assert list(relayed(said)) == []
+    assert list(relay_log(said)) == []
     assert {record.levelname for record in caplog.records} == {"ERROR"}
     assert "test_a_whole_traceback_arrives_at_its_level" in caplog.text
     assert caplog.messages[-1].endswith("ZeroDivisionError: of a lane")

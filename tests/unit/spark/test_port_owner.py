@@ -13,7 +13,7 @@ import pytest
 
 from kafka_mirror.errors import SparkServerRefused, SparkServerUnavailable
 from kafka_mirror.spark import connect, connect_url
-from kafka_mirror.spark.connect import connected
+from kafka_mirror.spark.connect import open_server_session
 from kafka_mirror.spark.connect_url import stranger_on
 from tests.unit.spark.test_connect_answers import Answers, service
 
@@ -56,7 +56,7 @@ def soon_tired(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_port_of_another_user_gets_no_call_at_all(there: tuple[Listening, str], monkeypatch: pytest.MonkeyPatch) -> None:
     answers, master = there
     monkeypatch.setattr(connect_url, "_list_trusted", lambda: {ANOTHER})
-    with pytest.raises(SparkServerRefused, match="holds its port") as refused, connected(master, "", "a tag"):
+    with pytest.raises(SparkServerRefused, match="holds its port") as refused, open_server_session(master, "", "a tag"):
         pass
     assert f"uid {os.getuid()}" in str(refused.value)
     assert (answers.sessions, answers.tokens) == ([], [])
@@ -66,7 +66,7 @@ def test_a_port_that_another_user_took_in_the_middle_gets_no_token_any_more(
     there: tuple[Listening, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers, master = there
-    with pytest.raises(SparkServerUnavailable, match="its port is held by"), connected(master, "", "a tag") as session:
+    with pytest.raises(SparkServerUnavailable, match="its port is held by"), open_server_session(master, "", "a tag") as session:
         assert set(answers.tokens) == {f"Bearer {TOKEN}"}
         answers.tokens.clear()
         monkeypatch.setattr(connect_url, "_list_trusted", lambda: {ANOTHER})

@@ -25,8 +25,8 @@ from kafka_mirror.errors import ClusterUnreachable, WorkerUnprepared
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups import job
 from kafka_mirror.groups.checkpoints import CheckpointsResult
-from kafka_mirror.spark.log import relayed
-from kafka_mirror.spark.worker import on_worker
+from kafka_mirror.spark.log import relay_log
+from kafka_mirror.spark.worker import run_on_worker
 from tests.waiting import PATIENCE
 
 CLUSTER, LOCAL = "spark://127.0.0.1:7077", "local[*,4]"
@@ -128,7 +128,7 @@ def test_a_workers_lines_reach_the_tasks_log_at_their_level(
     logging.getLogger("kafka_mirror").propagate = True
     caplog.set_level("INFO")
     caplog.clear()
-    assert list(relayed(said)) == []
+    assert list(relay_log(said)) == []
     # How long it took is the machine's business.
     levels = {(each.levelname, re.sub(r" in \d+\.\d s", " in 0.0 s", each.getMessage())) for each in caplog.records}
     assert levels == {("WARNING", "tries again")} | ({("INFO", line)} if line else set())
@@ -151,14 +151,14 @@ def test_a_worker_without_a_module_of_its_function_is_named(monkeypatch: pytest.
 
 def test_a_worker_without_the_library_can_say_so() -> None:
     command = [sys.executable, "-I", "-c", BARE_WORKER]
-    done = subprocess.run(command, input=cloudpickle.dumps(on_worker), capture_output=True, check=False)
+    done = subprocess.run(command, input=cloudpickle.dumps(run_on_worker), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert b"'module': 'kafka_mirror'" in done.stdout
 
 
 def test_the_tasks_are_pickled_apart_from_what_reads_them() -> None:
     """A task whose classes a worker lacks must not keep it from saying so."""
-    (answer,) = on_worker("kafka_mirror.nothing:at_all", "INFO", False, iter([b"no pickle"]))
+    (answer,) = run_on_worker("kafka_mirror.nothing:at_all", "INFO", False, iter([b"no pickle"]))
     assert answer["module"] == "kafka_mirror.nothing"
     assert pickle.dumps(answer)
 

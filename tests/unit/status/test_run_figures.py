@@ -6,7 +6,7 @@ import pytest
 
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark
 from kafka_mirror.copy.plan.model import Plan, Range
-from kafka_mirror.copy.publish import compared
+from kafka_mirror.copy.publish import compare_results
 from kafka_mirror.copy.verdict import verdict
 from kafka_mirror.ledger.record import Writer
 from tests.unit.ledger_records import ledger_record
@@ -27,7 +27,7 @@ def lane(records=0, size=0, elsewhere=()):
 
 
 def judged(results, records):
-    return verdict(PLAN, results, compared(PLAN, results, records, OURS))
+    return verdict(PLAN, results, compare_results(PLAN, results, records, OURS))
 
 
 def test_a_run_takes_no_credit_for_what_another_one_copied():
@@ -57,7 +57,7 @@ def test_an_earlier_try_and_a_commit_whose_answer_was_lost_are_the_runs_own(resu
 
 
 def test_a_run_without_a_name_has_all_that_no_lane_saw_come_from_elsewhere():
-    found = compared(PLAN, [lane(4, 100, [CopiedElsewhere("orders", 0, 6, 150, OTHER)])], record(OTHER))
+    found = compare_results(PLAN, [lane(4, 100, [CopiedElsewhere("orders", 0, 6, 150, OTHER)])], record(OTHER))
     assert (found.watermarks[0].records, found.watermarks[0].bytes) == (4, 100)
 
 

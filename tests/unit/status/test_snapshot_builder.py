@@ -20,14 +20,22 @@ from kafka_mirror.status.snapshot_builder import (
     bytes_of,
     catch_up_of,
     lanes_of,
+    list_skipped,
     partitions_of,
     positions_of,
     sample_of,
-    skipped_of,
     topics_of,
     total,
 )
-from kafka_mirror.status.snapshot_groups import AGAIN_AFTER_SECONDS, EXAMPLES, TOPICS_AT_ONCE, SchemaIdSampler, ids_of, summed_up, within
+from kafka_mirror.status.snapshot_groups import (
+    AGAIN_AFTER_SECONDS,
+    EXAMPLES,
+    TOPICS_AT_ONCE,
+    SchemaIdSampler,
+    ids_of,
+    limit_groups,
+    sum_up_groups,
+)
 from kafka_mirror.status.status import Observation, status_of
 from kafka_mirror.status.throughput import UNKNOWN_LAG, CatchUp, Totals
 from tests.unit.ledger_records import WRITTEN_AT, ledger_record
@@ -116,7 +124,7 @@ def test_the_newest_of_what_was_passed_over_comes_first_and_all_of_it_is_counted
     skips = tuple(Skipped(10 * n, 10 * n + 2, "gap") for n in range(5))
     counted = (Skipped(0, 100, "refused", 7),)
     records = {TopicPartition("a", 0): ledger_record(skipped=skips), TopicPartition("b", 0): ledger_record(skipped=counted)}
-    listed, in_all = skipped_of(records)
+    listed, in_all = list_skipped(records)
     assert listed[:3] == (
         SkippedOffsets("a", 0, 40, 42, 2, "gap"),
         SkippedOffsets("b", 0, 0, 100, 7, "refused"),
@@ -127,7 +135,7 @@ def test_the_newest_of_what_was_passed_over_comes_first_and_all_of_it_is_counted
 
 def test_so_many_that_no_page_can_show_them_are_counted_and_not_listed():
     records = {TopicPartition("a", n): ledger_record(skipped=(Skipped(0, 1, "gap"),) * 3) for n in range(MAX_SKIPPED)}
-    listed, in_all = skipped_of(records)
+    listed, in_all = list_skipped(records)
     assert (len(listed), in_all) == (MAX_SKIPPED, 3 * MAX_SKIPPED)
     assert {each.partition for each in listed} == set(range(MAX_SKIPPED)), "one of each before a second one of any"
 
@@ -177,7 +185,7 @@ def position(group, number, answer, offset=5):
 
 def test_a_group_is_exact_if_it_is_in_every_partition():
     exact = TranslatedOffset(EXACT, 5, 5, 0)
-    (group,) = summed_up([position("g", 0, exact), position("g", 1, exact)])
+    (group,) = sum_up_groups([position("g", 0, exact), position("g", 1, exact)])
     assert (group.is_exact, group.partitions, group.reread, group.examples) == (True, 2, 0, ())
 
 
@@ -189,7 +197,7 @@ def test_a_group_says_what_it_would_read_again_and_where_it_has_no_position_the_
         TranslatedOffset(INCOMPLETE, 5, 5, 0, "not mirrored"),
         no_answer("there is no remote topic yet"),
     ]
-    (group,) = summed_up([position("g", number, answer) for number, answer in enumerate(answers)])
+    (group,) = sum_up_groups([position("g", number, answer) for number, answer in enumerate(answers)])
     assert (group.exact, group.early, group.incomplete, group.unanswered) == (1, 2, 1, 1)
     assert (group.reread, group.reread_unknown, group.is_exact) == (4, 1, False)
     assert [(each.partition, each.kind, each.reread, each.reason) for each in group.examples] == [
@@ -202,26 +210,26 @@ def test_a_group_says_what_it_would_read_again_and_where_it_has_no_position_the_
 
 def test_a_group_says_how_far_it_is_ahead_of_the_copy_and_is_exact_all_the_same():
     answers = [TranslatedOffset(EXACT, 5, 5, 0, ahead=40), TranslatedOffset(EXACT, 9, 9, 0, ahead=6)]
-    (group,) = summed_up([position("g", number, answer) for number, answer in enumerate(answers)])
+    (group,) = sum_up_groups([position("g", number, answer) for number, answer in enumerate(answers)])
     assert (group.ahead, group.is_exact) == (46, True)
 
 
 def test_of_a_group_without_any_answer_nobody_knows_how_much_it_would_read_again():
-    (group,) = summed_up([position("g", number, no_answer("gone")) for number in range(EXAMPLES + 5)])
+    (group,) = sum_up_groups([position("g", number, no_answer("gone")) for number in range(EXAMPLES + 5)])
     assert (group.reread, group.reread_unknown, len(group.examples)) == (None, 0, EXAMPLES)
 
 
 def test_groups_stay_apart():
     exact = TranslatedOffset(EXACT, 5, 5, 0)
-    assert [each.group for each in summed_up([position("a", 0, exact), position("b", 0, no_answer("gone"))])] == ["a", "b"]
+    assert [each.group for each in sum_up_groups([position("a", 0, exact), position("b", 0, no_answer("gone"))])] == ["a", "b"]
 
 
 def test_no_more_groups_are_looked_at_than_the_flow_translates_by_itself():
     offsets = {name: dict.fromkeys(range(count)) for name, count in (("a", 3), ("b", 3), ("c", 1))}
-    assert list(within(offsets, 7)) == ["a", "b", "c"]
-    assert list(within(offsets, 6)) == ["a", "b"]
-    assert list(within(offsets, 5)) == ["a"]
-    assert list(within(offsets, 0)) == []
+    assert list(limit_groups(offsets, 7)) == ["a", "b", "c"]
+    assert list(limit_groups(offsets, 6)) == ["a", "b"]
+    assert list(limit_groups(offsets, 5)) == ["a"]
+    assert list(limit_groups(offsets, 0)) == []
 
 
 # ---------------------------------------------------------------- schema ids

@@ -198,7 +198,7 @@ def test_a_topic_that_appeared_with_too_few_partitions_is_tried_again_later(flow
 
 def test_the_more_partitions_another_run_creates_the_longer_they_are_waited_for(flow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     patience: dict[int, float] = {}
-    monkeypatch.setattr("kafka_mirror.topics.topics.until", lambda check, seconds, every: patience.setdefault(partitions, seconds))
+    monkeypatch.setattr("kafka_mirror.topics.topics.poll_until", lambda check, seconds, every: patience.setdefault(partitions, seconds))
     for partitions in (10, 10_000):
         target = MemoryCluster("west")
         target.made_by_others = {"east.orders": partitions}

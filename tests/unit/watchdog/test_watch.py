@@ -15,7 +15,7 @@ from tests.waiting import PATIENCE, eventually
 INCLUDE = Path(__file__).resolve().parents[3] / "include"
 PROGRAM = """
 import ctypes, os, subprocess, sys, threading, time
-from kafka_mirror.watchdog.watch import watched
+from kafka_mirror.watchdog.watch import kill_if_hung
 
 def hang(library):
     mutex = ctypes.create_string_buffer(64)
@@ -65,7 +65,7 @@ def is_gone(process: int) -> bool:
 def test_thread_that_keeps_pythons_lock_in_c_ends_its_process_which_says_why_and_where_it_hung(run: Run, leads: bool) -> None:
     done = run(
         """
-with watched("the work", "It begins anew.", silence=1.0):
+with kill_if_hung("the work", "It begins anew.", silence=1.0):
     hanging = threading.Thread(target=hang_with_the_lock)
     hanging.start()
     hanging.join()
@@ -86,7 +86,7 @@ def test_process_whose_starter_has_other_uses_for_the_signal_says_where_it_hung_
 import signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGQUIT})  # as Java does, of which Spark starts its Python
 signal.signal(signal.SIGQUIT, lambda *_: None)  # as Airflow's scheduler has it, which forks the tasks
-with watched("the work", "It begins anew.", silence=1.0):
+with kill_if_hung("the work", "It begins anew.", silence=1.0):
     hang_with_the_lock()
 """
     )
@@ -98,7 +98,7 @@ def test_what_the_process_started_ends_with_it(run: Run) -> None:
         """
 started = subprocess.Popen(["sleep", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 print(started.pid, flush=True)
-with watched("the work", "It begins anew.", silence=1.0):
+with kill_if_hung("the work", "It begins anew.", silence=1.0):
     hang_with_the_lock()
 """
     )
@@ -108,7 +108,7 @@ with watched("the work", "It begins anew.", silence=1.0):
 def test_work_that_takes_longer_than_it_may_ends_though_its_process_lives(run: Run) -> None:
     done = run(
         """
-with watched("the work", "It begins anew.", seconds=1.0, silence=1000.0):
+with kill_if_hung("the work", "It begins anew.", seconds=1.0, silence=1000.0):
     hang_without_the_lock()
 """
     )
@@ -120,15 +120,15 @@ with watched("the work", "It begins anew.", seconds=1.0, silence=1000.0):
 def test_python_that_is_busy_or_waits_lives_and_so_does_whoever_is_watched_no_more(run: Run) -> None:
     done = run(
         """
-with watched("the work", "", seconds=1000.0, silence=1.0):
-    with watched("A part of it", "", seconds=1.5, silence=1.0):
+with kill_if_hung("the work", "", seconds=1000.0, silence=1.0):
+    with kill_if_hung("A part of it", "", seconds=1.5, silence=1.0):
         pass
     end = time.monotonic() + 1.5
     while time.monotonic() < end:
         pass
     time.sleep(1.5)
 ctypes.PyDLL(None).sleep(2)
-with watched("More work", "", silence=1.0):
+with kill_if_hung("More work", "", silence=1.0):
     time.sleep(1.5)
 print("done")
 """
@@ -139,12 +139,12 @@ print("done")
 def test_fork_is_not_watched_and_does_not_keep_the_watchdog_from_seeing_the_end(run: Run) -> None:
     done = run(
         """
-with watched("the work", "", silence=1.0):
+with kill_if_hung("the work", "", silence=1.0):
     child = os.fork()
     if not child:
         hang_with_the_lock() if ctypes.PyDLL(None).sleep(2) else os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-with watched("Other work", "", silence=1.0):
+with kill_if_hung("Other work", "", silence=1.0):
     if not os.fork():
         os.closerange(0, 3)
         time.sleep(20)
@@ -167,7 +167,7 @@ def hold():
         forked.wait()
 
 child = 0
-with watched("the work", ""):
+with kill_if_hung("the work", ""):
     threading.Thread(target=hold).start()
     held.wait()
     child = os.fork()
@@ -187,7 +187,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 def test_process_that_ends_takes_its_watchdog_with_it(run: Run) -> None:
     done = run(
         """
-with watched("the work", ""):
+with kill_if_hung("the work", ""):
     own = os.getpid()
     print(open(f"/proc/{own}/task/{own}/children").read(), flush=True)
     os.kill(os.getpid(), 9)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from airflow.sdk import DAG
 
 from kafka_mirror.airflow.dags.factory import failing_dag
-from kafka_mirror.config import together
+from kafka_mirror.config import join_errors
 from kafka_mirror.errors import ConfigurationError
 
 DOC = """
@@ -27,4 +27,4 @@ The DAGs of a file that cannot be read vanish, and come back as they were, pause
 def alarm(dag_id: str, wrong: Sequence[ConfigurationError]) -> DAG:
     """The DAG that says all that is wrong."""
     # The DAGs of a wrong flow are not brought up unpaused: corrected, they would begin to copy though no person unpaused them.
-    return failing_dag(dag_id, together(wrong), tags=("mirror",), seconds=60, doc=DOC, never_paused=True)
+    return failing_dag(dag_id, join_errors(wrong), tags=("mirror",), seconds=60, doc=DOC, never_paused=True)

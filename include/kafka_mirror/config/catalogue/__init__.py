@@ -8,8 +8,9 @@ from types import MappingProxyType
 
 from kafka_mirror.config.catalogue.alerts import ALERTS
 from kafka_mirror.config.catalogue.connect import CONNECT, DRIVER
-from kafka_mirror.config.catalogue.mirror import BACKFILL, MIRROR, RUNNING, SCHEMAS
+from kafka_mirror.config.catalogue.mirror import MIRROR, RUNNING
 from kafka_mirror.config.catalogue.mm2 import CHECKPOINT, COMMON, HEARTBEAT, INHERITED, SOURCE
+from kafka_mirror.config.catalogue.side_jobs import BACKFILL, SCHEMAS
 from kafka_mirror.config.catalogue.values import Property
 
 CATALOGUE: Mapping[str, Property] = MappingProxyType(

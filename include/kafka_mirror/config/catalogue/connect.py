@@ -3,7 +3,7 @@
 They are read and checked, so that its file stays valid; most mean nothing without Connect workers.
 """
 
-from kafka_mirror.config.catalogue.values import Property, Type, Valid, any_case, between, one_of, some_of
+from kafka_mirror.config.catalogue.values import Property, Type, Valid, allow_any_case, allow_one_of, allow_several_of, between
 
 GROUP = "Kafka Connect"
 _BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -69,7 +69,7 @@ CONNECT = (
         ("legacy",),
         "Under which names the status page's metrics have those of MirrorMaker 2 (KIP-1280): legacy, new, or both.",
         GROUP,
-        some_of("legacy", "new"),
+        allow_several_of("legacy", "new"),
     ),
     *(
         _ignore(name, "STRING", None, "The version of a Connect plugin.", _NO_PLUGINS)
@@ -86,7 +86,7 @@ CONNECT = (
         "restart",
         "What Connect does when a secret expires.",
         "references are resolved in every run",
-        one_of("none", "restart"),
+        allow_one_of("none", "restart"),
     ),
     _ignore("errors.retry.timeout", "LONG", 0, "For how long Connect retries.", _NO_ERRORS_TOLERATED),
     _ignore("errors.retry.delay.max.ms", "LONG", 60000, "The longest time between two retries.", _NO_ERRORS_TOLERATED),
@@ -97,7 +97,7 @@ CONNECT = (
         "With all, a record that the target refuses, or that cannot be carried, is passed over and recorded in the ledger (KIP-779); "
         "with none its partition stops there.",
         GROUP,
-        one_of("none", "all"),
+        allow_one_of("none", "all"),
     ),
     _ignore("errors.log.enable", "BOOLEAN", False, "Whether Connect logs what fails.", _NO_ERRORS_TOLERATED),
     _ignore("errors.log.include.messages", "BOOLEAN", False, "Whether it logs the records too.", _NO_ERRORS_TOLERATED),
@@ -110,7 +110,7 @@ CONNECT = (
         "requested",
         "Whether a connector insists on exactly-once.",
         _ALWAYS_EXACTLY_ONCE,
-        any_case("requested", "required"),
+        allow_any_case("requested", "required"),
         False,
     ),
     _ignore(
@@ -119,7 +119,7 @@ CONNECT = (
         "poll",
         "Where Connect ends a transaction.",
         _ALWAYS_EXACTLY_ONCE,
-        any_case("poll", "interval", "connector"),
+        allow_any_case("poll", "interval", "connector"),
         False,
     ),
     _ignore("transaction.boundary.interval.ms", "LONG", None, "Or after how long.", _ALWAYS_EXACTLY_ONCE, between(0), False),

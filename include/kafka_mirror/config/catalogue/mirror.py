@@ -1,9 +1,16 @@
-"""Our own properties, `mirror.*`, without those of alerts. An unknown one is an error."""
+"""Our own properties, `mirror.*`, of the copy and of what shows it; `alerts` and `side_jobs` have others. An unknown one is an error."""
 
-import re
-
-from kafka_mirror.config.catalogue.per_topic import on_gap_words, on_unexplained_target_words, on_wild_timestamp_words, start_words
-from kafka_mirror.config.catalogue.values import Property, Valid, between, context_rules, factor, one_of, regexes, rename_rules, some_of
+from kafka_mirror.config.catalogue.per_topic import allow_on_gap, allow_on_unexplained_target, allow_start
+from kafka_mirror.config.catalogue.values import (
+    Property,
+    Valid,
+    allow_one_of,
+    allow_several_of,
+    between,
+    factor,
+    regexes,
+    rename_rules,
+)
 
 GROUP = "mirror"
 
@@ -33,7 +40,7 @@ MIRROR = (
         "Where a partition begins that is first seen; by default as the source consumer's auto.offset.reset says, else earliest. "
         "One that is added to a mirrored topic begins at its earliest record.",
         GROUP,
-        start_words(),
+        allow_start(),
     ),
     Property(
         "mirror.on.gap",
@@ -41,7 +48,7 @@ MIRROR = (
         (".*-repartition=skip-and-record", "fail"),
         "What to do when the source lost records before they were copied; fail where no rule matches.",
         GROUP,
-        on_gap_words(),
+        allow_on_gap(),
     ),
     Property(
         "mirror.on.unexplained.target",
@@ -49,7 +56,7 @@ MIRROR = (
         ("fail",),
         "What to do when a remote partition holds records that the ledger does not account for.",
         GROUP,
-        on_unexplained_target_words(),
+        allow_on_unexplained_target(),
     ),
     Property(
         "mirror.rename",
@@ -67,7 +74,7 @@ MIRROR = (
         "What becomes of the source's record batches. auto and batches mean the same: they are forwarded closed where they can. records "
         "rewrites every batch.",
         GROUP,
-        one_of("records", "batches", "auto"),
+        allow_one_of("records", "batches", "auto"),
     ),
     Property("mirror.run.max.seconds", "LONG", 300, "How long one run copies; what is left is the next run's.", GROUP, between(1)),
     Property(
@@ -272,7 +279,7 @@ RUNNING = (
         "When an asset gets an event. copies: records came. hours, days: an hour or a day (UTC) is complete and audited; "
         "its event has it as the partition key.",
         GROUP,
-        some_of("copies", "hours", "days"),
+        allow_several_of("copies", "hours", "days"),
     ),
     Property(
         "mirror.assets.late.events",
@@ -303,112 +310,5 @@ RUNNING = (
         "Of how many partitions, topics and groups each there are metrics of their own; with more of a kind, that kind is left out.",
         GROUP,
         between(0),
-    ),
-)
-
-
-REMOTE, TOPIC = "{remote}", "{topic}"
-"""What stands for the remote topic's name, and for the source topic's, in mirror.backfill.into."""
-
-_FIELD = r"(?:\*|[0-9]{1,2}(?:-[0-9]{1,2})?(?:,[0-9]{1,2}(?:-[0-9]{1,2})?)*)(?:/[0-9]{1,2})?"
-_NAMED = r"[A-Za-z]{3}(?:[-,][A-Za-z]{3})*"
-_CRON = re.compile(rf"{_FIELD}(?: +{_FIELD}){{2}}(?: +(?:{_FIELD}|{_NAMED})){{2}}")
-
-
-def _allow_schedules() -> Valid:
-    def check(value: str) -> str | None:
-        match = _CRON.fullmatch(value.strip())
-        return None if match else "must be a cron expression of five fields, such as '0 0 * * *'; its times are UTC"
-
-    return Valid("cron expression, UTC", check)
-
-
-BACKFILL = (
-    Property(
-        "mirror.backfill.schedule",
-        "STRING",
-        "0 0 * * *",
-        "When the backfill DAG runs by itself, and how long its data intervals are, so also the steps of Airflow's backfills.",
-        GROUP,
-        _allow_schedules(),
-    ),
-    Property(
-        "mirror.backfill.into",
-        "STRING",
-        "history.{remote}",
-        "The topic on the target that history goes to: {remote} is the remote topic's name, {topic} the source topic's. '{remote}' alone "
-        "is the remote topic itself.",
-        GROUP,
-    ),
-    Property(
-        "mirror.backfill.into.allowed",
-        "LIST",
-        (r"history\..*",),
-        "Which topics history may go to, beside the remote topic itself.",
-        GROUP,
-        regexes("topic"),
-    ),
-    Property(
-        "mirror.backfill.order",
-        "STRING",
-        "time",
-        "Whether history of a partition is written in the order of time only, or in whatever order it is asked for.",
-        GROUP,
-        one_of("time", "any"),
-    ),
-    Property(
-        "mirror.backfill.on.wild.timestamp",
-        "PER-TOPIC",
-        ("fail",),
-        "What a backfill does with an interval over which a record jumps that is stamped far ahead: fail, or take it as it is.",
-        GROUP,
-        on_wild_timestamp_words(),
-    ),
-)
-
-
-def _allow_urls() -> Valid:
-    def check(value: tuple[str, ...]) -> str | None:
-        wrong = [url for url in value if not url.startswith(("http://", "https://"))]
-        return f"has to begin with http:// or https:// ({wrong[0]} does not)" if wrong else None
-
-    return Valid("addresses that begin with http:// or https://", check)
-
-
-def _define_side(side: str) -> tuple[Property, ...]:
-    own = f"mirror.schemas.{side}"
-    return (
-        Property(f"{own}.url", "LIST", (), "Where the schema registry of this side answers (Confluent's API).", GROUP, _allow_urls()),
-        Property(f"{own}.basic.auth.user.info", "PASSWORD", "", "name:password for this side's registry; best a reference.", GROUP),
-        Property(f"{own}.bearer.auth.token", "PASSWORD", "", "The token for this side's registry; best a reference.", GROUP),
-        Property(
-            f"{own}.ssl.ca.location", "STRING", "", "A PEM file of those who may sign the certificate of this side's registry.", GROUP
-        ),
-        Property(f"{own}.ssl.certificate.location", "STRING", "", "A PEM file with our certificate for this side's registry.", GROUP),
-        Property(f"{own}.ssl.key.location", "STRING", "", "A PEM file with the key of that certificate, if it stands elsewhere.", GROUP),
-    )
-
-
-SCHEMAS = (
-    *_define_side("source"),
-    *_define_side("target"),
-    Property(
-        "mirror.schemas.interval.seconds", "LONG", 600, "The time between two runs that bring schemas to the target.", GROUP, between(10)
-    ),
-    Property(
-        "mirror.schemas.subjects",
-        "LIST",
-        (".*",),
-        "Which subjects the target gets, by their names without a context. What their schemas refer to comes too.",
-        GROUP,
-        regexes("subject"),
-    ),
-    Property(
-        "mirror.schemas.contexts",
-        "LIST",
-        (),
-        "Contexts that have another name on the target: `.prod -> .copy`. `.` is the default context.",
-        GROUP,
-        context_rules(),
     ),
 )

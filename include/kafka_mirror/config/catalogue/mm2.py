@@ -1,6 +1,6 @@
 """The properties of MirrorMaker 2's three connectors, with the defaults of Kafka 4.3.1."""
 
-from kafka_mirror.config.catalogue.values import Property, Valid, between, factor, one_of, policy_class, regexes
+from kafka_mirror.config.catalogue.values import Property, Valid, allow_one_of, between, factor, policy_class, regexes
 from kafka_mirror.config.clients.catalogue import SECURITY_KEYS
 
 MIRROR_CLASSES = "org.apache.kafka.connect.mirror."
@@ -109,7 +109,7 @@ SOURCE = (
         "source",
         "The cluster that holds the offset syncs topic.",
         SYNCS,
-        one_of("source", "target"),
+        allow_one_of("source", "target"),
     ),
     Property(
         "offset.lag.max",

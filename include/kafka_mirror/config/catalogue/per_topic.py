@@ -87,22 +87,22 @@ def reset_position(text: str, now_ms: int | None = None) -> StartPosition:
     return StartPosition("timestamp", max(0, now - _parse_duration(duration.upper())), from_now=True)
 
 
-def start_words() -> Valid:
+def allow_start() -> Valid:
     """The rules of `mirror.start`."""
     return _allow_words("earliest, latest, timestamp:<ISO 8601, UTC unless it says otherwise>, offset:<n>", start_position)
 
 
-def on_gap_words() -> Valid:
+def allow_on_gap() -> Valid:
     """The rules of `mirror.on.gap`."""
     return _allow_words(", ".join(ON_GAP), _check_word(ON_GAP))
 
 
-def on_unexplained_target_words() -> Valid:
+def allow_on_unexplained_target() -> Valid:
     """The rules of `mirror.on.unexplained.target`."""
     return _allow_words(", ".join(ON_UNEXPLAINED_TARGET), _check_word(ON_UNEXPLAINED_TARGET))
 
 
-def on_wild_timestamp_words() -> Valid:
+def allow_on_wild_timestamp() -> Valid:
     """The rules of `mirror.backfill.on.wild.timestamp`."""
     return _allow_words(", ".join(ON_WILD_TIMESTAMP), _check_word(ON_WILD_TIMESTAMP))
 

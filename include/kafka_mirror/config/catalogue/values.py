@@ -76,7 +76,7 @@ def between(least: int, most: int | None = None) -> Valid:
     return Valid(text, lambda value: None if least <= value and (most is None or value <= most) else f"must be {text}")
 
 
-def one_of(*words: str) -> Valid:
+def allow_one_of(*words: str) -> Valid:
     """One of these words, exactly; for a list: each member."""
     text = " or ".join(words)
 
@@ -88,14 +88,14 @@ def one_of(*words: str) -> Valid:
     return Valid(text, check)
 
 
-def some_of(*words: str) -> Valid:
+def allow_several_of(*words: str) -> Valid:
     """A list of these words, exactly; at least one."""
-    member = one_of(*words)
+    member = allow_one_of(*words)
     text = f"{member.text}, or several"
     return Valid(text, lambda value: member.check(value) if value else f"must not be empty; it must be {text}")
 
 
-def any_case(*words: str) -> Valid:
+def allow_any_case(*words: str) -> Valid:
     """One of these words, in any case."""
     text = " or ".join(words)
     return Valid(text, lambda value: None if value.strip().lower() in words else f"must be {text}")

@@ -18,13 +18,13 @@ from kafka_mirror.copy.engine import BatchRefused, PartitionAssignment, RecordLi
 from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.errors import AuthorizationRefused, MirrorError, Overtaken, TransactionTooSlow
 from kafka_mirror.formats.batches.batch_rewrite import OutgoingBatch, Record, has_key, read_records
-from kafka_mirror.formats.batches.record_batch import following, sealed
+from kafka_mirror.formats.batches.record_batch import next_sequence, seal_batch
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import produce_request
 from kafka_mirror.kafka.broker_connection import OF_TARGET, BrokerConnection
 from kafka_mirror.kafka.broker_pool import SOON_SECONDS, BrokerPool, Leader, receive
 from kafka_mirror.kafka.connection_errors import name_of
-from kafka_mirror.kafka.produce_request import Acknowledgement, Batch, Produced, ProduceRequests, keyed_batches, produced
+from kafka_mirror.kafka.produce_request import Acknowledgement, Batch, Produced, ProduceRequests, keyed_batches, read_produced
 from kafka_mirror.kafka.transactions import CONCURRENT, PRODUCE, Transactions
 
 OLD_SHARE = 0.8
@@ -76,7 +76,7 @@ def refusal_of(work: PartitionAssignment, outgoing: OutgoingBatch, answer: Ackno
     culprits; a record that is alone in its batch is meant anyway."""
     records: list[Record] = []
     with suppress(ValueError):  # what cannot be opened has no names; the next attempt says so
-        read_records(sealed(outgoing.batch), records, largest)
+        read_records(seal_batch(outgoing.batch), records, largest)
     offsets = [offset for start, length in outgoing.stretches for offset in range(start, start + length)]
     named = [(place, why) for place, why in answer.records if 0 <= place < len(records)]
     culprits = [_culprit(work, answer.error_code, offsets[place], records[place], why) for place, why in sorted(named)]
@@ -190,14 +190,14 @@ class BatchProducer:
                 break
             remote, batch = in_flight.remote, in_flight.next_batch()
             sequence = self._sequences.get(remote, 0)
-            self._sequences[remote] = following(sequence, batch.record_count)
+            self._sequences[remote] = next_sequence(sequence, batch.record_count)
             size += len(batch.data)
             by_partition[remote] = in_flight
             topics.setdefault(remote.topic, []).append((remote.partition, *batch.by_producer(*self._transactions.producer, sequence)))
         self.bytes += size
         version = connection.version(produce_request.KEY, PRODUCE[self._transactions.version])
         parts = self._requests.parts(topics)
-        decode, answered = partial(produced, version=version), partial(self._take_acknowledgements, by_partition)
+        decode, answered = partial(read_produced, version=version), partial(self._take_acknowledgements, by_partition)
         connection.queue_parts(produce_request.KEY, version, parts, decode, answered)
 
     def _take_acknowledgements(self, by_partition: dict[TopicPartition, InFlightBatches], answered: Produced) -> None:
@@ -207,7 +207,7 @@ class BatchProducer:
                 in_flight.delivered(answer.base_offset)
             elif answer.error_code == CONCURRENT and not in_flight.is_added:
                 batch = in_flight.send_again(time.monotonic() + SOON_SECONDS)
-                self._sequences[in_flight.remote] = following(self._sequences[in_flight.remote], -batch.record_count)
+                self._sequences[in_flight.remote] = next_sequence(self._sequences[in_flight.remote], -batch.record_count)
             else:
                 raise self._refusal(in_flight, answer)
 

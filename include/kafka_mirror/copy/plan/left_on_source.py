@@ -32,7 +32,7 @@ def moved_topics(decisions: Decisions, records: Records) -> set[str]:
     return {*decisions.moved_topics, *(tp.topic for tp, record in records.items() if record.moved is not None)}
 
 
-def written_since_moved(flow: Flow, source: Cluster, records: Records, topics: Collection[str]) -> list[ErrorReport]:
+def find_written_since_move(flow: Flow, source: Cluster, records: Records, topics: Collection[str]) -> list[ErrorReport]:
     """WrittenOnSource of each partition of these moved topics with records on the source that are not copied, in order, and why it could
     not be found out. `records`: the flow's ledger."""
     errors: dict[str, MirrorError] = {}
@@ -55,13 +55,15 @@ def _find_written(
         return []
     # The ledger after the ends: it knows all that the way back had written by then.
     way_back = _find_way_back(flow, source, beyond)
-    ranges = {tp: part for tp, log in beyond.items() if (part := unexplained(records.get(tp), way_back.get(tp), topics[tp.topic], log))}
+    ranges = {
+        tp: part for tp, log in beyond.items() if (part := find_unexplained(records.get(tp), way_back.get(tp), topics[tp.topic], log))
+    }
     reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=True)
     first = reader.first_visible(ranges, flow.request_seconds, errors)
     return [WrittenOnSource(*tp, message.offset(), logs[tp].stable) for tp, message in sorted(first.items())]
 
 
-def unexplained(record: LedgerRecord | None, way_back: LedgerRecord | None, topic: Topic, log: LogOffsets) -> Range | None:
+def find_unexplained(record: LedgerRecord | None, way_back: LedgerRecord | None, topic: Topic, log: LogOffsets) -> Range | None:
     """The offsets of a source partition that neither the flow copied nor the way back wrote, if they must be read; None: there are none.
     `way_back` is its ledger's record of what it writes there."""
     start = _find_start(record, topic, log)

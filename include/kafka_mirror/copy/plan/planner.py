@@ -21,8 +21,8 @@ from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic
-from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on, records_accepted_until
-from kafka_mirror.ledger.checks import handed_back
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, act_on_decisions, records_accepted_until
+from kafka_mirror.ledger.checks import find_handed_back
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.record import LedgerRecord
 from kafka_mirror.ledger.topic import LedgerView
@@ -205,8 +205,8 @@ class Planning:
     def _go_on(self, partition: SourceOffsets, record: LedgerRecord, interval: timedelta) -> None:
         tp = partition.tp
         noted = record
-        record, applied = acted_on(record, self._decisions.of(tp), self._facts_of(partition))
-        if (refusal := handed_back(tp, record)) is not None:
+        record, applied = act_on_decisions(record, self._decisions.of(tp), self._facts_of(partition))
+        if (refusal := find_handed_back(tp, record)) is not None:
             self.errors.append(refusal.report())
             return
         if record.watermark != noted.watermark:

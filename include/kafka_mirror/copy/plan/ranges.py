@@ -12,7 +12,7 @@ from kafka_mirror.config.catalogue.per_topic import StartPosition
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, FIRST_SIGHT, GAP, Range
 from kafka_mirror.errors import ErrorReport, MirrorError, Remedy, SourceGap, SourceRecreated, SourceTruncated, SourceUnreadable
 from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID, TopicPartition
-from kafka_mirror.ledger.checks import still_lost
+from kafka_mirror.ledger.checks import find_lost
 from kafka_mirror.ledger.record import Blocked, LedgerRecord
 
 _LONGEST_PAUSE = timedelta(hours=1)
@@ -66,7 +66,7 @@ def next_range(
     tp, watermark = partition.tp, record.watermark
     if (another := _explain_other_log(partition, record)) is not None:
         return another.report()
-    if (lost := still_lost(tp, record)) is not None:
+    if (lost := find_lost(tp, record)) is not None:
         return lost
     if watermark < partition.log_start:
         if not skip_gaps:
@@ -74,12 +74,12 @@ def next_range(
         end = max(partition.readable_end, partition.log_start)
         return partition.range(partition.log_start, end, GAP, skip_to=partition.log_start)
     if watermark >= partition.readable_end:
-        return unconfirmed(tp, watermark, record.leader_epoch).report() if partition.is_unconfirmed else None
+        return report_unconfirmed(tp, watermark, record.leader_epoch).report() if partition.is_unconfirmed else None
     blocked = record.blocked
     if blocked is not None and blocked.offset == watermark:
         # A time that is still to come is of a host whose clock is ahead, or ours is behind: it postpones nothing.
         waits = timedelta() <= now - (blocked.tried or record.writer.time) < pause(blocked, interval)
-        return still_blocked(tp, blocked) if waits else partition.range(watermark, partition.readable_end, BLOCKED)
+        return report_blocked(tp, blocked) if waits else partition.range(watermark, partition.readable_end, BLOCKED)
     return partition.range(watermark, partition.readable_end, BEHIND)
 
 
@@ -87,7 +87,7 @@ def _explain_other_log(partition: SourceOffsets, record: LedgerRecord) -> Mirror
     """Why the log is not the one that was copied, or why that is unknown; None if it is."""
     tp, watermark = partition.tp, record.watermark
     if partition.is_contradicted:
-        return contradicted(tp, watermark)
+        return report_contradicted(tp, watermark)
     if not record.is_of(partition.topic_id, partition.leader_epoch):
         return SourceRecreated(tp.topic, tp.partition, watermark, record.source_topic_id, partition.topic_id)
     departed = partition.epoch_end if record.leader_epoch is not None else None
@@ -103,7 +103,7 @@ def _explain_other_log(partition: SourceOffsets, record: LedgerRecord) -> Mirror
     return None
 
 
-def unconfirmed(tp: TopicPartition, offset: int, epoch: int | None) -> MirrorError:
+def report_unconfirmed(tp: TopicPartition, offset: int, epoch: int | None) -> MirrorError:
     """The error of a partition where it is unknown whether its log was cut off in front of an offset."""
     return SourceUnreadable(
         f"{tp}@{offset}: the partition has another leader on the source, which does not say where leader epoch {epoch} ends in its log. So "
@@ -115,7 +115,7 @@ def unconfirmed(tp: TopicPartition, offset: int, epoch: int | None) -> MirrorErr
     )
 
 
-def contradicted(tp: TopicPartition, offset: int) -> MirrorError:
+def report_contradicted(tp: TopicPartition, offset: int) -> MirrorError:
     """The error of a partition whose broker is cut off from its cluster."""
     return SourceUnreadable(
         f"{tp}@{offset}: the broker of the source that answered for the partition is cut off from its cluster: another one knows a newer "
@@ -133,7 +133,7 @@ def pause(blocked: Blocked, interval: timedelta) -> timedelta:
     return min(interval * (1 << min(blocked.tries, 12)), _LONGEST_PAUSE)
 
 
-def still_blocked(tp: TopicPartition, blocked: Blocked) -> ErrorReport:
+def report_blocked(tp: TopicPartition, blocked: Blocked) -> ErrorReport:
     """The error of a partition that is left alone for now, in the words of the run that found it."""
     message = f"{blocked.message} Stuck since {blocked.since:%Y-%m-%d %H:%M:%S} UTC, tried {blocked.tries} times."
     return ErrorReport(blocked.code, message, *tp, blocked.offset).with_next(

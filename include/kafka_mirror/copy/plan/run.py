@@ -14,7 +14,7 @@ from kafka_mirror.copy.plan.discovery import digest_of
 from kafka_mirror.copy.plan.model import BLOCKED, Plan, Range
 from kafka_mirror.copy.plan.planner import Planning
 from kafka_mirror.copy.plan.ranges import SourceOffsets
-from kafka_mirror.errors import named_with
+from kafka_mirror.errors import name_flow_in_errors
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import CHECKPOINTS_FACTOR, HEARTBEATS_FACTOR, LEDGER_FACTOR, OFFSET_SYNCS_FACTOR, check_replicas
@@ -42,7 +42,7 @@ UNNAMED = (
 """Said while a flow has no ledger records yet."""
 
 
-def in_order(ranges: Iterable[Range], records: Mapping[TopicPartition, LedgerRecord], lanes: int, now: datetime) -> tuple[Range, ...]:
+def order_ranges(ranges: Iterable[Range], records: Mapping[TopicPartition, LedgerRecord], lanes: int, now: datetime) -> tuple[Range, ...]:
     """Lane by lane: the least recently served lane first, then the one with most to do; a budget may not reach the last ones.
 
     A time of service that is still to come is of a host whose clock is ahead: how long ago it was is unknown, so the lane comes first and
@@ -115,7 +115,7 @@ def survey(
     follow_for: float = 0.0,
 ) -> PlanContext:
     """Surveys the flow for callers that need more than the owed work. `undecided`: without any decision about partitions."""
-    with named_with(flow.name):
+    with name_flow_in_errors(flow.name):
         return _survey(flow, source, target, dry_run, undecided, by_person, follow_for)
 
 
@@ -148,7 +148,7 @@ def _survey(
     interval = timedelta(seconds=flow.value("mirror.copy.interval.seconds"))
     plan = replace(
         plan_without_work(flow, source_id, target_id, ledger_id, decisions),
-        ranges=in_order(planning.ranges, view.records, flow.value("mirror.lanes"), planning.now),
+        ranges=order_ranges(planning.ranges, view.records, flow.value("mirror.lanes"), planning.now),
         time=planning.now,
         errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in planning.errors)),
         notices=tuple(planning.notices),

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from kafka_mirror.config import Flow
 from kafka_mirror.config.catalogue.per_topic import StartPosition
-from kafka_mirror.copy.plan.ranges import SourceOffsets, contradicted, unconfirmed
-from kafka_mirror.copy.plan.target_checks import missing
+from kafka_mirror.copy.plan.ranges import SourceOffsets, report_contradicted, report_unconfirmed
+from kafka_mirror.copy.plan.target_checks import report_missing_remote
 from kafka_mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
@@ -78,7 +78,9 @@ def eligible(
             result.remotes[name] = remote_topics[remote]
         result.partitions.extend(TopicPartition(name, p.number) for p in topic.partitions if p.number < there and p.leader is not None)
         lost = sorted(number for number in mirrored.get(name, ()) if number >= there)
-        result.errors.extend(missing(tp, remote, records.get(tp)).report() for tp in (TopicPartition(name, number) for number in lost))
+        result.errors.extend(
+            report_missing_remote(tp, remote, records.get(tp)).report() for tp in (TopicPartition(name, number) for number in lost)
+        )
         new = frozenset(p.number for p in topic.partitions if p.number >= there).difference(lost)
         if new:
             result.missing[TopicChange(name, remote, len(topic.partitions))] = new
@@ -161,15 +163,15 @@ def _is_contradicted(partition: SourceOffsets, record: LedgerRecord, topic_id: s
     return leader_epoch is not None and partition.leader_epoch is not None and leader_epoch > partition.leader_epoch
 
 
-def confirmed(
+def confirm_partitions(
     partitions: Mapping[TopicPartition, SourceOffsets], records: Mapping[TopicPartition, LedgerRecord]
 ) -> dict[TopicPartition, SourceOffsets]:
     """The partitions for callers that go by where they depart from what was copied. Raises SourceUnreadable if one is not known."""
     for tp, partition in partitions.items():
         if partition.is_contradicted:
-            raise contradicted(tp, records[tp].watermark)
+            raise report_contradicted(tp, records[tp].watermark)
         if partition.is_unconfirmed:
-            raise unconfirmed(tp, records[tp].watermark, records[tp].leader_epoch)
+            raise report_unconfirmed(tp, records[tp].watermark, records[tp].leader_epoch)
     return dict(partitions)
 
 

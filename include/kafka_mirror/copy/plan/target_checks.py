@@ -47,7 +47,7 @@ def unusable(state: RemotePartition, record: LedgerRecord | None) -> MirrorError
     return _report_unavailable(state, record) or _report_other_topic(state, record)
 
 
-def missing(tp: TopicPartition, remote: str, record: LedgerRecord | None) -> MirrorError:
+def report_missing_remote(tp: TopicPartition, remote: str, record: LedgerRecord | None) -> MirrorError:
     """The error of a remote partition that does not exist; where the ledger has another name for it, that is the cause."""
     if record is not None and record.target_topic != remote:
         return TargetRecreated(tp.topic, tp.partition, remote, f"name {record.target_topic}", remote)
@@ -57,7 +57,7 @@ def missing(tp: TopicPartition, remote: str, record: LedgerRecord | None) -> Mir
 def _report_unavailable(state: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
     tp, remote = state.source, state.remote
     if state.topic is None or tp.partition >= len(state.topic.partitions):
-        return missing(tp, remote, record)
+        return report_missing_remote(tp, remote, record)
     partition = state.topic.partitions[tp.partition]
     if partition.leader is None or UNKNOWN in (state.log_start, state.last_stable, state.end):
         return TargetUnavailable(tp.topic, tp.partition, remote, "it has no leader")
@@ -81,7 +81,7 @@ def _report_other_topic(state: RemotePartition, record: LedgerRecord | None) -> 
     return None
 
 
-def hidden(state: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
+def find_hidden(state: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
     """Whether what we committed cannot be read. Our own transactions are over, markers included, once the lane is fenced."""
     if record is None or not 0 <= state.last_stable < record.target_next <= state.end:
         return None

@@ -13,7 +13,7 @@ from kafka_mirror.config.validate import check_readable
 from kafka_mirror.copy.lane_writer import Records, write_lanes
 from kafka_mirror.copy.plan.run import plan_without_work
 from kafka_mirror.copy.run import lane_task
-from kafka_mirror.errors import NotClosed, named_with
+from kafka_mirror.errors import NotClosed, name_flow_in_errors
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.checks import check_handed_back
 from kafka_mirror.ledger.clusters import control_of, read_decisions, read_ledger
@@ -53,7 +53,7 @@ def reopen_flow(flow: "Flow", who: str, why: str, dry_run: bool = False) -> Clos
 
 def _decide(flow: "Flow", word: str, who: str, why: str, dry_run: bool, notes: "WaveNotes | None" = None) -> ClosingResult:
     check_readable(flow)
-    with named_with(flow.name), Cluster(flow.target, flow.client("target", "admin"), flow.request_seconds) as target:
+    with name_flow_in_errors(flow.name), Cluster(flow.target, flow.client("target", "admin"), flow.request_seconds) as target:
         control = control_of(flow, target)
         decisions = read_decisions(flow, control, dry_run)
         check_handed_back(decisions)

@@ -20,7 +20,7 @@ from kafka_mirror.audit.run import audit
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.copy.plan.ranges import SourceOffsets
-from kafka_mirror.copy.plan.source_partitions import confirmed, source_partitions, with_epoch_ends
+from kafka_mirror.copy.plan.source_partitions import confirm_partitions, source_partitions, with_epoch_ends
 from kafka_mirror.cutover.failover.export import TIMESTAMP_TYPES, ExportedRecord, ExportFiles
 from kafka_mirror.cutover.wave.findings import Finding, information, report_wave_topics, sort_findings, stop, warning, with_flow
 from kafka_mirror.cutover.wave.selection import Wave, select_topics
@@ -33,7 +33,7 @@ from kafka_mirror.errors import (
     SourcePartitionGone,
     SourceTopicRecreated,
     TransactionOpen,
-    named_with,
+    name_flow_in_errors,
 )
 from kafka_mirror.errors.next_step import Part
 from kafka_mirror.errors.source import TRANSACTION_ENDS_LATE
@@ -209,7 +209,7 @@ def compare_source(flow: "Flow", topics: tuple[str, ...] = (), export: Path | No
     concerns a cluster as a whole.
     """
     check_readable(flow)
-    with named_with(flow.name), clusters(flow) as (source, target):
+    with name_flow_in_errors(flow.name), clusters(flow) as (source, target):
         comparisons, findings = _look(flow, source, target, topics)
         findings += report_comparison(comparisons, _find_undescribed(source, comparisons))
         exported, exported_open = (_export(flow, source, comparisons, export, is_open) if export else {} for is_open in (False, True))
@@ -234,7 +234,7 @@ def _look(
     partitions = [TopicPartition(name, partition.number) for name, topic in topics.items() for partition in topic.partitions]
     logs = source_partitions(source, topics, partitions, flow.reads_committed, refused)
     readable = {tp: record for tp, record in records.items() if tp.topic not in refused}
-    returned = confirmed(with_epoch_ends(source, logs, records, flow.request_seconds), records)
+    returned = confirm_partitions(with_epoch_ends(source, logs, records, flow.request_seconds), records)
     findings = [*(report_wave_topics(wave, chosen) if patterns else ()), *map(stop, refused.values())]
     return compare_partitions(readable, returned), findings
 

@@ -50,7 +50,7 @@ from kafka_mirror.errors.next_step import Command
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoint_rules import StoredCheckpoints
-from kafka_mirror.groups.group_move import by_partition, by_topic, move_from_facts
+from kafka_mirror.groups.group_move import move_from_facts, note_by_topic, read_by_partition
 from kafka_mirror.groups.mm2_topics import read_stored
 from kafka_mirror.kafka.acls import topic_acls
 from kafka_mirror.kafka.cluster import Cluster
@@ -105,11 +105,11 @@ def find_aims(positions: Iterable[FailoverPosition], notes: WaveNotes) -> dict[s
 
 def _make_aim(positions: Mapping[TopicPartition, FailoverPosition], reread: Mapping[str, Mapping[str, int | None]]) -> GroupAim:
     """`reread`: what an earlier run noted of positions on which the group stands now."""
-    before = by_partition(reread)
+    before = read_by_partition(reread)
     counts = {tp: before.get(tp, 0) if place.kind == COMMITTED else place.reread for tp, place in positions.items()}
     since = min((int(place.time.timestamp() * 1000) for place in positions.values() if place.time is not None), default=None)
     wanted = {tp: Committed(place.target, place.metadata) for tp, place in positions.items() if place.target is not None}
-    return GroupAim(wanted, facts={REREAD: by_topic({tp: count for tp, count in counts.items() if count != 0}), KNOWN_MS: since})
+    return GroupAim(wanted, facts={REREAD: note_by_topic({tp: count for tp, count in counts.items() if count != 0}), KNOWN_MS: since})
 
 
 def close(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:

@@ -24,7 +24,7 @@ from kafka_mirror.errors.words import first_few
 from kafka_mirror.groups.group_move import Positions
 from kafka_mirror.kafka.groups import Groups, describe_groups, read_positions
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 
 _PAUSE_SECONDS = 0.5
 
@@ -74,7 +74,7 @@ def _look(move: Move, options: StepOptions) -> tuple[WaveGroups, tuple[Finding, 
         if unstable:
             options.progress(f"Waiting for transactions to end that commit offsets of {first_few(unstable)}.")
         time.sleep(min(_PAUSE_SECONDS, remaining))
-        until(partial(_have_left, move, names), remaining, every=_PAUSE_SECONDS)
+        poll_until(partial(_have_left, move, names), remaining, every=_PAUSE_SECONDS)
 
 
 def _have_left(move: Move, names: Collection[str]) -> bool:

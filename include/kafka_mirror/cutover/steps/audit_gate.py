@@ -13,10 +13,10 @@ from typing import Any
 
 from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.model import OPEN, UNREAD, AuditResult, Difference
-from kafka_mirror.audit.parallel import by_hand, by_size
+from kafka_mirror.audit.parallel import choose_by_size, compare_by_hand
 from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.audit.report import sentence
-from kafka_mirror.audit.run import Compare, audit, what_to_compare
+from kafka_mirror.audit.run import Compare, audit, prepare_comparison
 from kafka_mirror.audit.scope import Scope
 from kafka_mirror.cutover.steps.wave_ends import find_other_logs, look_at_source, report_late
 from kafka_mirror.cutover.wave.findings import Finding, has_stop, stop, warning
@@ -32,10 +32,10 @@ from kafka_mirror.errors import (
     LeaderMissing,
     MirrorError,
 )
-from kafka_mirror.errors.next_step import Command, of_the_flow, of_the_wave
+from kafka_mirror.errors.next_step import Command, flow_command, wave_command
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_move import by_partition, by_topic
+from kafka_mirror.groups.group_move import note_by_topic, read_by_partition
 from kafka_mirror.groups.translation import generation
 from kafka_mirror.ledger.clusters import ledger_of
 
@@ -88,12 +88,12 @@ def make_evidence(before: Ends, starts: Mapping[TopicPartition, int], ends: Ends
 
 def write_evidence(evidence: Ends) -> dict[str, dict[str, list[Any]]]:
     """The evidence as JSON takes it."""
-    return by_topic({tp: [of.start, of.source_end, of.target_end, of.generation] for tp, of in evidence.items()})
+    return note_by_topic({tp: [of.start, of.source_end, of.target_end, of.generation] for tp, of in evidence.items()})
 
 
 def read_evidence(facts: Mapping[str, Any]) -> dict[TopicPartition, PartitionEnds]:
     """What the step's facts say was audited; empty if they say nothing of it."""
-    rows = by_partition(facts.get(AUDITED, {})).items()
+    rows = read_by_partition(facts.get(AUDITED, {})).items()
     return {tp: PartitionEnds(start, end, end, target_end, generation) for tp, (start, end, target_end, generation) in rows}
 
 
@@ -144,7 +144,7 @@ def judge_audit(result: AuditResult, topics: Collection[str], rollback: Command)
 
 def _different(difference: Difference, rollback: Command) -> Finding:
     error = AuditDifferent(str(difference), difference.topic, difference.partition, difference.source_offset).report()
-    look = of_the_flow("audit", f"--topics {difference.topic} --show-payload")
+    look = flow_command("audit", f"--topics {difference.topic} --show-payload")
     return stop(error.with_next("Keep the fence, and look at both records: ", look, ". To take the wave back: ", rollback, "."))
 
 
@@ -196,11 +196,11 @@ def _compare(move: Move, notes: WaveNotes, options: StepOptions, ends: Ends) -> 
     starts = {} if options.full_audit else find_audit_starts(noted, ends)
     topics = sorted({tp.topic for tp, end in ends.items() if end.watermark is not None})
     if options.dry_run:
-        offsets = what_to_compare(move.flow, Scope(topics, starts=starts)).offsets if topics else 0
+        offsets = prepare_comparison(move.flow, Scope(topics, starts=starts)).offsets if topics else 0
         return make_outcome(AUDIT_GATE, [], (f"Up to {offsets:,} records would be compared.",))
     result = AuditResult(move.flow.name, datetime.now(UTC)) if not topics else _audit(move, options, topics, starts)
     now, errors = _ends(move, sorted(ends))
-    findings = [*judge_audit(result, move.topics.names, of_the_wave("rollback", options.wave)), *errors]
+    findings = [*judge_audit(result, move.topics.names, wave_command("rollback", options.wave)), *errors]
     is_fenced = all(end.is_empty or end.watermark == end.source_end for end in ends.values())
     findings += find_outdated(ends, now) if is_fenced else ()
     if has_stop(findings):
@@ -218,7 +218,7 @@ def _compare(move: Move, notes: WaveNotes, options: StepOptions, ends: Ends) -> 
 def _audit(move: Move, options: StepOptions, topics: Sequence[str], starts: Mapping[TopicPartition, int]) -> AuditResult:
     """Compares in this process what is small, and on Spark what is large, as the command `audit` does."""
     flow = move.flow
-    by_amount = by_size(flow, by_hand(flow, None, f"cutover {options.wave}"))
+    by_amount = choose_by_size(flow, compare_by_hand(flow, None, f"cutover {options.wave}"))
 
     def compare(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
         offsets = sum(stretch.offsets for stretch in stretches)

@@ -20,7 +20,7 @@ from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.copy.verdict import Verdict, publish_and_judge
 from kafka_mirror.cutover.steps.audit_gate import audit_ahead
-from kafka_mirror.cutover.steps.fence import by_topic, find_fence_breaks, read_fence_ends
+from kafka_mirror.cutover.steps.fence import find_fence_breaks, group_by_topic, read_fence_ends
 from kafka_mirror.cutover.steps.wave_ends import Records, find_other_logs, look_at_source, report_late
 from kafka_mirror.cutover.wave.findings import Finding, report_wave_topics, stop
 from kafka_mirror.cutover.wave.move import Move
@@ -288,7 +288,7 @@ class _LastCopy(WaveCopy):
             said = f"{len(self._ends)} partitions are copied to the exact end that the write fence noted"
             lines = (f"{said}; {self.records:,} records were missing.",)
             # Where the next record goes on the target is the first place that the source does not have.
-            proof = {name: by_topic({tp: getattr(self._ledger_records[tp], of) for tp in self._ends}) for name, of in _PROOF.items()}
+            proof = {name: group_by_topic({tp: getattr(self._ledger_records[tp], of) for tp in self._ends}) for name, of in _PROOF.items()}
         return StepOutcome(LAST_COPY, state, lines, findings, {"records": self.records, **proof, "seconds": round(self.seconds, 3)})
 
 

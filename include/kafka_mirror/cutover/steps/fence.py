@@ -50,7 +50,7 @@ _UNTOLD = -1
 Ends = Mapping[TopicPartition, int]
 
 
-def by_topic(offsets: Ends) -> dict[str, list[int]]:
+def group_by_topic(offsets: Ends) -> dict[str, list[int]]:
     """An offset for each partition of whole topics, as notes have them: the one of partition 0 first."""
     topics: dict[str, list[int]] = {}
     for tp, offset in sorted(offsets.items()):
@@ -58,19 +58,19 @@ def by_topic(offsets: Ends) -> dict[str, list[int]]:
     return topics
 
 
-def by_partition(topics: Mapping[str, Sequence[int]]) -> dict[TopicPartition, int]:
+def spread_to_partitions(topics: Mapping[str, Sequence[int]]) -> dict[TopicPartition, int]:
     """The offset of each partition, from lists by topic: the first one is that of partition 0."""
     return {TopicPartition(topic, number): offset for topic, offsets in topics.items() for number, offset in enumerate(offsets)}
 
 
 def read_fence_ends(facts: Mapping[str, Any]) -> dict[TopicPartition, int]:
     """The end of each partition of the wave when it was fenced, from the notes of the step `fence`; empty without a fence."""
-    return by_partition(facts.get(ENDS) or {})
+    return spread_to_partitions(facts.get(ENDS) or {})
 
 
 def read_fence_marks(facts: Mapping[str, Any]) -> dict[TopicPartition, tuple[int | None, int]]:
     """The ends as of the fence, each with the leader epoch in which it was one; None if no broker gave that."""
-    epochs = by_partition(facts.get(EPOCHS) or {})
+    epochs = spread_to_partitions(facts.get(EPOCHS) or {})
     return {tp: (epoch if (epoch := epochs.get(tp, _UNTOLD)) >= 0 else None, end) for tp, end in read_fence_ends(facts).items()}
 
 
@@ -183,8 +183,8 @@ def _proof(watch: FenceWatch, options: StepOptions, noted: int | None) -> dict[s
     grew = period.last_growth
     last_write = find_newest_record(watch.writers.producers) if grew is None else now_ms - round((now - grew) * 1000)
     return {
-        ENDS: by_topic(period.ends),
-        EPOCHS: by_topic({tp: period.epochs.get(tp, _UNTOLD) for tp in period.ends}),
+        ENDS: group_by_topic(period.ends),
+        EPOCHS: group_by_topic({tp: period.epochs.get(tp, _UNTOLD) for tp in period.ends}),
         LAST_WRITE_MS: max((stamp for stamp in (last_write, noted) if stamp is not None), default=None),
         QUIET_SINCE_MS: now_ms - round((now - period.since) * 1000),
         DONE_MS: now_ms,

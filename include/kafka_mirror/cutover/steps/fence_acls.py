@@ -8,8 +8,8 @@ The mirror notes an ACL before it creates it. So a noted ACL may be missing, and
 removes these and no others.
 
 A run changes ACLs only while the wave is its own, and Kafka knows no condition on an ACL. So it looks whose wave it is directly before it
-changes them and directly after (`owning`). If another run has the wave by then, a roll back perhaps, what was changed is put to where the
-newer run has it.
+changes them and directly after (`change_owned_acls`). If another run has the wave by then, a roll back perhaps, what was changed is
+put to where the newer run has it.
 
 Each flow has its waves in its own control topic. A DENY that another flow's wave set on the same source holds
 producers off for this wave as well: both note it, and the last roll back removes it. Flows of another configuration are not known here.
@@ -40,7 +40,7 @@ from kafka_mirror.errors.words import first_few
 from kafka_mirror.kafka.acls import create_acls, delete_acls, pattern_acls, topic_acls
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import EVERYBODY, LITERAL, Acl, PatternAcl
-from kafka_mirror.kafka.polling import until
+from kafka_mirror.kafka.polling import poll_until
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
@@ -176,7 +176,7 @@ def set_acls(move: Move, notes: WaveNotes, change: AclChange, facts: Facts) -> d
     changed = (*create, *change.remove)
     if not changed:
         return facts
-    with owning(notes, source, changed, partial(_find_claimed, move, notes)):
+    with change_owned_acls(notes, source, changed, partial(_find_claimed, move, notes)):
         change_acls(source, create, change.remove)
     return {**facts, "acls": write_acls(acl for acl in change.ours if acl not in change.remove)}
 
@@ -189,7 +189,7 @@ def take_back(move: Move, notes: WaveNotes) -> tuple[Acls, Acls]:
         return (), ()
     claimed = find_claimed_beside(move.flow)
     removed = tuple(acl for acl in acls if acl not in claimed)
-    with owning(notes, source, acls, partial(_find_claimed, move, notes)):
+    with change_owned_acls(notes, source, acls, partial(_find_claimed, move, notes)):
         change_acls(source, remove=removed)
         claimed |= find_claimed_beside(move.flow)  # one that was noted while they were removed stands again
         change_acls(source, create=tuple(acl for acl in removed if acl in claimed))
@@ -215,11 +215,11 @@ def change_acls(cluster: Cluster, create: Sequence[Acl] = (), remove: Sequence[A
         return there.issuperset(create) and there.isdisjoint(remove)
 
     if create or remove:
-        until(is_shown, _VISIBLE_WITHIN_SECONDS, every=0.05)
+        poll_until(is_shown, _VISIBLE_WITHIN_SECONDS, every=0.05)
 
 
 @contextmanager
-def owning(notes: WaveNotes, cluster: Cluster, changed: Acls, find_claimed: Callable[[], Collection[Acl]]) -> Iterator[None]:
+def change_owned_acls(notes: WaveNotes, cluster: Cluster, changed: Acls, find_claimed: Callable[[], Collection[Acl]]) -> Iterator[None]:
     """Changes ACLs for a wave. Raises WaveRunElsewhere if another run has the wave: with what was put back and could not be, if it took the
     wave while they were changed. `find_claimed`: on which ACLs waves stand by then.
 

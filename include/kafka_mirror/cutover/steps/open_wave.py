@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_mirror.copy.plan.left_on_source import written_since_moved
+from kafka_mirror.copy.plan.left_on_source import find_written_since_move
 from kafka_mirror.copy.plan.run import plan_without_work
 from kafka_mirror.copy.plan.target_checks import RemotePartition, window
 from kafka_mirror.cutover.steps.fence import lift_for_way_back
@@ -51,7 +51,7 @@ from kafka_mirror.cutover.wave.step import OPEN, StepOptions, StepOutcome, make_
 from kafka_mirror.errors import AuthorizationRefused, CopiedMeanwhile, MirrorError, NothingToOpen
 from kafka_mirror.errors.words import first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.groups.group_move import by_topic
+from kafka_mirror.groups.group_move import note_by_topic
 from kafka_mirror.kafka.model import PartitionLog
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.ledger.clusters import read_state
@@ -204,7 +204,7 @@ class _Opening:
         """The leader epochs of the logs that were looked at, by topic and partition, of the topics that the way back goes on with."""
         same = frozenset(self.way_back.opposite.same if self.way_back is not None else ())
         logs = {tp: log for tp, log in self.target_look.offsets.items() if tp.topic in same}
-        return by_topic({tp: log.leader_epoch for tp, log in logs.items() if log.leader_epoch is not None})
+        return note_by_topic({tp: log.leader_epoch for tp, log in logs.items() if log.leader_epoch is not None})
 
     def _list_begun(self) -> frozenset[str]:
         """The topics that the way back first sees as of open: producers begin them under their own names on the target."""
@@ -251,7 +251,7 @@ class _Opening:
     def _look_again(self, closed: Records) -> None:
         """Names what came between the look and the marks: the source took it, and no flow copies it. The wave is open by now, and
         the flow's status shows it from now on."""
-        written = written_since_moved(self.move.flow, self.move.sides.source, closed, self.move.topics.names)
+        written = find_written_since_move(self.move.flow, self.move.sides.source, closed, self.move.topics.names)
         self.findings += map(warning, written)
 
     def _decision(self, topic: str | None, records: Records) -> Decision:

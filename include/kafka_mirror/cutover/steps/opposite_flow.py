@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.config import load_again
 from kafka_mirror.config.policies import topic_selection
-from kafka_mirror.cutover.steps.fence_acls import change_acls, find_claimed_beside, owning
+from kafka_mirror.cutover.steps.fence_acls import change_acls, change_owned_acls, find_claimed_beside
 from kafka_mirror.cutover.wave.control_notes import WaveStore
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning
 from kafka_mirror.cutover.wave.record import OPENED, UNDER_WAY, Acls, WaveNotes, WaveRecord
@@ -130,7 +130,7 @@ def take_back_opposite_fence(
         """By now a wave of the opposite flow may be under way, and have a fence of its own."""
         return _list_noted(wave for wave in store.read().waves.values() if wave.state == UNDER_WAY)
 
-    with owning(notes, target, acls, find_claimed):
+    with change_owned_acls(notes, target, acls, find_claimed):
         change_acls(target, remove=acls)
     return tuple(f"{acl.topic}: {acl} of an earlier wave removed from {target.alias}" for acl in acls)
 

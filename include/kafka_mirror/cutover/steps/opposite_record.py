@@ -22,7 +22,7 @@ forgets the runs beside them, which makes a hole, and has a hole around the thir
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kafka_mirror.formats.offsets.intervals import Run, merged
+from kafka_mirror.formats.offsets.intervals import Run, merge_intervals
 from kafka_mirror.formats.offsets.map import OffsetMap
 from kafka_mirror.groups.translation import first_unread
 from kafka_mirror.ledger.apply_decisions import caught_up
@@ -77,7 +77,9 @@ def make_opposite_record(
     if not joined:
         return opposite
     flowed_back = (ours.watermark, opposite.watermark)
-    covered = merged((*ours.covered, flowed_back)) if ours.covered and not _skips(record, ours.offset_map.target_end) else ours.covered
+    covered = (
+        merge_intervals((*ours.covered, flowed_back)) if ours.covered and not _skips(record, ours.offset_map.target_end) else ours.covered
+    )
     return caught_up(replace(opposite, offset_map=_join(ours.offset_map, record), covered=covered, older=ours.older))
 
 

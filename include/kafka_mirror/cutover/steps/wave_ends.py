@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from kafka_mirror.copy.plan.ranges import unconfirmed
-from kafka_mirror.copy.plan.target_checks import RemotePartition, hidden, unusable
+from kafka_mirror.copy.plan.ranges import report_unconfirmed
+from kafka_mirror.copy.plan.target_checks import RemotePartition, find_hidden, unusable
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.errors import (
@@ -39,7 +39,7 @@ from kafka_mirror.formats.documents import columns, rows_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogOffsets, LogPosition, PartitionLog
-from kafka_mirror.ledger.decisions import Decisions, Present, in_force
+from kafka_mirror.ledger.decisions import Decisions, Present, is_still_in_force
 from kafka_mirror.ledger.record import LedgerRecord
 
 Records = Mapping[TopicPartition, LedgerRecord]
@@ -85,7 +85,7 @@ def check_target_ends(remotes: Iterable[RemotePartition], records: Records) -> I
     """What is said against remote partitions that are not as the ledger left them, as far as it shows without reading them."""
     for remote in remotes:
         record = records[remote.source]
-        error: MirrorError | None = unusable(remote, record) or hidden(remote, record)
+        error: MirrorError | None = unusable(remote, record) or find_hidden(remote, record)
         if error is not None:
             yield stop(error)
         elif remote.last_stable < remote.end:
@@ -102,7 +102,7 @@ def report_strangers(visible: Mapping[TopicPartition, int]) -> Iterator[Finding]
 
 def report_pending(decisions: Decisions, present: Present, partitions: Collection[TopicPartition]) -> list[Finding]:
     """A stop for each topic about whose partitions somebody decided what no copy has acted on: after `open` none ever would."""
-    pending = [decision for tp in sorted(partitions) for decision in decisions.of(tp) if in_force(decision, decisions, present)]
+    pending = [decision for tp in sorted(partitions) for decision in decisions.of(tp) if is_still_in_force(decision, decisions, present)]
     return [
         stop(DecisionPending(topic, first_few(about)))
         for topic in dict.fromkeys(decision.topic or "" for decision in pending)
@@ -183,7 +183,7 @@ def find_departed(move: Move, logs: Logs, marks: Mapping[TopicPartition, Mark]) 
             older.add(LogPosition(tp, epoch, offset))
     ends = move.sides.source.shared_ends(older, _EPOCH_SECONDS) if older else {}
     for tp, epoch, offset in sorted(older - ends.keys()):
-        raise unconfirmed(tp, offset, epoch)
+        raise report_unconfirmed(tp, offset, epoch)
     return {position.partition: end for position, end in ends.items() if end < position.offset}
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from kafka_mirror.copy.plan.left_on_source import written_since_moved
+from kafka_mirror.copy.plan.left_on_source import find_written_since_move
 from kafka_mirror.cutover.wave.record import (
     OPENED,
     TAKING_BACK,
@@ -227,5 +227,5 @@ def find_written_since_open(flow: "Flow", stored: StoredWaves, wave: str | None 
         return ()
     with clusters(flow) as (source, target):
         return tuple(
-            error.of_flow(flow.name) for error in written_since_moved(flow, source, ledger_of(flow, target).read().records, topics)
+            error.of_flow(flow.name) for error in find_written_since_move(flow, source, ledger_of(flow, target).read().records, topics)
         )

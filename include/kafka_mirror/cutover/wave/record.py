@@ -243,7 +243,7 @@ def plain(facts: Mapping[str, Any]) -> dict[str, Any]:
     return copy
 
 
-def shortened(lines: tuple[str, ...]) -> tuple[str, ...]:
+def shorten_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
     """The first lines, each cut, as many as the record keeps."""
     return tuple(line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…" for line in lines[:MAX_LINES])
 
@@ -311,7 +311,7 @@ class WaveNotes:
         """Notes how a step ended, and its facts if it gives any; `state` says it otherwise than the outcome. `with_next`: the next note
         carries it, for each takes its time, and a wave's pauses are on."""
         note = self.record.steps[outcome.step]
-        lines = shortened((*map(str, outcome.findings), *outcome.lines))
+        lines = shorten_lines((*map(str, outcome.findings), *outcome.lines))
         facts = plain(outcome.facts) or note.facts
         record = self.record.with_step(outcome.step, replace(note, state=state or outcome.state, ended=now, lines=lines, facts=facts))
         if with_next:

@@ -28,9 +28,9 @@ from kafka_mirror.cutover.wave.step import (
     REREAD,
 )
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.errors.next_step import own
+from kafka_mirror.errors.next_step import mirror_command
 from kafka_mirror.formats.documents import moment_text, to_document
-from kafka_mirror.groups.group_move import AFTER, BEFORE, by_partition
+from kafka_mirror.groups.group_move import AFTER, BEFORE, read_by_partition
 
 MAX_ROWS = 200
 """How many positions the page lists; the document has all."""
@@ -103,11 +103,11 @@ class WaveReport:
         if self.record.state == ROLLED_BACK:
             return ()
         if self.record.state != OPENED:
-            return (str(own(f"cutover rollback --flow '{self.flow}' --wave {shlex.quote(self.record.name)}")),)
+            return (str(mirror_command(f"cutover rollback --flow '{self.flow}' --wave {shlex.quote(self.record.name)}")),)
         source, _, target = self.flow.partition("->")
         groups = f" --groups {shlex.quote(','.join(self.record.groups))}" if self.record.groups else ""
         wave = f"--flow '{target}->{source}' --topics {shlex.quote(','.join(self.record.topics))}{groups}"
-        return (str(own(f"cutover plan {wave}")), str(own(f"cutover run {wave}")))
+        return (str(mirror_command(f"cutover plan {wave}")), str(mirror_command(f"cutover run {wave}")))
 
     def as_document(self) -> dict[str, Any]:
         """The report as JSON has it; times in ISO 8601, pauses in seconds."""
@@ -205,7 +205,7 @@ def show_time(milliseconds: int | None) -> str | None:
 
 
 def _positions(group: str, facts: Mapping[str, Any]) -> Iterator[GroupPosition]:
-    before, after, reread = (by_partition(facts.get(name) or {}) for name in (BEFORE, AFTER, REREAD))
+    before, after, reread = (read_by_partition(facts.get(name) or {}) for name in (BEFORE, AFTER, REREAD))
     for place in sorted({*before, *after}):
         yield GroupPosition(group, *place, before.get(place), after.get(place), reread.get(place, 0))
 

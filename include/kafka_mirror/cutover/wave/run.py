@@ -31,7 +31,7 @@ from kafka_mirror.cutover.wave.step import (
     StepOptions,
     StepOutcome,
 )
-from kafka_mirror.errors import WaveDiffers, WaveHeld, WaveIsOpen, WaveRollsBack, WaveUnknown, named_with
+from kafka_mirror.errors import WaveDiffers, WaveHeld, WaveIsOpen, WaveRollsBack, WaveUnknown, name_flow_in_errors
 from kafka_mirror.ledger.checks import check_closed
 from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.ledger.control_records import WAVE, Decision
@@ -88,7 +88,7 @@ class WaveRun:
 def read_waves(flow: "Flow") -> StoredWaves:
     """All waves that the flow's control topic keeps. Raises ControlUnreadable, and what the target answers."""
     check_readable(flow)
-    with named_with(flow.name), clusters(flow) as (_, target):
+    with name_flow_in_errors(flow.name), clusters(flow) as (_, target):
         return WaveStore(flow, target).read()
 
 
@@ -113,7 +113,7 @@ def run_wave(flow: "Flow", wave: Wave, options: StepOptions, until: str | None =
     failover, WaveRollsBack, WaveRunElsewhere, and what a cluster answers.
     """
     check_readable(flow)
-    with named_with(flow.name), open_move(flow, wave, options.mode) as move:
+    with name_flow_in_errors(flow.name), open_move(flow, wave, options.mode) as move:
         store = WaveStore(flow, move.sides.target)
         stored = store.read()
         before = stored.waves.get(options.wave)
@@ -139,7 +139,7 @@ def roll_back(flow: "Flow", options: StepOptions) -> WaveRun:
     it again.
     """
     check_readable(flow)
-    with named_with(flow.name):
+    with name_flow_in_errors(flow.name):
         before = get_wave(read_waves(flow), options.wave)
         with open_move(flow, before.wave, before.mode) as move:
             store = WaveStore(flow, move.sides.target)

@@ -9,7 +9,7 @@ A few kilobytes may unpack to millions of records, so they are made one by one.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED, decompressed
+from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED, decompress
 from kafka_mirror.formats.batches.record_batch import NO_TIMESTAMP, RecordBatch
 from kafka_mirror.formats.batches.varint import read_signed_varint
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -95,12 +95,12 @@ class ReadRecord:
         return headers or None
 
 
-def opened(batch: RecordBatch, limit: int = LARGEST_UNPACKED) -> bytes:
+def unpack_records(batch: RecordBatch, limit: int = LARGEST_UNPACKED) -> bytes:
     """The bytes of a batch's records. Raises ValueError for a batch that is not intact or cannot be unpacked, and UnpacksTooLarge for more
     than `limit` bytes."""
     if (data := batch.intact_records()) is None:
         raise ValueError("its checksum is not that of its bytes")
-    return bytes(decompressed(batch.codec, memoryview(data), limit)) if batch.is_packed else data
+    return bytes(decompress(batch.codec, memoryview(data), limit)) if batch.is_packed else data
 
 
 def records_of(partition: TopicPartition, batch: RecordBatch, data: bytes) -> Iterator[ReadRecord]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED, compressed, decompressed, has_packer
+from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED, compress, decompress, has_packer
 from kafka_mirror.formats.batches.record_batch import (
     CODECS,
     HEADER_BYTES,
@@ -22,7 +22,7 @@ from kafka_mirror.formats.batches.record_batch import (
     Attribute,
     RecordBatch,
     batches_in,
-    sealed,
+    seal_batch,
     unsent_batch,
 )
 from kafka_mirror.formats.batches.record_splice import HEADS, LONGER, NUMBERS, USUAL_TIMES, number_at, splice_records
@@ -243,7 +243,7 @@ class BatchBuilder:
     def _add_opened(self, covered: bytes, stretch: Stretch, timestamp: int, largest: int, full: list[OutgoingBatch]) -> bool:
         """Adds the records of one batch without holes, of which the checksum covers these bytes; whether they could be read."""
         try:
-            data = bytes(decompressed(self._codec, memoryview(covered)[_RECORDS_FROM:], largest))
+            data = bytes(decompress(self._codec, memoryview(covered)[_RECORDS_FROM:], largest))
             more = len(data) + LONGER * stretch[1]
             if self._count and self.bytes + more > self._room:
                 full += self.finish()
@@ -321,14 +321,14 @@ def _pack(codec: str, pieces: Sequence[bytes], size: int, room: int) -> tuple[st
         codec = _FOR_TOO_LARGE
     if codec == _PLAIN:
         return codec, pieces
-    packed = compressed(codec, b"".join(pieces))
+    packed = compress(codec, b"".join(pieces))
     return (codec, (packed,)) if len(packed) < size else (_PLAIN, pieces)
 
 
 def sealed_batches(records: Sequence[Record], max_bytes: int, codec: str = _PLAIN) -> list[RecordBatch]:
     """Records as a producer makes batches of them, in their order, of at most `max_bytes`; a larger record has one to itself."""
     builder = BatchBuilder(max_bytes, max_bytes)
-    return [sealed(outgoing.batch) for outgoing in (*builder.add(records, codec, -1), *builder.finish())]
+    return [seal_batch(outgoing.batch) for outgoing in (*builder.add(records, codec, -1), *builder.finish())]
 
 
 def content_of(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()) -> bytes:
@@ -353,7 +353,7 @@ def read_records(batch: RecordBatch, records: list[Record], largest: int = LARGE
     if batch.is_control or not batch.is_known:
         raise ValueError(f"a batch with the attributes {batch.attributes:#06x} has no records that could be copied")
     if batch.is_packed:
-        data = bytes(decompressed(batch.codec, memoryview(data), largest))
+        data = bytes(decompress(batch.codec, memoryview(data), largest))
     stretch, stamp = (batch.base_offset, batch.record_count), batch.max_timestamp if batch.is_stamped else None
     records += _read_records_in(data, stretch, batch.last_offset_delta, batch.base_timestamp, stamp)
 

@@ -43,7 +43,7 @@ class _Full(Exception):
     """Raised by an opener that has more than it may give."""
 
 
-def decompressed(codec: str, data: memoryview, limit: int = LARGEST_UNPACKED) -> memoryview:
+def decompress(codec: str, data: memoryview, limit: int = LARGEST_UNPACKED) -> memoryview:
     """The bytes that `codec` (in the words of compression.type) packed, at most `limit` of them, and never more in memory. Raises
     ValueError
     if they cannot be had, UnpacksTooLarge for more."""
@@ -172,7 +172,7 @@ def _has_cramjam() -> bool:
     return find_spec("cramjam") is not None
 
 
-def compressed(codec: str, data: bytes) -> bytes:
+def compress(codec: str, data: bytes) -> bytes:
     """The bytes packed by `codec`, as Kafka's own producers frame them."""
     return _PACKERS[codec](data)
 

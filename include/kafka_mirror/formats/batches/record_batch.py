@@ -248,7 +248,7 @@ def unsent_batch(
     return RecordBatch(memoryview(b"".join((header, *records))), base_offset, size, *fields)
 
 
-def sealed(batch: RecordBatch) -> RecordBatch:
+def seal_batch(batch: RecordBatch) -> RecordBatch:
     """The batch under the checksum of its bytes."""
     checksum = _read_checksum(batch.data[_CRC_FROM:])
     data = bytes(batch.data[: _MAGIC_AT + 1]) + checksum.to_bytes(_CRC_FROM - _MAGIC_AT - 1, "big") + bytes(batch.data[_CRC_FROM:])
@@ -285,6 +285,6 @@ class AbortedTransactions:
         return True
 
 
-def following(sequence: int, records: int) -> int:
+def next_sequence(sequence: int, records: int) -> int:
     """The sequence number after this many records: it begins at 0 again after the largest number of 31 bits."""
     return (sequence + records) & _LARGEST_SEQUENCE

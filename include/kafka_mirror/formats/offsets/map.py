@@ -23,7 +23,7 @@ from itertools import pairwise
 from kafka_mirror.formats.offsets.intervals import Run, runs_of
 from kafka_mirror.formats.offsets.map_bytes import NO_PAIRS, PAIRS_BESIDE, Pairs, Runs, encode_runs, encoded_length, read_texts, texts
 
-__all__ = ["MAX_ENCODED_BYTES", "OffsetMap", "Run", "Translation", "decoded", "runs_of"]
+__all__ = ["MAX_ENCODED_BYTES", "OffsetMap", "Run", "Translation", "decode_map", "runs_of"]
 
 MAX_ENCODED_BYTES = 1536
 """How long an encoded map may be, before base64; 2,048 characters after it."""
@@ -211,7 +211,7 @@ class OffsetMap:
         return texts(*self.parts)
 
 
-def decoded(text: str, pairs: str | None = None, thinned_behind: bool = False) -> OffsetMap:
+def decode_map(text: str, pairs: str | None = None, thinned_behind: bool = False) -> OffsetMap:
     """The map in a ledger record, which says beside it whether it is thinned after its end, and may have pairs.
 
     Raises ValueError for text that is not one; every map has one text only.

@@ -11,10 +11,10 @@ from typing import Any
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, AuditResult, PartitionAudit
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import AuthenticationFailed, ClusterUnreachable, ErrorReport, MirrorError, NextStep
-from kafka_mirror.errors.next_step import own
+from kafka_mirror.errors.next_step import mirror_command
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.status.observation import CheckObservation
-from kafka_mirror.status.problems import FlowProblem, Place, by_topic
+from kafka_mirror.status.problems import FlowProblem, Place, group_problems
 from kafka_mirror.status.status import GONE
 from kafka_mirror.status.steps import SWITCHES, run_step
 
@@ -90,13 +90,13 @@ class Audits:
         advice = {
             mismatch.topic: NextStep.of(
                 "This shows both records, and changes nothing: ",
-                own(f"audit --flow '{flow}' --topics {mismatch.topic}"),
+                mirror_command(f"audit --flow '{flow}' --topics {mismatch.topic}"),
                 f" (in Airflow, the DAG audit with the parameter topics = {mismatch.topic}).",
             )
             for mismatch in self.mismatches
         }
         said = "The copy of {} is not equal to its source."
-        return by_topic(MISMATCH, places, said=said, next=advice, patience=patience, severity="critical")
+        return group_problems(MISMATCH, places, said=said, next=advice, patience=patience, severity="critical")
 
 
 def _mismatch(partition: PartitionAudit, when: str) -> Mismatch:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.errors import MirrorError
-from kafka_mirror.errors.next_step import own
+from kafka_mirror.errors.next_step import mirror_command
 from kafka_mirror.formats.documents import moment_text, to_document
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.status.alerts.audits import MISMATCH, Audits
@@ -136,7 +136,7 @@ def test_alert(flow: str) -> Alert:
         key=f"{flow}/Test",
         kind="Test",
         summary="This is a test: nothing is wrong.",
-        detail=f"Somebody asked for it by: {own('freshness --test-alert')}",
+        detail=f"Somebody asked for it by: {mirror_command('freshness --test-alert')}",
         next="Nothing; its end follows at once.",
         since=datetime.now(UTC),
         flow=flow,

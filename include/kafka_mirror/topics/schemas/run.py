@@ -255,7 +255,7 @@ def find_newest_schemas(flow: "Flow", topics: Iterable[str]) -> Mapping[str, tup
     return {topic: versions for topic, versions in by_topic.items() if versions}
 
 
-def on_target(flow: "Flow", versions: Iterable[SchemaVersion]) -> tuple[SchemaVersion, ...]:
+def translate_to_target(flow: "Flow", versions: Iterable[SchemaVersion]) -> tuple[SchemaVersion, ...]:
     """The schemas as the target's registry is to have them: of the same ids, in the contexts that the flow gives them there."""
     contexts = Contexts(parse_contexts(flow.value("mirror.schemas.contexts")))
     return tuple(map(contexts.move, versions))

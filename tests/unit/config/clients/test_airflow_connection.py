@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafka_mirror.config import references
 from kafka_mirror.config.clients.sasl import jaas_text, parse_jaas
 from kafka_mirror.config.effective import shown_client
-from kafka_mirror.config.flow import CLIENTS, handed_over
+from kafka_mirror.config.flow import CLIENTS, hand_over_connections
 from kafka_mirror.errors import ConfigurationError
 from services.certificates import Authority
 
@@ -180,7 +180,7 @@ def test_a_connection_of_another_type_and_one_that_is_not_there_are_named(made, 
 
 def test_a_job_is_handed_the_connection_and_needs_no_airflow(made, kafka_east, monkeypatch):
     kafka_east({**PLAIN, **LOGIN})
-    variables = handed_over(made())
+    variables = hand_over_connections(made())
     monkeypatch.setattr(references, "_lookup", [])
     assert made(environ=variables).client("source", "consumer")["sasl.password"] == LOGIN["sasl.password"]
     assert "known to Airflow's tasks alone" in complaint(made().client, "source", "consumer")

@@ -76,7 +76,7 @@ def test_with_errors_tolerance_all_a_bomb_is_passed_over_as_a_whole(small, east,
 
 
 def test_what_is_not_intact_is_never_unpacked(small, east, work, monkeypatch):
-    monkeypatch.setattr(batch_rewrite, "decompressed", lambda *_: pytest.fail("it was unpacked"))
+    monkeypatch.setattr(batch_rewrite, "decompress", lambda *_: pytest.fail("it was unpacked"))
     spoilt = bomb()
     spoilt[-1] ^= 0xFF
     east.log(*ORDERS).append(spoilt)

@@ -9,7 +9,7 @@ from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.copy.model import RECORDS, REWRITTEN, BatchShare
-from kafka_mirror.formats.batches.compression import decompressed
+from kafka_mirror.formats.batches.compression import decompress
 from kafka_mirror.formats.batches.record_batch import CODECS, HEADER_BYTES, Attribute
 from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -84,7 +84,7 @@ def test_what_cannot_be_handed_on_as_it_is_arrives_record_by_record(engine, east
     log.append(sealed(rewritten))
     (moved,) = engine.copy([work(0, 4, **limits)], LIMITS)
     assert (moved.next_offset, moved.records, moved.runs) == (4, 4, (Run(0, 0, 4),))
-    arrived = [decompressed(one(each).codec, one(each).data[HEADER_BYTES:]) for each in west.log(*REMOTE).batches]
+    arrived = [decompress(one(each).codec, one(each).data[HEADER_BYTES:]) for each in west.log(*REMOTE).batches]
     assert b"".join(arrived).count(b"a" * 50) == 3
     assert all(len(each) <= limits.get("max_message_bytes", 1_000) for each in west.log(*REMOTE).batches)
 

@@ -1,7 +1,7 @@
 """A partition as it stands, and what one decision makes of its record."""
 
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
-from kafka_mirror.ledger.apply_decisions import PartitionFacts, acted_on
+from kafka_mirror.ledger.apply_decisions import PartitionFacts, act_on_decisions
 from kafka_mirror.ledger.record import Skipped
 from tests.unit.ledger_records import ledger_record
 
@@ -16,6 +16,6 @@ RECORD = ledger_record(
 
 
 def acted(made, record=RECORD, now=NOW):
-    changed, applied = acted_on(record, [made], now)
+    changed, applied = act_on_decisions(record, [made], now)
     assert (changed is record) == (not applied)
     return changed

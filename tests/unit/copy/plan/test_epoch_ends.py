@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.copy.plan.ranges import SourceOffsets, next_range
-from kafka_mirror.copy.plan.source_partitions import confirmed, with_epoch_ends
+from kafka_mirror.copy.plan.source_partitions import confirm_partitions, with_epoch_ends
 from kafka_mirror.errors import SourceUnreadable
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
@@ -47,9 +47,9 @@ def test_a_leader_is_asked_about_each_older_epoch_and_one_that_is_silent_leaves_
     assert (found.epoch_end, found.is_unconfirmed) == (end if is_older else None, is_older and end is None)
     if found.is_unconfirmed:
         with pytest.raises(SourceUnreadable, match="stock-0@50"):
-            confirmed({STOCK: found}, records)
+            confirm_partitions({STOCK: found}, records)
     else:
-        assert confirmed({STOCK: found}, records) == {STOCK: found}
+        assert confirm_partitions({STOCK: found}, records) == {STOCK: found}
 
 
 class Servers:
@@ -85,7 +85,7 @@ def test_a_broker_that_is_cut_off_from_its_cluster_makes_no_log_another_one_whil
     outcome, found = Servers(cut_off, ("new", 60, 4)).plan(COPIED)
     assert (outcome.code, outcome.retriable) == ("SourceUnreadable", True)
     with pytest.raises(SourceUnreadable, match="cut off from its cluster"):
-        confirmed({STOCK: found}, {STOCK: COPIED})
+        confirm_partitions({STOCK: found}, {STOCK: COPIED})
 
 
 @pytest.mark.parametrize(

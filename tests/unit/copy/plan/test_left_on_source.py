@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.copy.plan.left_on_source import unexplained
+from kafka_mirror.copy.plan.left_on_source import find_unexplained
 from kafka_mirror.formats.offsets.map import OffsetMap, runs_of
 from kafka_mirror.kafka.model import LogOffsets, Partition, Topic
 from tests.unit.ledger_records import ledger_record
@@ -45,7 +45,7 @@ class Moved:
     def named(self, start=0):
         """The first offset that is named, as a reader of committed records comes to it."""
         log = LogOffsets(start, len(self.log), len(self.log), 0)
-        part = unexplained(self.record, self.way_back, TOPIC, log)
+        part = find_unexplained(self.record, self.way_back, TOPIC, log)
         return next((place for place in range(*part) if self.log[place] != INVISIBLE), None) if part else None
 
 
@@ -70,13 +70,13 @@ def test_what_is_deleted_on_the_source_is_named_no_more(copied, events, start):
 
 def test_a_partition_that_nobody_copied_or_that_was_created_anew_is_named_from_its_beginning():
     log = LogOffsets(3, 9, 9, 0)
-    assert unexplained(None, None, TOPIC, log) == (3, 9)
+    assert find_unexplained(None, None, TOPIC, log) == (3, 9)
     anew = replace(TOPIC, id="another id")
-    assert unexplained(ledger_record(watermark=9, source_topic_id=TOPIC.id), None, anew, log) == (3, 9)
-    assert unexplained(ledger_record(watermark=9, source_topic_id=TOPIC.id), None, TOPIC, log) is None
+    assert find_unexplained(ledger_record(watermark=9, source_topic_id=TOPIC.id), None, anew, log) == (3, 9)
+    assert find_unexplained(ledger_record(watermark=9, source_topic_id=TOPIC.id), None, TOPIC, log) is None
 
 
 def test_what_a_transaction_holds_back_is_named_once_it_is_committed():
     record = ledger_record(watermark=5, source_topic_id=TOPIC.id)
-    assert unexplained(record, None, TOPIC, LogOffsets(0, 5, 9, 0)) is None
-    assert unexplained(record, None, TOPIC, LogOffsets(0, 9, 9, 0)) == (5, 9)
+    assert find_unexplained(record, None, TOPIC, LogOffsets(0, 5, 9, 0)) is None
+    assert find_unexplained(record, None, TOPIC, LogOffsets(0, 9, 9, 0)) == (5, 9)

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import went_back
-from kafka_mirror.copy.plan.target_checks import RemotePartition, hidden, unusable, window
+from kafka_mirror.copy.plan.target_checks import RemotePartition, find_hidden, unusable, window
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Partition, Topic
@@ -57,19 +57,19 @@ def test_an_end_below_what_was_written_is_lost_records():
 
 
 def test_what_was_written_and_stands_behind_an_open_transaction_is_hidden():
-    error = hidden(replace(FOUND, last_stable=60), RECORD)
+    error = find_hidden(replace(FOUND, last_stable=60), RECORD)
     assert (error.code, error.offset, error.retriable) == ("TargetHidden", 60, True)
     assert "[60, 100)" in error.message
 
 
 def test_a_transaction_that_is_open_behind_what_was_written_hides_nothing():
-    assert hidden(replace(FOUND, last_stable=100, end=150), RECORD) is None
-    assert hidden(replace(FOUND, last_stable=0), None) is None
+    assert find_hidden(replace(FOUND, last_stable=100, end=150), RECORD) is None
+    assert find_hidden(replace(FOUND, last_stable=0), None) is None
 
 
 def test_neither_what_is_lost_nor_what_is_unknown_is_hidden():
-    assert hidden(replace(FOUND, last_stable=40, end=40), RECORD) is None
-    assert hidden(replace(FOUND, last_stable=-1), RECORD) is None
+    assert find_hidden(replace(FOUND, last_stable=40, end=40), RECORD) is None
+    assert find_hidden(replace(FOUND, last_stable=-1), RECORD) is None
 
 
 def written(*runs: Run) -> PartitionProgress:

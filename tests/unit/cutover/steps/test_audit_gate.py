@@ -22,7 +22,7 @@ from kafka_mirror.cutover.steps.audit_gate import (
 )
 from kafka_mirror.cutover.wave.findings import STOP, WARNING
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.errors.next_step import of_the_wave
+from kafka_mirror.errors.next_step import wave_command
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.wave_notes import NotesInMemory, step_options
 
@@ -33,7 +33,7 @@ LATER = PartitionEnds(0, 20, 20, 25, "g")
 
 def audited(*partitions, errors=()):
     result = AuditResult("east->west", datetime(2026, 1, 1, tzinfo=UTC), partitions, errors)
-    return [(finding.kind, finding.code, finding) for finding in judge_audit(result, ["orders"], of_the_wave("rollback", "first"))]
+    return [(finding.kind, finding.code, finding) for finding in judge_audit(result, ["orders"], wave_command("rollback", "first"))]
 
 
 def partition(state=EQUAL, **facts):

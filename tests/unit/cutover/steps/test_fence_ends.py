@@ -1,6 +1,6 @@
 """Ends behind a fence, in the notes and against those of now."""
 
-from kafka_mirror.cutover.steps.fence import by_partition, by_topic, find_moved_ends, read_fence_ends
+from kafka_mirror.cutover.steps.fence import find_moved_ends, group_by_topic, read_fence_ends, spread_to_partitions
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
 FENCE = {TopicPartition("orders", 0): 5, TopicPartition("orders", 1): 0, TopicPartition("payments", 0): 9}
@@ -11,9 +11,9 @@ def codes(now):
 
 
 def test_notes_have_a_list_a_topic_and_give_every_partition_back():
-    assert by_topic(FENCE) == {"orders": [5, 0], "payments": [9]}
-    assert by_partition(by_topic(FENCE)) == FENCE
-    assert read_fence_ends({"ends": by_topic(FENCE)}) == FENCE
+    assert group_by_topic(FENCE) == {"orders": [5, 0], "payments": [9]}
+    assert spread_to_partitions(group_by_topic(FENCE)) == FENCE
+    assert read_fence_ends({"ends": group_by_topic(FENCE)}) == FENCE
     assert (read_fence_ends({}), read_fence_ends({"ends": None})) == ({}, {})
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from kafka_mirror.copy import lane_writer
 from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.ledger_updates import after
-from kafka_mirror.copy.plan.left_on_source import unexplained
+from kafka_mirror.copy.ledger_updates import advance_record
+from kafka_mirror.copy.plan.left_on_source import find_unexplained
 from kafka_mirror.cutover.steps import open_ledgers, open_wave
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
 from kafka_mirror.cutover.wave.selection import WaveTopics
@@ -125,7 +125,7 @@ class World:
         positions = list(range(len(far), len(far) + len(places)))
         far += [log[place] for place in places] + ([None] if places else [])
         end = positions[-1] + 1 if positions else None
-        flow.records[TP] = after(record, PartitionProgress(TP, len(log), 0, runs_of(places, positions), len(places), 1, end), 0)
+        flow.records[TP] = advance_record(record, PartitionProgress(TP, len(log), 0, runs_of(places, positions), len(places), 1, end), 0)
 
     def open(self, alias, dry_run=False):
         flow = self.flows[alias]
@@ -171,7 +171,7 @@ class World:
     def _written_since_moved(self, flow, source, records, topics):
         """By what `left_on_source` judges, over the logs in memory."""
         assert topics == ("orders",)
-        part = unexplained(
+        part = find_unexplained(
             records[TP], self.flows[flow.target].records.get(TP), source.topics(topics)["orders"], source.log_offsets([TP])[TP]
         )
         first = self._first_visible(flow.source, {TP: part} if part else {})
@@ -210,7 +210,7 @@ class World:
                 control_of=self._control,
                 read_decisions=lambda flow, *_, **__: Decisions(flow.read()),
             ),
-            patch.object(open_wave, "written_since_moved", self._written_since_moved),
+            patch.object(open_wave, "find_written_since_move", self._written_since_moved),
         ):
             yield
 

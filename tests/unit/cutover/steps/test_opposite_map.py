@@ -4,7 +4,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.ledger_updates import after
+from kafka_mirror.copy.ledger_updates import advance_record
 from kafka_mirror.cutover.steps.opposite_record import make_opposite_record, opposite_map
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, runs_of
 from kafka_mirror.groups.translation import EXACT, NONE, SourceState, translate
@@ -102,7 +102,7 @@ class TwoLogs:
         end = positions[-1] + 1 if positions else None
         reached = behind[0] if behind else len(log)
         progress = PartitionProgress(TP, reached, 0, runs_of(places, positions), len(places), 1, end)
-        self.records[self.here] = decode(encode(after(record, progress, 0)), "here")
+        self.records[self.here] = decode(encode(advance_record(record, progress, 0)), "here")
 
     def move(self):
         self.copy(10_000, 0)

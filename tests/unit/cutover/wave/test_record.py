@@ -22,7 +22,7 @@ from kafka_mirror.cutover.wave.record import (
     name_wave,
     plain,
     read_name,
-    shortened,
+    shorten_lines,
 )
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER, FENCE, MODES, OPEN, PLANNED, PREFLIGHT, STEPS
@@ -136,7 +136,7 @@ def test_facts_are_noted_as_they_come_back():
 
 
 def test_only_the_first_lines_are_noted_and_long_ones_are_cut():
-    lines = shortened(("x" * 2000, *map(str, range(50))))
+    lines = shorten_lines(("x" * 2000, *map(str, range(50))))
     assert len(lines) == 20
     assert len(lines[0]) == 1000
     assert lines[0].endswith("…")

@@ -229,7 +229,7 @@ class World:
                 **asked,
                 "find_opposite_flow": lambda *_: OppositeFlow(opposite, same=TOPICS[:1]),
                 "survey_opposite_fence": lambda *_: ((), ()),
-                "written_since_moved": lambda *_: (),
+                "find_written_since_move": lambda *_: (),
                 "BoundedReader": lambda *_: SimpleNamespace(first_visible=lambda *_: {}),
             },
             lane_writer: {"write_lane": self._write_lane, "LANES_AT_ONCE": 1},

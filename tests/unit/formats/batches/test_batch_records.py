@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
-from kafka_mirror.formats.batches.batch_records import ReadRecord, StoredRecord, opened, records_of
-from kafka_mirror.formats.batches.record_batch import batches_in, sealed
+from kafka_mirror.formats.batches.batch_records import ReadRecord, StoredRecord, records_of, unpack_records
+from kafka_mirror.formats.batches.record_batch import batches_in, seal_batch
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
 PLAIN, GZIP, UNKNOWN = 0, 1, 5
@@ -23,8 +23,8 @@ def batch(records, codec, base_offset=0):
 
 
 def records_in(batch) -> list[ReadRecord]:
-    whole = sealed(batch)
-    return list(records_of(TopicPartition("orders", 3), whole, opened(whole)))
+    whole = seal_batch(batch)
+    return list(records_of(TopicPartition("orders", 3), whole, unpack_records(whole)))
 
 
 @given(records, st.sampled_from((PLAIN, GZIP)), st.integers(0, 2**60))

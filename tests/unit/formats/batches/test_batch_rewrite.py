@@ -11,7 +11,7 @@ from kafka.record.default_records import DefaultRecordBatch
 
 from kafka_mirror.formats.batches import batch_rewrite
 from kafka_mirror.formats.batches.batch_rewrite import BatchBuilder, NotIntact, is_small, read_records
-from kafka_mirror.formats.batches.compression import compressed, decompressed
+from kafka_mirror.formats.batches.compression import compress, decompress
 from kafka_mirror.formats.batches.record_batch import CODECS, HEADER_BYTES, Attribute
 from tests.unit.formats.batches.test_record_batch import GZIP, NONE, built, filled, one, opened, records
 
@@ -28,7 +28,7 @@ def sealed(whole):
 
 def packed(codec, whole):
     """A batch with its records packed by another codec: by our own packer, which `test_compression` judges."""
-    body = compressed(codec, whole[HEADER_BYTES:])
+    body = compress(codec, whole[HEADER_BYTES:])
     made = bytearray(whole[:HEADER_BYTES] + body)
     struct.pack_into(">i", made, 8, len(made) - 12)
     made[22] = CODECS.index(codec)
@@ -38,7 +38,7 @@ def packed(codec, whole):
 def judged(whole):
     """The records of a batch as kafka-python's decoder reads them, which needs packages of its own for most codecs."""
     batch = one(whole)
-    plain = bytearray(whole[:HEADER_BYTES]) + decompressed(batch.codec, batch.data[HEADER_BYTES:])
+    plain = bytearray(whole[:HEADER_BYTES]) + decompress(batch.codec, batch.data[HEADER_BYTES:])
     struct.pack_into(">i", plain, 8, len(plain) - 12)
     plain[22] &= ~0x07
     return opened(bytes(plain))

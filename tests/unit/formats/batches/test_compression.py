@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafka_mirror.formats.batches.compression import UnpacksTooLarge, compressed, decompressed
+from kafka_mirror.formats.batches.compression import UnpacksTooLarge, compress, decompress
 
 texts = st.binary(max_size=3000) | st.lists(st.sampled_from([b"a", b"order", b"\0" * 70, b"x" * 300]), max_size=60).map(b"".join)
 LONG = b"".join(b"%d orders of customer %d;" % (number, number % 7) for number in range(9000))
@@ -38,7 +38,7 @@ encoders = pytest.mark.parametrize(("codec", "pack"), [(codec, pack) for codec, 
 @given(texts)
 @example(LONG)
 def test_what_was_packed_is_what_comes_out(codec, pack, data):
-    assert bytes(decompressed(codec, memoryview(pack(data)))) == data
+    assert bytes(decompress(codec, memoryview(pack(data)))) == data
 
 
 DECODERS = {
@@ -54,20 +54,20 @@ DECODERS = {
 @example(LONG)
 @example(bytes(random.Random(1).randbytes(200_000)))
 def test_what_we_pack_is_what_others_read(codec, data):
-    assert DECODERS[codec](compressed(codec, data)) == data
+    assert DECODERS[codec](compress(codec, data)) == data
 
 
 @given(texts)
 @example(LONG)
 def test_snappy_is_packed_in_the_frame_of_javas_producers(data):
-    packed = compressed("snappy", data)
+    packed = compress("snappy", data)
     assert packed.startswith(xerial(b""))
-    assert bytes(decompressed("snappy", memoryview(packed))) == data
+    assert bytes(decompress("snappy", memoryview(packed))) == data
 
 
 def test_the_blocks_of_lz4_depend_on_none_before_them():
     """Kafka's readers refuse others: each is read by itself."""
-    packed = compressed("lz4", LONG)
+    packed = compress("lz4", LONG)
     at, unpacked = 7, b""
     while size := int.from_bytes(packed[at : at + 4], "little"):
         alone = packed[:7] + packed[at : at + 4 + size] + bytes(4)
@@ -83,7 +83,7 @@ def test_what_is_cut_off_or_spoilt_is_refused_or_gives_something_else_and_nothin
     packed = bytearray(pack(LONG[:2000]))
     packed[data.draw(st.integers(0, len(packed) - 1))] ^= data.draw(st.integers(1, 255))
     try:
-        opened = decompressed(codec, memoryview(packed)[: data.draw(st.integers(0, len(packed)))])
+        opened = decompress(codec, memoryview(packed)[: data.draw(st.integers(0, len(packed)))])
     except ValueError as refused:
         assert codec in str(refused) or "packed records" in str(refused)
     else:
@@ -92,7 +92,7 @@ def test_what_is_cut_off_or_spoilt_is_refused_or_gives_something_else_and_nothin
 
 def test_a_codec_that_nobody_knows_is_refused():
     with pytest.raises(ValueError, match="packed by codec 5"):
-        decompressed("codec 5", memoryview(b""))
+        decompress("codec 5", memoryview(b""))
 
 
 def used_by(call):
@@ -139,7 +139,7 @@ def test_no_opener_holds_more_than_its_limit_whatever_comes_out(kind):
 
     def open_it():
         with pytest.raises(UnpacksTooLarge, match=f"{codec} unpack to more than 4,000,000 bytes"):
-            decompressed(codec, memoryview(packed), limit)
+            decompress(codec, memoryview(packed), limit)
 
     open_it()
     assert used_by(open_it) < 10 * limit
@@ -151,12 +151,12 @@ def test_the_limit_itself_is_allowed_and_not_a_byte_more(codec, pack, data, less
     limit = max(0, len(data) - less)
     packed = memoryview(pack(data))
     if codec == "uncompressed" or limit == len(data):
-        assert bytes(decompressed(codec, packed, limit)) == data
+        assert bytes(decompress(codec, packed, limit)) == data
     else:
         with pytest.raises(UnpacksTooLarge):
-            decompressed(codec, packed, limit)
+            decompress(codec, packed, limit)
 
 
 def test_eight_bytes_that_claim_four_gigabytes_are_refused_by_what_they_claim():
     with pytest.raises(UnpacksTooLarge):
-        decompressed("snappy", memoryview(b"\xff\xff\xff\xff\x0f\0\0\0"))
+        decompress("snappy", memoryview(b"\xff\xff\xff\xff\x0f\0\0\0"))

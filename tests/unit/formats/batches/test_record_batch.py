@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from kafka_mirror.formats.batches.record_batch import AbortedTransactions, Attribute, OldMagic, RecordBatch, batches_in, following
+from kafka_mirror.formats.batches.record_batch import AbortedTransactions, Attribute, OldMagic, RecordBatch, batches_in, next_sequence
 
 NONE, GZIP = 0, 1  # the codecs for which kafka-python needs nothing else
 
@@ -153,6 +153,6 @@ def test_a_transaction_that_was_aborted_before_the_answer_begins_is_known_by_its
 
 
 def test_sequence_numbers_begin_again_behind_the_largest():
-    assert following(0, 5) == 5
-    assert following(2**31 - 1, 1) == 0
-    assert following(2**31 - 3, 10) == 7
+    assert next_sequence(0, 5) == 5
+    assert next_sequence(2**31 - 1, 1) == 0
+    assert next_sequence(2**31 - 3, 10) == 7

@@ -1,6 +1,6 @@
 """The texts of an offset map in a ledger record."""
 
-from kafka_mirror.formats.offsets.map import OffsetMap, Run, decoded
+from kafka_mirror.formats.offsets.map import OffsetMap, Run, decode_map
 from kafka_mirror.formats.offsets.map_bytes import Pairs, Runs
 
 PAIRED = OffsetMap.of(
@@ -12,7 +12,7 @@ PAIRED = OffsetMap.of(
 def reread(built: OffsetMap) -> OffsetMap:
     """The map as whoever reads the ledger record has it."""
     text, pairs = built.encoded()
-    return decoded(text, pairs, built.thinned_behind)
+    return decode_map(text, pairs, built.thinned_behind)
 
 
 def text_length(built: OffsetMap) -> int:

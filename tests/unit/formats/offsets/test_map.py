@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.formats.offsets.map import OffsetMap, Run, decoded, runs_of
+from kafka_mirror.formats.offsets.map import OffsetMap, Run, decode_map, runs_of
 from tests.unit.formats.offsets.map_texts import reread
 
 steps = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 40)), max_size=60)
@@ -104,4 +104,4 @@ def test_the_encoding_is_for_keeps():
 @pytest.mark.parametrize("text", ["AA==", "AAA=", "gA==", "not base64!", "AAAA"])
 def test_text_that_is_no_map_is_refused(text):
     with pytest.raises(ValueError, match=r"."):
-        decoded(text)
+        decode_map(text)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.formats.offsets.map import MAX_ENCODED_BYTES, NEWEST, OffsetMap, Run, decoded, runs_of
+from kafka_mirror.formats.offsets.map import MAX_ENCODED_BYTES, NEWEST, OffsetMap, Run, decode_map, runs_of
 from kafka_mirror.formats.offsets.map_bytes import numbers
 from tests.unit.formats.offsets.map_texts import reread, text_length
 from tests.unit.formats.offsets.test_map import pairs_of, true_position
@@ -104,7 +104,7 @@ def test_a_map_of_any_offsets_keeps_its_bound_and_its_ends(gaps):
 @given(st.text("AQgIw/+=4", max_size=12) | st.binary(max_size=12).map(lambda data: base64.b64encode(data).decode()))
 def test_any_text_is_refused_or_is_the_one_text_of_a_map(text):
     with suppress(ValueError):
-        assert decoded(text).encoded() == (text, None)
+        assert decode_map(text).encoded() == (text, None)
 
 
 awkward_bytes = st.lists(st.sampled_from([0, 1, 2, 3, 0x7F, 0x80, 0x81, 0xFF]), max_size=15).map(bytes) | st.binary(max_size=40)
@@ -121,9 +121,9 @@ def test_bytes_are_refused_when_they_are_read_or_are_a_map_whose_runs_are_looked
         is_a_map = False
     if not is_a_map:
         with pytest.raises(ValueError, match=r"the offset map (ends|has)"):
-            decoded(text)
+            decode_map(text)
         return
-    read = decoded(text)
+    read = decode_map(text)
     assert [run.length for run in read.runs] == lengths
     assert read == OffsetMap(read.runs)
     assert hash(read) == hash(OffsetMap(read.runs))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.formats.offsets.intervals import Run
-from kafka_mirror.formats.offsets.map import OffsetMap, decoded
+from kafka_mirror.formats.offsets.map import OffsetMap, decode_map
 from kafka_mirror.formats.offsets.map_bytes import append_number, decode_pairs, encode_pairs, numbers
 from tests.unit.formats.offsets.flows import Flow
 from tests.unit.formats.offsets.map_texts import PAIRED, reread
@@ -75,14 +75,14 @@ def test_pairs_belong_to_the_very_runs_beside_which_they_were_written():
     assert PAIRED.runs == (Run(0, 0, 100), Run(512, 520, 1, True), Run(1024, 1040, 1, True), Run(2000, 2030, 10, True))
     another, _ = OffsetMap((Run(0, 0, 100), Run(800, 830, 10, True))).encoded()
     with pytest.raises(ValueError, match="not of this map"):
-        decoded(another, pairs)
+        decode_map(another, pairs)
     changed = bytearray(base64.b64decode(pairs))
     changed[-1] ^= 2
     with pytest.raises(ValueError, match="not of this map"):
-        decoded(text, base64.b64encode(changed).decode())
+        decode_map(text, base64.b64encode(changed).decode())
 
 
 @pytest.mark.parametrize("pairs", ["", "AAAA", "AAAAAA==", "AAAAAAA=", "not base64!"])
 def test_text_that_is_no_pairs_is_refused(pairs):
     with pytest.raises(ValueError, match=r"."):
-        decoded("AADIAQ==", pairs)
+        decode_map("AADIAQ==", pairs)

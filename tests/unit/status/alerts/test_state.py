@@ -14,7 +14,7 @@ from kafka_mirror.formats.documents import pack
 from kafka_mirror.status.alerts.audits import Audits
 from kafka_mirror.status.alerts.check import FreshnessCheck, check, deliver_outbox
 from kafka_mirror.status.alerts.tracker import AlertState, state_of
-from kafka_mirror.status.problems import Alert, late_run
+from kafka_mirror.status.problems import Alert, report_late_run
 from kafka_mirror.status.status import LEDGER_UNREADABLE, NO_LEADER, PartitionStatus
 from tests.unit.status.alerts.test_audits import audited
 from tests.unit.status.observations import at, error, hidden, partition, seen, written
@@ -83,7 +83,7 @@ def test_a_run_that_was_killed_before_it_sent_is_caught_up_and_one_killed_behind
 
 def test_run_after_run_that_is_late_is_one_alert_and_what_makes_them_late_is_none_beside_it(flow: Flow) -> None:
     def state_after(state: AlertState, number: int, *runs: str, **fields: Any) -> AlertState:
-        late = [late_run("east-to-west.copy", run, 900, "running") for run in runs]
+        late = [report_late_run("east-to-west.copy", run, 900, "running") for run in runs]
         checked = check(flow, seen(60 * number, **fields), state, late_runs=late)
         messages.extend((each.alert.kind, each.cleared) for each in checked.state.outbox)
         return replace(checked.state, outbox=())
@@ -106,7 +106,7 @@ def test_run_after_run_that_is_late_is_one_alert_and_what_makes_them_late_is_non
 def test_audits_and_runs_are_judged_also_while_no_cluster_answers(flow: Flow) -> None:
     silent = error("ClusterUnreachable", retriable=True)
     down = seen(0, comparable=False, beats=None, silent={"east": silent}, errors=[silent])
-    run_problem = late_run("east-to-west.copy", "run", 900, "running")
+    run_problem = report_late_run("east-to-west.copy", "run", 900, "running")
     audits = Audits().plus("run 1", audited(0, (1, DIFFERENT, (0, 9), 4)))
     well = check(flow, seen(-60), AlertState(), audits, [run_problem])
     first = check(flow, down, well.state, audits, [run_problem])

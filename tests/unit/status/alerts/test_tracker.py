@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafka_mirror.errors import NextStep
 from kafka_mirror.formats.documents import pack, unpack
 from kafka_mirror.status.alerts.tracker import Notification, TrackedProblem, track
-from kafka_mirror.status.problems import CheckResult, FlowProblem, Place, by_topic
+from kafka_mirror.status.problems import CheckResult, FlowProblem, Place, group_problems
 from tests.unit.status.observations import at
 
 KEY = "east->west/Behind"
@@ -194,7 +194,7 @@ def test_a_connection_that_comes_later_hears_of_it_for_the_first_time_and_the_ot
 def test_topics_that_an_alert_of_the_flow_tells_of_get_none_of_their_own_while_the_others_are_mended() -> None:
     def found(topics: int) -> list[FlowProblem]:
         places = [Place(f"topic-{number:02}", 0, "line") for number in range(topics)]
-        return by_topic("Behind", places, said="late: {}", next=NextStep(), patience=30, severity="error")
+        return group_problems("Behind", places, said="late: {}", next=NextStep(), patience=30, severity="error")
 
     told = Told()
     assert [told.check(60 * minute, *found(count)) for minute, count in enumerate((11, 11, 10, 3, 1, 1))] == [[], ["+mail"], *[[]] * 4]

@@ -12,7 +12,7 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.errors import ConfigurationError, RegistryRefused, RegistryUnreachable, UsageError
-from kafka_mirror.topics.schemas.run import NO_REGISTRY, are_equal, find_newest_schemas, on_target, step, sync_schemas
+from kafka_mirror.topics.schemas.run import NO_REGISTRY, are_equal, find_newest_schemas, step, sync_schemas, translate_to_target
 from services.schema_registry import schema_registry
 
 MONEY = '{"type": "record", "name": "Money", "fields": []}'
@@ -319,7 +319,7 @@ def test_the_newest_versions_of_key_and_value_count_and_ids_are_the_same_on_the_
     assert {topic: [(str(each.name), each.version, each.id) for each in versions] for topic, versions in found.items()} == {
         "orders": [("orders-key", 1, 1), ("orders-value", 2, 3)]
     }
-    moved = on_target(flow_of("http://a", **{"mirror.schemas.contexts": ". -> .copy"}), found["orders"])
+    moved = translate_to_target(flow_of("http://a", **{"mirror.schemas.contexts": ". -> .copy"}), found["orders"])
     assert [(str(each.name), each.id) for each in moved] == [(":.copy:orders-key", 1), (":.copy:orders-value", 3)]
 
 
