@@ -9,7 +9,7 @@ from kafka_mirror.config import inheritance
 from kafka_mirror.config.catalogue import TOP_LEVEL
 from kafka_mirror.config.clients.catalogue import CLIENT_KEYS
 from kafka_mirror.config.file import ConfigurationFile, beating_pairs, enabled_pairs
-from kafka_mirror.config.properties import parse_bytes
+from kafka_mirror.config.properties import entries
 from kafka_mirror.config.references import read_providers
 from kafka_mirror.config.setting import Setting
 from tests.compat.configurations import configurations, written
@@ -40,7 +40,7 @@ def test_the_names_that_reach_every_flow_and_those_that_clients_inherit_are_kafk
 def test_a_file_becomes_the_maps_that_mirrormaker_2_makes_of_it(peer: Peer, data: st.DataObject) -> None:
     clusters, properties = data.draw(configurations())
     content = data.draw(written(properties))
-    raw = {key: Setting(text, key) for key, text in parse_bytes(content).items()}
+    raw = {key: Setting(entry.value, key) for key, entry in entries(content).items()}
     flows = [(source, target) for source in clusters for target in clusters if source != target]
     theirs = peer.ask("file", bytes=content.hex(), flows=flows)
 

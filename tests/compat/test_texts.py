@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.config.properties import parse_bytes
+from kafka_mirror.config.properties import entries
 from kafka_mirror.policy.java_regex import compile_java
 from tests.compat.differences import refused_here_alone
 from tests.compat.peer import Peer, Refused, compared
@@ -21,9 +21,9 @@ def test_any_bytes_are_the_properties_that_java_reads_or_are_refused_by_both(pee
         expected = peer.ask("properties", bytes=data.hex())
     except Refused:
         with pytest.raises(ValueError, match="malformed"):
-            parse_bytes(data)
+            entries(data)
         return
-    assert parse_bytes(data) == expected
+    assert {key: entry.value for key, entry in entries(data).items()} == expected
 
 
 @compared(2000)

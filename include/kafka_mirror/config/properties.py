@@ -34,11 +34,6 @@ def entries(data: bytes) -> dict[str, Entry]:
     return _read_entries(data.decode("latin-1"))
 
 
-def parse_bytes(data: bytes) -> dict[str, str]:
-    """The entries of a file's bytes, without their lines."""
-    return parse(data.decode("latin-1"))
-
-
 def parse(text: str) -> dict[str, str]:
     r"""The properties of a text, in their order; of a key that stands twice the last wins. Raises ValueError for a malformed `\uXXXX`."""
     return {key: entry.value for key, entry in _read_entries(text).items()}

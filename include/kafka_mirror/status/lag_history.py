@@ -5,18 +5,22 @@ of single runs, which Airflow may delete, and a page reads one of these for a wh
 the worst of each five minutes, and a topic the worst of each quarter of an hour.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
+from threading import Lock
 from typing import Any, NamedTuple
 
 from kafka_mirror.formats.documents import pack, unpack
 from kafka_mirror.status.observation import CheckObservation
+from kafka_mirror.status.snapshot import FlowSnapshot
 
 KEPT_SECONDS = 24 * 3600
 _EXACT_SECONDS = 3600
 _STEP_SECONDS = 300
 TOPIC_STEP_SECONDS = 900
+_OWN_POINTS = 240
 MAX_TOPICS = 50
 """How many topics have points of their own: those that were late, then those that come first by name."""
 
@@ -88,3 +92,36 @@ def thin(points: Iterable[LagPoint], seconds: float) -> list[LagPoint]:
 
 def _worst(*waits: float | None) -> float | None:
     return max((wait for wait in waits if wait is not None), default=None)
+
+
+class OwnPoints:
+    """What this process saw of the lags since the newest run of `freshness`: points of its snapshots, of each flow the newest ones."""
+
+    def __init__(self) -> None:
+        self._points: dict[str, deque[LagPoint]] = {}
+        self._lock = Lock()
+
+    def add(self, snapshot: FlowSnapshot) -> None:
+        """Adds the point of a snapshot; of the same or an older one, and of one that shows what `freshness` saw, it adds nothing."""
+        if snapshot.taken is None or snapshot.not_reached:
+            return
+        time = snapshot.taken.timestamp()
+        with self._lock:
+            points = self._points.setdefault(snapshot.flow, deque(maxlen=_OWN_POINTS))
+            if not points or points[-1].time < time:
+                points.append(_point_of(snapshot, time))
+
+    def continue_history(self, flow: str, history: LagHistory) -> list[LagPoint]:
+        """The kept points of a flow, and after them those of this process, oldest first."""
+        with self._lock:
+            own = list(self._points.get(flow, ()))
+        last = history.points[-1].time if history.points else 0.0
+        return [*history.points, *(point for point in own if point.time > last)]
+
+
+def _point_of(snapshot: FlowSnapshot, time: float) -> LagPoint:
+    status = snapshot.status
+    if status is None or not snapshot.comparable:
+        return LagPoint(time, None, None)
+    counts = [partition.records for partition in status.partitions if partition.records is not None]
+    return LagPoint(time, max((late.seconds for late in snapshot.late), default=0.0), sum(counts) if counts else None)

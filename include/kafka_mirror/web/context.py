@@ -7,10 +7,10 @@ from typing import Protocol
 from fastapi import HTTPException, Request
 
 from kafka_mirror.config.flow import FlowName
+from kafka_mirror.status.lag_history import OwnPoints
 from kafka_mirror.status.snapshot import FlowSnapshot, Snapshots
 from kafka_mirror.web.auth import Airflow
 from kafka_mirror.web.decisions import Decider
-from kafka_mirror.web.history import OwnPoints
 
 
 class SnapshotsInBackground(Protocol):

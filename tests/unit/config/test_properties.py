@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.config.properties import parse, parse_bytes
+from kafka_mirror.config.properties import entries, parse
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_malformed_unicode_escape_is_an_error_that_names_the_line(text):
 
 
 def test_bytes_are_latin_1():
-    assert parse_bytes("a=\xe9".encode("latin-1")) == {"a": "\xe9"}
-    assert parse_bytes("a=é".encode()) == {"a": "Ã©"}
+    assert entries("a=\xe9".encode("latin-1"))["a"].value == "\xe9"
+    assert entries("a=é".encode())["a"].value == "Ã©"
 
 
 def test_the_order_is_that_of_the_last_mention():

@@ -50,7 +50,7 @@ def test_leaders_are_told_with_their_epoch_and_are_connected_once(pool, broker):
     broker.log("orders", 1)
     leaders = pool.leaders([ORDERS, TopicPartition("orders", 1)])
     assert {tp: leader[:2] for tp, leader in leaders.items()} == {ORDERS: (1, 3), TopicPartition("orders", 1): (1, 0)}
-    assert pool.to(1) is pool.some()
+    assert pool.to(1) is pool.pick_connection()
     assert len(pool.connections) == 1
 
 
@@ -105,7 +105,7 @@ def test_a_login_that_ends_soon_gets_a_new_connection_when_nothing_is_under_way(
 
 
 def test_answers_are_handed_over_in_the_order_of_the_requests(pool):
-    connection, found = pool.some(), []
+    connection, found = pool.pick_connection(), []
     for number in range(3):
         connection.send(FindCoordinatorRequest(version=4, key_type=1, coordinator_keys=[f"{number}"]), found.append)
     while connection.in_flight:
@@ -123,7 +123,7 @@ def many_files():
 
 
 def test_a_process_with_thousands_of_open_files_receives_answers(pool, many_files):
-    connection = pool.some()
+    connection = pool.pick_connection()
     connection._socket = socket.socket(fileno=fcntl.fcntl(connection._socket, fcntl.F_DUPFD, 2000))
     answers = []
     connection.send(MetadataRequest(version=9, topics=[], allow_auto_topic_creation=False), answers.append)
@@ -166,13 +166,13 @@ def test_what_carries_batches_is_not_mended_and_only_its_opening_goes_on_over_ne
 
 def test_what_is_under_way_is_waited_for_as_long_as_any_answer_while_something_is_asked(pool, monkeypatch):
     monkeypatch.setattr(broker_pool, "_FIRST_SECONDS", 0.5)
-    connection, found = pool.some(), []
+    connection, found = pool.pick_connection(), []
     connection.send(MetadataRequest(version=9, topics=[], allow_auto_topic_creation=False), found.append)
     seen = []
-    pool.ask("asking", lambda here: seen.append(here.some().seconds))
+    pool.ask("asking", lambda here: seen.append(here.pick_connection().seconds))
     while connection.in_flight:
         connection.receive()
-    pool.ask("asking", lambda here: seen.append(here.some().seconds))
+    pool.ask("asking", lambda here: seen.append(here.pick_connection().seconds))
     assert (seen, connection.seconds, len(found)) == ([2.0, 0.5], 2.0, 1)
 
 
@@ -268,7 +268,7 @@ def test_coordinators_are_found_for_several_at_a_time_with_their_error_codes(poo
     broker.versions.update(versions)
     here = Coordinator(0, 1, ("127.0.0.1", broker.port))
     assert pool.coordinators(["a", "b"], OF_GROUPS) == {"a": here, "b": here}
-    assert pool.to(1) is pool.some()
+    assert pool.to(1) is pool.pick_connection()
 
 
 def test_an_answer_about_other_coordinators_is_none(pool, broker, monkeypatch):

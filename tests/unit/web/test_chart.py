@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.status.lag_history import LagHistory, LagPoint
+from kafka_mirror.status.lag_history import LagHistory, LagPoint, OwnPoints
 from kafka_mirror.web.chart import HEIGHT, LEVELS, SPANS, WIDTH, lag_chart, lag_curve, strip, topic_curves
-from kafka_mirror.web.history import OwnPoints
 from tests.unit.web.made_up import BUSY, FLOW, HEALTHY, large, made_up, with_gap
 
 NOW = 1_795_000_000.0

@@ -1,6 +1,6 @@
 """Our own properties, `mirror.*`, of the copy and of what shows it; `alerts` and `side_jobs` have others. An unknown one is an error."""
 
-from kafka_mirror.config.catalogue.per_topic import allow_on_gap, allow_on_unexplained_target, allow_start
+from kafka_mirror.config.catalogue.per_topic import allow_start, allow_words
 from kafka_mirror.config.catalogue.values import (
     Property,
     Valid,
@@ -48,7 +48,7 @@ MIRROR = (
         (".*-repartition=skip-and-record", "fail"),
         "What to do when the source lost records before they were copied; fail where no rule matches.",
         GROUP,
-        allow_on_gap(),
+        allow_words("fail", "skip-and-record"),
     ),
     Property(
         "mirror.on.unexplained.target",
@@ -56,7 +56,7 @@ MIRROR = (
         ("fail",),
         "What to do when a remote partition holds records that the ledger does not account for.",
         GROUP,
-        allow_on_unexplained_target(),
+        allow_words("fail", "append"),
     ),
     Property(
         "mirror.rename",

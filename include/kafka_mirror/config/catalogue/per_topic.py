@@ -15,10 +15,6 @@ from kafka_mirror.policy.possible_names import matches_nothing
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].+)?")
 _DURATION = re.compile(r"P(?:([0-9]+)D)?(?:T(?=.)(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]{0,9})?)S)?)?")
 
-ON_GAP = ("fail", "skip-and-record")
-ON_UNEXPLAINED_TARGET = ("fail", "append")
-ON_WILD_TIMESTAMP = ("fail", "accept")
-
 
 @dataclass(frozen=True)
 class StartPosition:
@@ -89,34 +85,21 @@ def reset_position(text: str, now_ms: int | None = None) -> StartPosition:
 
 def allow_start() -> Valid:
     """The rules of `mirror.start`."""
-    return _allow_words("earliest, latest, timestamp:<ISO 8601, UTC unless it says otherwise>, offset:<n>", start_position)
+    return _allow_rules("earliest, latest, timestamp:<ISO 8601, UTC unless it says otherwise>, offset:<n>", start_position)
 
 
-def allow_on_gap() -> Valid:
-    """The rules of `mirror.on.gap`."""
-    return _allow_words(", ".join(ON_GAP), _check_word(ON_GAP))
+def allow_words(*words: str) -> Valid:
+    """The rules of a property whose words are these."""
 
-
-def allow_on_unexplained_target() -> Valid:
-    """The rules of `mirror.on.unexplained.target`."""
-    return _allow_words(", ".join(ON_UNEXPLAINED_TARGET), _check_word(ON_UNEXPLAINED_TARGET))
-
-
-def allow_on_wild_timestamp() -> Valid:
-    """The rules of `mirror.backfill.on.wild.timestamp`."""
-    return _allow_words(", ".join(ON_WILD_TIMESTAMP), _check_word(ON_WILD_TIMESTAMP))
-
-
-def _check_word(words: tuple[str, ...]) -> Callable[[str], None]:
     def check(word: str) -> None:
         """Raises ValueError with the words that are known."""
         if word not in words:
             raise ValueError(f"'{word}' is unknown; it must be {' or '.join(words)}")
 
-    return check
+    return _allow_rules(", ".join(words), check)
 
 
-def _allow_words(text: str, parse_word: Callable[[str], object]) -> Valid:
+def _allow_rules(text: str, parse_word: Callable[[str], object]) -> Valid:
     def check(members: Any) -> str | None:
         """What is wrong with the first rule that cannot be used; None: nothing."""
         rules = [rule(member) for member in members]

@@ -3,7 +3,7 @@
 import re
 
 from kafka_mirror.config.catalogue.mirror import GROUP
-from kafka_mirror.config.catalogue.per_topic import allow_on_wild_timestamp
+from kafka_mirror.config.catalogue.per_topic import allow_words
 from kafka_mirror.config.catalogue.values import Property, Valid, allow_one_of, between, context_rules, regexes
 
 REMOTE, TOPIC = "{remote}", "{topic}"
@@ -61,7 +61,7 @@ BACKFILL = (
         ("fail",),
         "What a backfill does with an interval over which a record jumps that is stamped far ahead: fail, or take it as it is.",
         GROUP,
-        allow_on_wild_timestamp(),
+        allow_words("fail", "accept"),
     ),
 )
 
