@@ -46,6 +46,7 @@ class Mirror:
     writers: dict[str, str] = field(default_factory=dict)
     paused: set[str] = field(default_factory=set)
     errors: list[ErrorReport] = field(default_factory=list)
+    notices: tuple[str, ...] = ()
     plans: list[float] = field(default_factory=list)
     """When the run planned."""
     copies: list[tuple[float, float, int]] = field(default_factory=list)
@@ -91,7 +92,7 @@ class Mirror:
             for topic, end in sorted(self.ends.items())
             if (start := self.copied.get(topic, 0)) <= end and topic not in self.paused
         )
-        return Plan("east->west", ranges, tuple(self.errors), follow_for=follow_for)
+        return Plan("east->west", ranges, tuple(self.errors), self.notices, follow_for=follow_for)
 
     def anew(self, flow: Flow, by_person: bool, follow_for: float) -> tuple[Flow, PlanContext]:
         assert (flow.name, by_person) == ("east->west", False)

@@ -13,7 +13,7 @@ import pytest
 from kafka_mirror.config import Flow, load
 from kafka_mirror.copy import follow
 from kafka_mirror.copy.follow import Ends, due_time, watch_idle
-from kafka_mirror.copy.model import CopiedElsewhere, LaneResult
+from kafka_mirror.copy.model import HANDED_OVER, CopiedElsewhere, LaneResult
 from kafka_mirror.copy.plan.model import BEHIND, FIRST_SIGHT, Plan, Range
 from kafka_mirror.copy.publish import compare_results
 from kafka_mirror.copy.run import lane_tasks
@@ -78,6 +78,24 @@ def test_what_was_decided_or_is_new_counts_from_the_next_plan_on_which_has_what_
     assert (published.disagreements, published.copied_elsewhere, result.plans) == ((), (), 2)
 
 
+def test_a_pause_in_the_middle_holds_until_it_is_lifted(mirror: Mirror) -> None:
+    mirror.arrivals = {float(n): {"orders": 1, "clicks": 1} for n in range(0, 60, 5)}
+
+    def pause() -> None:
+        mirror.paused, mirror.notices = {"orders"}, ("orders is left out: pause",)
+
+    at_the_pause: list[int] = []
+
+    def resume() -> None:
+        at_the_pause.append(mirror.copied["orders"])
+        mirror.paused = set()
+
+    mirror.happenings = {21: pause, 41: resume}
+    result = mirror.run()
+    assert (at_the_pause, mirror.copied) == ([5], {"orders": 12, "clicks": 12})
+    assert (mirror.judged(result).notices, mirror.judged(result).records) == (("orders is left out: pause",), 24)
+
+
 def test_a_part_of_a_second_is_a_rhythm_for_an_idle_flow_and_for_its_lanes(mirror: Mirror) -> None:
     mirror.configured("mirror.follow.seconds = 0.5")
     mirror.arrivals = {1.25: {"orders": 1}}
@@ -94,6 +112,13 @@ def test_no_plan_is_made_that_nobody_has_the_time_to_act_on(mirror: Mirror, at: 
     mirror.happenings = {at: nothing}
     mirror.run()
     assert len(mirror.copies) == copies
+
+
+def test_what_another_run_has_taken_over_is_left_to_it(mirror: Mirror) -> None:
+    mirror.ends["orders"] = 3
+    mirror.happenings = {10: lambda: HANDED_OVER}
+    judged = mirror.judged(mirror.run())
+    assert (mirror.plans, len(mirror.copies), judged.state, judged.errors) == ([], 1, "done", ())
 
 
 def test_bytes_of_a_run_hold_over_its_plans_together_and_configuration_from_the_next_one_on(mirror: Mirror) -> None:
@@ -351,6 +376,12 @@ def test_a_flow_with_little_work_is_copied_a_minute_at_a_time_until_its_run_is_d
     assert not run.copy_little(known.copy, LITTLE + RECORD_BYTES)
     assert [(at, follow_for) for at, follow_for, _ in known.copies] == [(0, 60), (70, 60), (130, 60), (190, 110)]
     assert (known.clock - START, known.judged(run.result).records) == (300 + 60, 18)
+
+
+def test_an_idle_minute_waits_and_copies_nothing(known: Mirror) -> None:
+    known.arrivals = {0: {"orders": 1}, 150: {"orders": 1}}
+    known.following(due=300).copy_little(known.copy, LITTLE)
+    assert [at for at, *_ in known.copies] == [0, 150]
 
 
 @pytest.mark.parametrize(("arrives", "begun"), [({0: 6}, []), ({0: 1, 10: 5, 80: 1}, [0]), ({0: 1, 70: 9}, [0])])

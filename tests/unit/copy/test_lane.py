@@ -324,3 +324,18 @@ def test_no_limit_of_bytes_copies_everything(copy):
 def test_a_failure_does_not_use_up_the_one_transaction_that_is_always_allowed(copy, world):
     world.happenings["commit"] = raising(ClusterUnreachable("west", "west:9092", 30), times=1)
     assert copy(max_seconds=0.0).transactions == 1
+
+
+def test_a_target_that_loses_records_while_it_is_written_gets_no_more_of_that_partition(copy, world, known):
+    known("orders", 7)
+    lose = [world.ends.__setitem__]
+
+    def happen(_engine):
+        if lose:
+            lose.pop()(TopicPartition("east.orders", 0), 4)
+
+    world.happenings["copy"] = happen
+    result = copy()
+    assert [(error.code, error.topic, error.offset) for error in result.errors] == [("TargetLostRecords", "orders", 4)]
+    assert world.ledger[ORDERS].watermark == 7
+    assert world.ledger[PAYMENTS].watermark == 10
