@@ -125,24 +125,6 @@ def test_ten_incremental_rounds(mirroring, topic):
     assert mirroring.copy().state == "nothing to do"
 
 
-def test_the_identity_policy_keeps_the_name(pair, make_mirroring):
-    mirroring = make_mirroring(pair, {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"})
-    name = pair.topic("orders")
-    mirroring.oracle.create_topic(mirroring.source, name, 2)
-    mirroring.oracle.produce(mirroring.source, name, 500, seed=7)
-    assert mirroring.copy().state == "done"
-    mirroring.assert_mirrored(name, remote=name)
-
-
-def test_read_uncommitted_mirrors_aborted_records_as_mirrormaker_does(pair, make_mirroring):
-    mirroring = make_mirroring(pair, {"source.consumer.isolation.level": "read_uncommitted"})
-    name = pair.topic("orders")
-    mirroring.oracle.create_topic(mirroring.source, name, 1)
-    made = mirroring.oracle.produce(mirroring.source, name, 500, seed=8, transactions=50, abort_percent=50)
-    judged = mirroring.copy()
-    assert judged.records == made["committed"] + made["aborted"]
-
-
 @pytest.mark.parametrize(
     "raw",
     [

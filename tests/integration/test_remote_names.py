@@ -89,13 +89,6 @@ def test_a_topic_without_a_usable_remote_name_is_left_out_everywhere_and_named(p
     assert sum(count.records for count in oracle.count(pair.target_bootstrap, pair.remote(orders))) == 60
 
 
-def test_a_name_that_no_topic_can_have_is_refused_where_the_configuration_spells_it_out(pair, mirror):
-    impossible = "x" * (LONGEST + 1)
-    for command in (("refresh-topics",), ("plan",), ("copy", "--without-spark"), ("status",)):
-        (error,) = mirror({"source->target.topics": f"orders, {impossible}"}, *command)["errors"]
-        assert (error["code"], "no topic can ever match 'xxx" in error["message"]) == ("ConfigurationError", True), (command, error)
-
-
 def test_a_decision_about_a_topic_without_a_usable_remote_name_says_why_there_is_nothing_to_decide(pair, oracle, mirror):
     oracle.create_topic(pair.source_bootstrap, longest(pair), 1)
     (error,) = mirror({}, "decide", "accept-gap", "--topic", longest(pair), "--reason", "a test")["errors"]

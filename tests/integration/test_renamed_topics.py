@@ -79,26 +79,6 @@ def test_records_configs_positions_and_audits_go_by_the_new_name(pair, oracle, m
     assert (status["partitions_in_all"], status["lag"]) == (2, 0)
 
 
-def test_a_topic_with_the_new_name_of_another_one_is_named_before_anything_of_it_is_written(pair, oracle, mirror, orders, rule, renamed):
-    stranger, remote = pair.topic("store.orders"), renamed("store.orders")
-    oracle.create_topic(pair.source_bootstrap, stranger, 1)
-    oracle.produce(pair.source_bootstrap, stranger, 30, seed=2)
-    (error,) = mirror(rule, "plan")["errors"]
-    assert (error["code"], error["topic"]) == ("RemoteNameUnusable", stranger)
-    copied = mirror(rule, "copy", "--without-spark")
-    assert [each["topic"] for each in copied["errors"]] == [stranger]
-    oracle.assert_mirrored(Side(pair.source_bootstrap, orders), Side(pair.target_bootstrap, remote))
-
-
-def test_a_rule_for_a_topic_that_is_mirrored_already_stops_it_and_copies_nothing_anew(pair, oracle, mirror, orders, rule, renamed):
-    assert mirror({}, "copy", "--without-spark")["result"]["records"] == 60
-    (error, *_) = mirror(rule, "copy", "--without-spark")["errors"]
-    assert (error["code"], error["topic"]) == ("TargetRecreated", orders)
-    assert "name" in error["message"]
-    assert renamed("store.orders") not in oracle.topics(pair.target_bootstrap)
-    assert mirror({}, "copy", "--without-spark")["errors"] == []
-
-
 def test_a_wave_moves_a_renamed_topic_with_its_group(pair, mirror, orders, rule, renamed):
     assert mirror(rule, "copy", "--without-spark")["errors"] == []
     moved = mirror(rule, "cutover", "run", "--topics", orders, "--groups", f"billing-{pair.mark}", *FAST)
