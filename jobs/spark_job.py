@@ -23,7 +23,7 @@ from pyspark import SparkConf, SparkContext, cloudpickle
 
 from kafka_mirror.spark import worker
 from kafka_mirror.spark.driver import Run, require_prepared_workers, run_job
-from kafka_mirror.spark.log import wanted_level
+from kafka_mirror.spark.log import UI, wanted_level
 from kafka_mirror.spark.start import is_local
 
 log = logging.getLogger("kafka_mirror.spark.job")
@@ -54,6 +54,8 @@ def spark_context(flow: str, modules: Sequence[str] = ()) -> Iterator[Any]:
     spark = SparkContext(conf=settings)
     try:
         log.info("%s: Spark %s runs on %s as %s.", flow, spark.version, spark.master, spark.applicationId)
+        if spark.uiWebUrl:
+            log.info("%s%s", UI, spark.uiWebUrl)
         yield spark
     finally:
         # The JVM's side alone: its own stop would wait another second for its server of accumulators, which nobody uses here.

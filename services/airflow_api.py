@@ -123,6 +123,10 @@ class AirflowApi:
         entries = self.call("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}/xcomEntries")["xcom_entries"]
         return [entry["key"] for entry in entries]
 
+    def links(self, dag: str, run: str, task: str) -> dict[str, str | None]:
+        """The links that the UI shows on a task, by their names; None where one leads nowhere now."""
+        return dict(self.call("GET", f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}/links")["extra_links"])
+
     def log(self, dag: str, run: str, task: str, attempt: int = 1) -> str:
         """What a task logged in one attempt, exceptions included."""
         return "\n".join(_logged(line) for line in self.log_lines(dag, run, task, attempt))

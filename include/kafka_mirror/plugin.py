@@ -28,6 +28,13 @@ class MirrorPlugin(AirflowPlugin):
         return [{"app": whole_app(AirflowAccess()), "url_prefix": PREFIX, "name": "Mirror"}]
 
     @cached_property
+    def operator_extra_links(self) -> list[Any]:  # type: ignore[override]
+        """The links on the tasks of flows."""
+        from kafka_mirror.airflow.links import RunbookLink, SparkLink, StatusPageLink
+
+        return [StatusPageLink(), RunbookLink(), SparkLink()] if self._has_page else [SparkLink()]
+
+    @cached_property
     def external_views(self) -> list[dict[str, Any]]:  # type: ignore[override]
         """The page in the navigation, at the top level, in a frame; and a tab on every run, with the verdict of a run that copied.
 

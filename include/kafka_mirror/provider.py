@@ -24,7 +24,7 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "hooks": [{"integration-name": "Kafka mirror", "python-modules": ["kafka_mirror.airflow.hooks"]}],
-        "extra-links": ["kafka_mirror.airflow.links.StatusPageLink", "kafka_mirror.airflow.links.RunbookLink"],
+        "extra-links": [f"kafka_mirror.airflow.links.{name}" for name in ("StatusPageLink", "RunbookLink", "SparkLink")],
         "plugins": [{"name": "mirror", "plugin-class": "kafka_mirror.plugin.MirrorPlugin"}],
         "integrations": [{"integration-name": "Kafka mirror", "external-doc-url": "https://kafka.apache.org/", "tags": ["apache"]}],
         "notifications": ["kafka_mirror.airflow.webhook_notifier.WebhookNotifier"],

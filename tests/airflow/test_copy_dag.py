@@ -93,6 +93,24 @@ def test_a_run_mirrors_a_topic_and_the_next_one_starts_no_spark(
     assert "nothing to do" in str(on_its_page(pair, second).verdict)
 
 
+def test_the_page_of_spark_is_a_link_while_the_job_runs(
+    pair: ClusterPair, copy: Callable[..., Any], oracle: Oracle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kafka_mirror.airflow import spark_hook
+
+    leave, values = spark_hook.leave, list[str]()
+    monkeypatch.setattr(spark_hook, "leave", lambda key, value: (values.append(value), leave(key, value)))
+    (tmp_path / "spark.properties").write_text("spark.ui.enabled true\nspark.ui.port 0\n")
+    topic = pair.topic("orders")
+    oracle.create_topic(pair.source_bootstrap, topic)
+    oracle.produce(pair.source_bootstrap, topic, 5, seed=1)
+    run = copy(extra={"source->target.mirror.spark.properties.file": str(tmp_path / "spark.properties")})
+    assert run.state == "success"
+    address, afterwards = values
+    assert address.startswith("http://")
+    assert afterwards == ""
+
+
 @pytest.mark.usefixtures("spark_here")
 def test_a_tampered_remote_topic_makes_the_run_red_and_names_the_error(pair: ClusterPair, copy: Callable[..., Any], oracle: Oracle) -> None:
     tampered, sound = pair.topic("tampered"), pair.topic("sound")

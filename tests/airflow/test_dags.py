@@ -164,6 +164,15 @@ def test_runs_that_follow_hand_over_to_the_next_one(configured: Callable[..., No
     assert (dag.max_active_runs, dag.get_task("copy").max_active_tis_per_dag) == (2, 2)
 
 
+def test_every_task_has_the_links_and_none_that_costs_a_row(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
+    from kafka_mirror.airflow.links import StatusPageLink
+
+    configured(*TWO_WAYS)
+    tasks = [task for dag in dags().values() for task in dag.tasks]
+    assert {type(task) for task in tasks} <= set(StatusPageLink().operators)
+    assert [task for task in tasks if task.operator_extra_links] == []
+
+
 def test_no_task_leaves_more_than_one_row_in_xcom(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
     configured(*TWO_WAYS)
     several = [(dag.dag_id, task.task_id) for dag in dags().values() for task in dag.tasks if getattr(task, "multiple_outputs", False)]

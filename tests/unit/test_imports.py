@@ -86,7 +86,7 @@ LATE_IMPORTS = {
     "formats": (1, "a copy that opens no batch needs no codecs"),
     "kafka": (4, "only a failed handshake needs cryptography; sockets of a process and of its forks know each other"),
     "logins": (11, "packages of clouds that one login alone needs"),
-    "plugin.py": (4, "every task of Airflow loads it"),
+    "plugin.py": (5, "every task of Airflow loads it"),
     "spark": (20, "PySpark is an optional package, and there are two of it"),
     "status": (1, "the api-server takes snapshots only where somebody looks"),
 }

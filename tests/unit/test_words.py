@@ -67,6 +67,7 @@ FLOW_CLASSES = {
     "FlowSnapshotBuilder",
     "FlowDag",
     "FlowOperator",
+    "FlowTask",
     "ResolvedFlow",
 }
 """Classes of a replication flow, or of what is said about one."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
+    from airflow.models.taskinstancekey import TaskInstanceKey
     from sqlalchemy.orm import Session
 
 _CANDIDATE_RUNS = 50
@@ -64,8 +65,8 @@ def login_url(next_url: str) -> str:
 
 
 def base_url() -> str:
-    """`[api] base_url`; empty if it is not set."""
-    return conf.get("api", "base_url", fallback="") or ""
+    """`[api] base_url` without a slash at its end; empty if it is not set."""
+    return str(conf.get("api", "base_url", fallback="") or "").rstrip("/")
 
 
 def component_status() -> dict[str, str]:
@@ -114,6 +115,15 @@ def values_of_run(session: Session, dag_id: str, run_id: str) -> dict[str, Any]:
     """Task id to what the task returned in this run, of those that returned something."""
     of_run = (XComModel.dag_id == dag_id, XComModel.run_id == run_id, XComModel.key == "return_value")
     return {entry.task_id: XComModel.deserialize_value(entry) for entry in session.scalars(select(XComModel).where(*of_run))}
+
+
+def read_pushed(task: TaskInstanceKey, key: str) -> Any:
+    """What the task pushed into XCom under this key in its newest try; None if it pushed nothing."""
+    of_run = (XComModel.dag_id == task.dag_id, XComModel.run_id == task.run_id, XComModel.key == key)
+    of_task = (XComModel.task_id == task.task_id, XComModel.map_index == task.map_index)
+    with database_session() as session:
+        entry = session.scalar(select(XComModel).where(*of_run, *of_task))
+        return None if entry is None else XComModel.deserialize_value(entry)
 
 
 def pool_slots(session: Session) -> dict[str, int]:

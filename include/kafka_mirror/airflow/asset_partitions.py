@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import TriggerRule, get_current_context, task
+from airflow.sdk import TriggerRule, get_current_context
 
 from kafka_mirror.airflow.assets import asset_of, is_asset
 from kafka_mirror.airflow.backfill_xcom import resolution_of
 from kafka_mirror.airflow.compat import asset_events, has_partition_keys, tell_partitions
 from kafka_mirror.airflow.flow_files import configured_flow
-from kafka_mirror.airflow.tasks import ONE_VALUE, fail, from_xcom, is_dry_run, pull, run_name, skip, task_body
+from kafka_mirror.airflow.flow_operator import flow_task
+from kafka_mirror.airflow.tasks import fail, from_xcom, is_dry_run, pull, run_name, skip, task_body
 from kafka_mirror.backfill.model import moment_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class _Topic:
     earlier: Mapping[str, Offsets]
 
 
-@task(task_id="announce", trigger_rule=TriggerRule.ALL_DONE, max_active_tis_per_dag=1, **ONE_VALUE)
+@flow_task(task_id="announce", trigger_rule=TriggerRule.ALL_DONE, max_active_tis_per_dag=1)
 def announce(flow_name: str) -> dict[str, Any]:
     """Adds an event to the asset of each listed topic for each hour or day of the run's interval that is over and complete. Returns the
     keys by topic, and of the other topics why they are not complete."""

@@ -45,7 +45,7 @@ class MirrorAuditOperator(RunsOnSpark, ReportsLineage, FlowOperator):
     yet or could not be compared. Spark is started only for what is more than mirror.audit.spark.threshold.
     """
 
-    template_fields: Sequence[str] = ("topics", "start", "end", "complete")
+    template_fields: Sequence[str] = ("flow", "topics", "start", "end", "complete")
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow.sdk import TriggerRule, get_current_context, task
+from airflow.sdk import TriggerRule, get_current_context
 from airflow.sdk.exceptions import AirflowRescheduleException
 
 from kafka_mirror.airflow.backfill_runs import SUMMARY, clear_number, list_unfinished_before, range_to_tell
@@ -25,10 +25,10 @@ from kafka_mirror.airflow.backfill_xcom import (
 )
 from kafka_mirror.airflow.copy import CopyOperator
 from kafka_mirror.airflow.flow_files import configured_flow
-from kafka_mirror.airflow.flow_operator import is_true, split_names
+from kafka_mirror.airflow.flow_operator import flow_task, is_true, split_names
 from kafka_mirror.airflow.lineage import lineage_of_copy
 from kafka_mirror.airflow.state_stores import task_store
-from kafka_mirror.airflow.tasks import ONE_VALUE, is_dry_run, log_lines, pull, push_return_value, raise_errors, run_name, skip, task_body
+from kafka_mirror.airflow.tasks import is_dry_run, log_lines, pull, push_return_value, raise_errors, run_name, skip, task_body
 from kafka_mirror.backfill.model import IN_TIME_ORDER, BackfillRequest, Resolution, TimeInterval, time_interval
 from kafka_mirror.backfill.summary import DONE, RangeSummary, summary
 from kafka_mirror.errors import AuditDifferent, ErrorReport, JobFailed
@@ -62,7 +62,7 @@ _HISTORY_NOT_REQUESTED = (
 )
 
 
-@task(task_id="resolve", **ONE_VALUE)
+@flow_task(task_id="resolve")
 def resolve_times(flow_name: str) -> dict[str, Any]:
     """Returns the offsets that the run's times come to. A partition without offsets does not fail this task: it is in the result, and fails
     the summary."""
@@ -79,7 +79,7 @@ def resolve_times(flow_name: str) -> dict[str, Any]:
     return resolution_to_xcom(resolution)
 
 
-@task(task_id="summary", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
+@flow_task(task_id="summary", trigger_rule=TriggerRule.ALL_DONE, retries=0)
 def summarize(flow_name: str) -> str:
     """Fails with everything that failed or is left. The last run of one of Airflow's backfills sends the summary of the whole range."""
     with task_body():
@@ -170,7 +170,9 @@ class MirrorBackfillOperator(CopyOperator):
     switched off. With `plan_only` it only says what it would copy. It audits nothing: MirrorAuditOperator does.
     """
 
-    template_fields: Sequence[str] = ("topics", "start", "end", "into", "order", "history", "accept_wild_timestamps", "plan_only")
+    template_fields: Sequence[str] = (
+        *("flow", "topics", "start", "end", "into", "order", "history", "accept_wild_timestamps", "plan_only"),
+    )
 
     def __init__(
         self,

@@ -90,13 +90,6 @@ def is_deferrable_by_default() -> bool:
     return bool(conf.getboolean("operators", "default_deferrable", fallback=False))
 
 
-def base_url() -> str:
-    """`[api] base_url` without a slash at its end; empty if it is not set."""
-    from airflow.sdk.configuration import conf
-
-    return str(conf.get("api", "base_url", fallback="") or "").rstrip("/")
-
-
 def is_dags_test() -> bool:
     """Whether this process is `airflow dags test`, which in 3.3.2 cannot end the run of a DAG that has a deadline.
 

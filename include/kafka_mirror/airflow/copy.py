@@ -9,15 +9,14 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import get_current_context, task
+from airflow.sdk import get_current_context
 
 from kafka_mirror.airflow.assets import tell_assets
 from kafka_mirror.airflow.copy_xcom import plan_from_xcom, plan_to_xcom, verdict_from_xcom, verdict_to_xcom
 from kafka_mirror.airflow.flow_files import configured_flow
-from kafka_mirror.airflow.flow_operator import FlowOperator, is_true
+from kafka_mirror.airflow.flow_operator import FlowOperator, flow_task, is_true
 from kafka_mirror.airflow.lineage import ReportsLineage, lineage_of_copy
 from kafka_mirror.airflow.tasks import (
-    ONE_VALUE,
     RunsOnSpark,
     is_by_person,
     is_dry_run,
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-@task(task_id="plan", **ONE_VALUE)
+@flow_task(task_id="plan")
 def plan(flow_name: str) -> dict[str, Any]:
     """Returns what there is to copy, as columns. A partition that cannot be copied does not fail this task but the copy."""
     with task_body():
@@ -54,7 +53,7 @@ def plan(flow_name: str) -> dict[str, Any]:
         return plan_to_xcom(_make_plan(configured_flow(flow_name), is_dry_run()))
 
 
-@task(task_id="announce", **ONE_VALUE)
+@flow_task(task_id="announce")
 def announce(flow_name: str) -> list[str]:
     """Adds an event to the asset of each listed topic that got records, and returns the topics. Airflow keeps a task's events only if it
     succeeds, so it is a task of its own: a copy that fails has copied all the same."""
@@ -102,7 +101,7 @@ class MirrorCopyOperator(CopyOperator):
     `plan_task` makes it the task of the flow's own DAG: it copies what that task planned, and follows (`mirror.follow.seconds`).
     """
 
-    template_fields: Sequence[str] = ("plan_only",)
+    template_fields: Sequence[str] = ("flow", "plan_only")
 
     def __init__(self, *, plan_only: bool | str = False, plan_task: str = "", **options: Any) -> None:
         super().__init__(**options)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import TaskInstanceState, TriggerRule, get_current_context, task
+from airflow.sdk import TaskInstanceState, TriggerRule, get_current_context
 from airflow.sdk.exceptions import AirflowRescheduleException
 
 from kafka_mirror.airflow.flow_files import configured_flow
-from kafka_mirror.airflow.flow_operator import FlowOperator, is_true
+from kafka_mirror.airflow.flow_operator import FlowOperator, flow_task, is_true
 from kafka_mirror.airflow.tasks import (
     MAX_LISTED_ERRORS,
-    ONE_VALUE,
     fail,
     from_xcom,
     is_dry_run,
@@ -66,7 +65,20 @@ class MirrorCutoverOperator(FlowOperator):
     """
 
     template_fields: Sequence[str] = (
-        *("topics", "groups", "wave", "mode", "by", "reason", "max_lag", "quiet_seconds", "full_audit", "wait_minutes", "plan_only"),
+        *(
+            "flow",
+            "topics",
+            "groups",
+            "wave",
+            "mode",
+            "by",
+            "reason",
+            "max_lag",
+            "quiet_seconds",
+            "full_audit",
+            "wait_minutes",
+            "plan_only",
+        ),
     )
 
     def __init__(
@@ -171,7 +183,7 @@ def read_wave_name(flow_name: str, wave: Wave, mode: str, name: Any) -> str:
 def report_task(flow_name: str) -> Any:
     """The leaf: the wave's report in the log and in XCom, whatever became of the steps. It is red unless the wave is open."""
 
-    @task(task_id="report", trigger_rule=TriggerRule.ALL_DONE, retries=0, **ONE_VALUE)
+    @flow_task(task_id="report", trigger_rule=TriggerRule.ALL_DONE, retries=0)
     def run() -> dict[str, Any]:
         """The report as a document."""
         from kafka_mirror.cutover.wave.run import read_waves, report_wave

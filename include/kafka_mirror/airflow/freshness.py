@@ -9,14 +9,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import task
-
 from kafka_mirror.airflow.alert_store import audits_of, step_errors_of, store_of
 from kafka_mirror.airflow.deadlines import find_late_runs
 from kafka_mirror.airflow.flow_files import configured_flow
+from kafka_mirror.airflow.flow_operator import flow_task
 from kafka_mirror.airflow.gauges import emit_gauges
 from kafka_mirror.airflow.state_stores import asset_store
-from kafka_mirror.airflow.tasks import ONE_VALUE, push_return_value, raise_errors, task_body
+from kafka_mirror.airflow.tasks import push_return_value, raise_errors, task_body
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.status.alerts.tracker import AlertState, state_of
@@ -38,7 +37,7 @@ def freshness_task(flow: Flow) -> Any:
     """The task that checks a flow and returns what it saw. It fails if an alert could not be sent, or if the flow could not be observed."""
     asset, name = store_of(flow), flow.name
 
-    @task(task_id="freshness", inlets=[asset], retries=0, execution_timeout=_MAX_DURATION, **ONE_VALUE)
+    @flow_task(task_id="freshness", inlets=[asset], retries=0, execution_timeout=_MAX_DURATION)
     def run() -> dict[str, Any]:
         """Checks, stores the new state, sends the alerts, and stores which of them could not be sent."""
         from kafka_mirror.status.alerts.audits import add_step_errors

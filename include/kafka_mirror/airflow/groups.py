@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
-
 from kafka_mirror.airflow.alert_store import store_of
 from kafka_mirror.airflow.flow_files import configured_flow
+from kafka_mirror.airflow.flow_operator import FlowOperator
 from kafka_mirror.airflow.tasks import (
     RunsOnSpark,
     from_xcom,
@@ -39,14 +38,13 @@ _MAX_AGE_INTERVALS = 3
 """A list of groups that is older than this many intervals of refresh-groups is not used."""
 
 
-class GroupOperator(RunsOnSpark, BaseOperator):
+class GroupOperator(RunsOnSpark, FlowOperator):
     """Runs `checkpoints` or `group-offsets` of a flow, and fails with what failed."""
 
     template_fields: Sequence[str] = ()
 
     def __init__(self, *, flow: str, step: str, **options: Any) -> None:
-        super().__init__(task_id=step.replace("-", "_"), inlets=[store_of(FlowName(*flow.split("->")))], **options)
-        self.flow = flow
+        super().__init__(flow=flow, task_id=step.replace("-", "_"), inlets=[store_of(FlowName(*flow.split("->")))], **options)
         self.step = step
 
     def execute(self, context: Context) -> Any:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import TaskDeferred
 
 from kafka_mirror.airflow.alert_store import store_of
 from kafka_mirror.airflow.flow_files import configuration_of, files_of
+from kafka_mirror.airflow.flow_operator import FlowOperator
 from kafka_mirror.airflow.tasks import report_to_freshness, task_body
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport, ReportedError
@@ -30,14 +30,13 @@ LATE_SECONDS = 60
 """How long the triggerer may take to say that a run has ended before its task fails."""
 
 
-class HeartbeatOperator(BaseOperator):
+class HeartbeatOperator(FlowOperator):
     """Defers to a HeartbeatTrigger and returns what it did: the number of `beats`, and the times of the `first` and the `last`."""
 
     template_fields: Sequence[str] = ()
 
     def __init__(self, *, flow: str, **options: Any) -> None:
-        super().__init__(inlets=[store_of(FlowName(*flow.split("->")))], **options)
-        self.flow = flow
+        super().__init__(flow=flow, inlets=[store_of(FlowName(*flow.split("->")))], **options)
 
     def execute(self, context: Context) -> Any:
         """Reads the configuration and defers to the triggerer."""

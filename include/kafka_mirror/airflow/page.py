@@ -69,7 +69,7 @@ class StaleWhileRevalidate(Generic[Key, Value]):
 
 def base_path() -> str:
     """The path under which this Airflow is reached, without a slash at its end; empty if it has a host of its own."""
-    return urlsplit(api_server.base_url()).path.rstrip("/")
+    return urlsplit(api_server.base_url()).path
 
 
 class AirflowAccess:

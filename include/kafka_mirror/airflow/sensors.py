@@ -31,7 +31,7 @@ class MirrorCompleteSensor(FlowOperator, BaseSensorOperator):
     as Airflow's `[operators] default_deferrable` says. It returns `up_to` and how many partitions and offsets there were.
     """
 
-    template_fields: Sequence[str] = ("topics", "up_to")
+    template_fields: Sequence[str] = ("flow", "topics", "up_to")
 
     def __init__(self, *, up_to: str | datetime, topics: str | Sequence[str] = (), deferrable: bool | None = None, **options: Any) -> None:
         super().__init__(**options)

@@ -4,7 +4,7 @@ Checked on the Spark provider 6.3.4, of whose SparkSubmitHook it uses `_connecti
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
@@ -12,11 +12,12 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
+from kafka_mirror.airflow.flow_operator import SPARK_UI, leave
 from kafka_mirror.config import Flow
 from kafka_mirror.config.flow import hand_over_connections
 from kafka_mirror.errors import ConfigurationError, Problem
 from kafka_mirror.spark.files import JobFiles
-from kafka_mirror.spark.log import level_for_job, log_lines, relay_log
+from kafka_mirror.spark.log import UI, level_for_job, log_lines, relay_log
 from kafka_mirror.spark.package import package
 from kafka_mirror.spark.run import SparkRunner
 from kafka_mirror.spark.start import JOB, LOCAL_MASTER, environment, is_local, program, properties_file, settings, spark_master, tuned_spark
@@ -34,6 +35,7 @@ class JobHook(SparkSubmitHook):
         super().__init__(conn_id=conn_id, deploy_mode="client", **options)
         self._environment = environment
         self._inherited = inherited
+        self._has_page = False
 
     @property
     def master(self) -> str:
@@ -62,11 +64,24 @@ class JobHook(SparkSubmitHook):
 
     def submit(self, application: str = "", **options: Any) -> str | None:
         """Runs the job and waits for it. Raises AirflowException, with the end of its output, if it ends badly."""
-        return super().submit(application, env=self._environment, pass_fds=self._inherited, **options)
+        try:
+            return super().submit(application, env=self._environment, pass_fds=self._inherited, **options)
+        finally:
+            if self._has_page:
+                leave(SPARK_UI, "")
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
         """Takes the job's output, in order: the mirror's lines are logged at their own levels, all others by the provider's hook."""
-        super()._process_spark_submit_log(relay_log(itr))
+        super()._process_spark_submit_log(relay_log(self._with_link(itr)))
+
+    def _with_link(self, lines: Iterable[str]) -> Iterator[str]:
+        """The lines; the address of Spark's page is left for the task's link."""
+        for line in lines:
+            before, mark, address = line.partition(UI)
+            if mark and before.endswith(": "):
+                self._has_page = True
+                leave(SPARK_UI, address.strip())
+            yield line
 
 
 class TaskRunner(SparkRunner):

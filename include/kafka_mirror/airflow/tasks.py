@@ -6,17 +6,18 @@ XCom is neither masked nor encrypted, so no secret is ever in it.
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow.sdk import get_current_context, task
+from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, AirflowTaskTimeout
 
 from kafka_mirror.airflow import compat
 from kafka_mirror.airflow.alert_store import remember_step, store_of
 from kafka_mirror.airflow.flow_files import configuration_of
+from kafka_mirror.airflow.flow_operator import FAILURE, flow_task, leave
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport, MirrorError, ReportedError
 from kafka_mirror.errors.unknown_failure import report_unexpected
@@ -36,9 +37,6 @@ PACKED_BYTES = 1_000_000
 """A packed document of at most this size goes into XCom. Of a larger one only totals do: readers read the ledger again."""
 
 _PACKED = "zlib+base64"
-
-ONE_VALUE: dict[str, Any] = {"multiple_outputs": False, "show_return_value_in_logs": False}
-"""Options of a task that returns a document: one row in XCom, and not one more for each of its keys, which are not read."""
 
 ENDING_SECONDS = 60
 """Airflow's own limit is a signal, and Python takes it up when a call into C returns. For so long the watchdog leaves that to it."""
@@ -189,8 +187,7 @@ def as_airflow_errors() -> Iterator[None]:
         yield
     except MirrorError as error:
         report = error.report()
-        with suppress(RuntimeError, KeyError):
-            get_current_context()["task"].failure_code = report.code  # type: ignore[union-attr]
+        leave(FAILURE, report.code)
         is_list = isinstance(error, ReportedError) and error.parts != (error.reported,)  # `raise_errors` has logged its parts
         lines = [f"{report.message.splitlines()[0]} each error above has its next step."] if is_list else report.lines
         if error.retriable:
@@ -269,7 +266,7 @@ def _name(flow: str) -> FlowName:
 def step_task(flow_name: str, step: str) -> Any:
     """The task of a DAG that runs one step of a flow. It returns what the step did (`dry_run`: would do), and fails with what failed."""
 
-    @task(task_id=step.replace("-", "_"), inlets=[store_of(_name(flow_name))], **ONE_VALUE)
+    @flow_task(task_id=step.replace("-", "_"), inlets=[store_of(_name(flow_name))])
     def run() -> dict[str, Any]:
         """Runs the step and logs its lines. The result goes into XCom even if a part of the step failed."""
         from kafka_mirror.status.steps import pairs_of, run_step

@@ -20,6 +20,8 @@ SayLines = Callable[[Iterable[Sequence[str]]], None]
 """Takes the lines that several workers logged."""
 LEVEL = "MIRROR_LOG_LEVEL"
 """The variable that tells a job from which level on to log; INFO without it."""
+UI = "Spark's page: "
+"""What a driver's line begins with that tells the address of its page."""
 _LOGGER = "kafka_mirror"
 _MOST_LINES = 5_000
 """What a worker hands over at most; beyond it, its executor's own log has all."""

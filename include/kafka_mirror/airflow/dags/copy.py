@@ -52,7 +52,7 @@ def tasks(flow: Flow) -> None:
     )
     plan(flow.name) >> copy
     if aliases := outlets(flow):
-        copy >> announce.override(outlets=aliases)(flow.name).as_teardown()
+        copy >> announce(flow.name, outlets=aliases).as_teardown()
 
 
 def runs_at_once(flow: Flow) -> int:

@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pendulum
-from airflow.sdk import DAG, DeltaDataIntervalTimetable, Param, task
+from airflow.sdk import DAG, DeltaDataIntervalTimetable, Param
 
 from kafka_mirror.airflow.deadlines import deadlines
+from kafka_mirror.airflow.flow_operator import flow_task
 from kafka_mirror.airflow.tasks import fail
 from kafka_mirror.airflow.time_limits import task_limit
 from kafka_mirror.config import Configuration, Flow, InvalidFlow
@@ -84,7 +85,7 @@ def failing_dag(
     options: dict[str, Any] = {"is_paused_upon_creation": False} if never_paused else {}
     with _dag(dag_id, *_windows(seconds), tags, doc_md, {}, **options) as dag:
 
-        @task(retries=0)
+        @flow_task(task_id="configuration", retries=0)
         def configuration(message: str) -> None:
             fail(message)
 
