@@ -100,7 +100,9 @@ def test_a_group_fails_over_by_its_checkpoints_and_back_again(make_mesh: Callabl
     mesh.copy(FLOW)
     settings = {"bootstrap.servers": mesh.bootstraps["backup"], "group.id": GROUP, "enable.auto.commit": False}
     consumer = Consumer(settings)
-    consumer.commit(offsets=[At(tp.topic, tp.partition, each.offset) for tp, each in over.items()], asynchronous=False)
+    positions = [At(tp.topic, tp.partition, each.offset) for tp, each in over.items()]
+    consumer.committed(positions, PATIENCE)  # a cluster that never had a group finds a coordinator only now, and a commit does not wait
+    consumer.commit(offsets=positions, asynchronous=False)
     consumer.close()
     assert len(consume(mesh, "backup", "primary.test-topic-1", 100)) == 100, "what came since, once"
     mesh.step("checkpoints", BACK)
