@@ -4,6 +4,7 @@ Each test has a flow and topics of its own, so none depends on what another one 
 """
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from services.sinks import HttpSink, MailSink
-from tests.airflow.scheduler.flows import FLOWS, IMPATIENT, METRICS_TOKEN
+from tests.airflow.scheduler.flows import FLOWS, IMPATIENT, METRICS_TOKEN, OWN_DAG
 from tests.airflow.scheduler.hangs import Hangs
 from tests.airflow.scheduler.in_airflow import InAirflow
 from tests.session import airflows
@@ -96,7 +97,10 @@ def airflow(
     files = [services_directory / f"{name}.properties" for name in pairs]
     known = {"MIRROR_CONFIG": ",".join(map(str, files)), "MIRROR_METRICS_TOKEN": METRICS_TOKEN}
     modules = {"PYTHONPATH": f"{hangs.directory}:{ROOT / 'include'}"}
-    running = make_airflow("scheduler", environment={**known, **IMPATIENT, **on_call, **modules})
+    dags = services_directory / "scheduler-dags"
+    shutil.copytree(ROOT / "dags", dags)
+    (dags / "own.py").write_text(OWN_DAG.format(flow=pairs["arriving"].flow))
+    running = make_airflow("scheduler", dags=dags, environment={**known, **IMPATIENT, **on_call, **modules})
     api = running.api()
     api.add_connection("kafka_source", "kafka", extra=json.dumps({"bootstrap.servers": east.bootstrap}))
     api.add_connection("of_backfills", "http", host=hook.url, extra=json.dumps({"path": "/of_backfills"}))

@@ -48,11 +48,34 @@ FLOWS = {
     "filled": {**WEEKLY, "source->target.mirror.start": "latest", "source->target.mirror.alert.connections": "of_backfills"},
     # Likewise, with days below the start that nobody asked for, and others that are asked for in no order.
     "unasked": {**WEEKLY, "source->target.mirror.start": "latest", "source->target.mirror.lanes": "2"},
+    # A person's own DAG waits for it.
+    "arriving": WEEKLY,
     # Its watchdog is impatient, and `Hangs` lets it hang.
     "hanging": WEEKLY,
     # One lane with small transactions: a copy that takes long enough to be interrupted.
     "moving": {**WEEKLY, "source->target.mirror.lanes": "1"},
     "restarted": {**WEEKLY, "source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "50000"},
 }
+
+OWN_DAG = """
+from airflow.sdk import DAG, task
+from kafka_mirror.airflow.operators import MirrorCompleteSensor
+
+@task
+def after():
+    pass
+
+with DAG("own.waits", schedule=None, params={{"topics": "", "up_to": ""}}):
+    arrived = MirrorCompleteSensor(
+        task_id="arrived",
+        flow="{flow}",
+        topics="{{{{ params.topics }}}}",
+        up_to="{{{{ params.up_to }}}}",
+        deferrable=True,
+        poke_interval=2,
+    )
+    arrived >> after()
+"""
+"""A person's own, which waits for a flow."""
 
 METRICS_TOKEN = "for-prometheus"
