@@ -14,7 +14,8 @@ PAGE = ROOT / "docs" / "operate" / "troubleshooting-logs.md"
 BEGINNING = "<!-- From here on: made by tests/airflow/scheduler/test_task_logs.py with MIRROR_WRITE_LOGS=1. -->\n"
 _AT_NIGHT = datetime(2026, 11, 22, 3, 0, 0)  # noqa: DTZ001 — a time of day for the reader, of nowhere
 TRACEBACK = " (with a traceback)"
-_OURS = re.compile(r"^(?:airflow\.task\.operators\.)?kafka_mirror\.")
+_OURS = re.compile(r"^(?:airflow\.task\.operators\.)?kafka_mirror\.(?!.*\.FlowTask$)")
+"""The loggers of the mirror. By that of the class of its tasks Airflow's PythonOperator speaks."""
 _PLURALS = re.compile(r"\b(partition|offset|record|transaction|lane|topic|error|time)s\b")
 _NUMBER = re.compile(r"\d[\d,.]*(?<=\d)")
 
