@@ -1,6 +1,5 @@
 """The steps beside the copy by the names of their commands and DAGs: which flow has one, and what runs it."""
 
-import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -21,16 +20,6 @@ SWITCHES: Mapping[str, str] = {
 }
 """The property of each step that says whether a flow has it."""
 STEPS = tuple(SWITCHES)
-_FUNCTIONS: Mapping[str, str] = {
-    "refresh-topics": "topics.topics.step",
-    "topic-configs": "topics.topic_configs.step",
-    "topic-acls": "topics.topic_acls.step",
-    "schemas": "topics.schemas.run.step",
-    "heartbeats": "topics.heartbeats.step",
-    "refresh-groups": "groups.find.step",
-    "checkpoints": "groups.job.checkpoints_step",
-    "group-offsets": "groups.job.group_offsets_step",
-}
 
 
 def pairs_of(step: str, configuration: "Configuration") -> "Configuration":
@@ -45,6 +34,23 @@ def run_step(name: str, flow: "Flow", dry_run: bool = False) -> StepResult:
 
 def step_of(name: str) -> Step:
     """The step of this name. Only its own module is imported: each task of a step pays for it. Raises KeyError for another name."""
-    module, _, function = _FUNCTIONS[name].rpartition(".")
-    step: Step = getattr(importlib.import_module(f"kafka_mirror.{module}"), function)
+    match name:
+        case "refresh-topics":
+            from kafka_mirror.topics.topics import step
+        case "topic-configs":
+            from kafka_mirror.topics.topic_configs import step
+        case "topic-acls":
+            from kafka_mirror.topics.topic_acls import step
+        case "schemas":
+            from kafka_mirror.topics.schemas.run import step
+        case "heartbeats":
+            from kafka_mirror.topics.heartbeats import step
+        case "refresh-groups":
+            from kafka_mirror.groups.find import step
+        case "checkpoints":
+            from kafka_mirror.groups.job import checkpoints_step as step
+        case "group-offsets":
+            from kafka_mirror.groups.job import group_offsets_step as step
+        case _:
+            raise KeyError(name)
     return step
