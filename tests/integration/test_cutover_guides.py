@@ -200,7 +200,7 @@ def test_a_drill_names_what_would_stop_the_wave_and_moves_nobody(make_guide, wit
         assert (drill.code, "open: would stop" in drill.said) == (0, True), drill.said
         assert f"{pair.topic('orders')}: DENY WRITE for User:* from * would be created" in drill.said
         assert "The wave would be copied to the ends that its write fence notes." in drill.said
-        assert "2 of 2 partitions are not copied to the source's end" in drill.said
+        assert "2 of 4 partitions are not copied to the source's end" in drill.said
         audit = guide.follow("audit")
         assert (audit.code, "equal" in audit.said) == (0, True), audit.said
     producer.stop()

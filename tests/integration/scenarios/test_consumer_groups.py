@@ -8,14 +8,14 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as At
 
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.integration.consumers import committed
 from tests.integration.scenarios.conftest import Mesh
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, eventually
 
 GROUP = "consumer-group-1"
 FLOW = "primary->backup"
@@ -31,6 +31,16 @@ def mesh(make_mesh: Callable[..., Mesh]) -> Mesh:
     made.create("primary", "test-topic-1")
     made.produce("primary", "test-topic-1")
     return made
+
+
+def is_committed(consumer: Consumer, positions: list[At]) -> bool:
+    """Commits positions; False where a cluster that never had a group makes the topic for it, and has no coordinator yet."""
+    try:
+        consumer.commit(offsets=positions, asynchronous=False)
+    except KafkaException as failure:
+        assert failure.args[0].code() == KafkaError.NOT_COORDINATOR, failure
+        return False
+    return True
 
 
 def consume(mesh: Mesh, alias: str, topic: str, records: int, quiet_seconds: float = 1.0) -> list[TopicPartition]:
@@ -101,8 +111,7 @@ def test_a_group_fails_over_by_its_checkpoints_and_back_again(make_mesh: Callabl
     settings = {"bootstrap.servers": mesh.bootstraps["backup"], "group.id": GROUP, "enable.auto.commit": False}
     consumer = Consumer(settings)
     positions = [At(tp.topic, tp.partition, each.offset) for tp, each in over.items()]
-    consumer.committed(positions, PATIENCE)  # a cluster that never had a group finds a coordinator only now, and a commit does not wait
-    consumer.commit(offsets=positions, asynchronous=False)
+    eventually(lambda: is_committed(consumer, positions), "a coordinator of the new group")
     consumer.close()
     assert len(consume(mesh, "backup", "primary.test-topic-1", 100)) == 100, "what came since, once"
     mesh.step("checkpoints", BACK)
