@@ -30,7 +30,10 @@ from airflow.sdk.observability.metrics.stats_utils import get_stats_factory
 from airflow.sdk.observability import stats
 from kafka_mirror.airflow.gauges import emit_gauges
 from kafka_mirror.config.flow import FlowName
-stats.initialize(factory=get_stats_factory(), export_legacy_names=True)  # as Airflow's task runner does
+if hasattr(stats, "initialize"):  # as Airflow's task runner does, in 3.3 and in 3.2
+    stats.initialize(factory=get_stats_factory(), export_legacy_names=True)
+else:
+    stats.Stats.initialize(factory=get_stats_factory(stats.Stats))
 emit_gauges(FlowName("east.a", "west"), json.loads(sys.argv[1]))
 """
 
