@@ -1,4 +1,4 @@
-"""Runs that take too long: the freshness DAG looks at the newest runs (`late_runs`), and Airflow's own alert tells what it cannot see.
+"""Runs that take too long: the freshness DAG looks at the newest runs (`find_late_runs`), and Airflow's own alert tells what it cannot see.
 
 It cannot see that its own runs are late, nor runs without a logical date. Airflow's alert works while a run hangs, waits or has lost its
 worker. The scheduler notices, and the executor calls `tell_missed_run`, once for each run that has not succeeded by its deadline: also for

@@ -58,6 +58,8 @@ def flow_task(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Fl
     further options. The log does not show its value."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., FlowTask]:
+        """The function that makes the task of a DAG."""
+
         def make_task(*arguments: Any, **more: Any) -> FlowTask:
             """The task of the DAG that is being built."""
             given = {"doc_md": function.__doc__, "show_return_value_in_logs": False, **options, **more}

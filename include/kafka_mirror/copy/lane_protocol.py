@@ -41,7 +41,7 @@ from kafka_mirror.copy.engine import (
 from kafka_mirror.copy.history import merge_history
 from kafka_mirror.copy.lane_preflight import LanePreflight
 from kafka_mirror.copy.lane_state import LaneState
-from kafka_mirror.copy.ledger_updates import advance_record, stuck, went_back, with_source_end
+from kafka_mirror.copy.ledger_updates import advance_record, check_write_order, mark_blocked, with_source_end
 from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.copy.new_ranges import look_for_more
 from kafka_mirror.copy.next_transaction import waiting
@@ -236,7 +236,7 @@ class Attempt:
     def _apply(self, progress: Sequence[PartitionProgress]) -> None:
         for moved in progress:
             tp = moved.source
-            lost = went_back(self._records[tp], self._task.remote_topics[tp.topic], moved)
+            lost = check_write_order(self._records[tp], self._task.remote_topics[tp.topic], moved)
             if lost is not None:
                 self._unwritten.add(tp)
                 self._check_identities()  # a topic that was created again begins at 0 too
@@ -260,7 +260,9 @@ class Attempt:
         self._stuck[tp] = report = error.report()
         limits = self._view.limits_text(self._task.remote_topics[tp.topic])
         end = error.end if isinstance(error, BatchNotUnpacked) else None
-        self._records[tp] = stuck(self._records[tp], offset, report, datetime.now(UTC), planned=self._state.planned, limits=limits, end=end)
+        self._records[tp] = mark_blocked(
+            self._records[tp], offset, report, datetime.now(UTC), planned=self._state.planned, limits=limits, end=end
+        )
         self._unwritten.add(tp)
 
     def _check_identities(self) -> None:

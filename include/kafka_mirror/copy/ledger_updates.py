@@ -77,7 +77,7 @@ def with_source_end(record: LedgerRecord, planned: Range, time: datetime | None)
     return replace(record, source_end=SourceEnd(end, time))
 
 
-def stuck(
+def mark_blocked(
     record: LedgerRecord,
     offset: int,
     error: ErrorReport,
@@ -94,7 +94,7 @@ def stuck(
     return replace(record, blocked=Blocked(offset, error.code, error.message, since, tries + 1, planned, limits, end))
 
 
-def went_back(record: LedgerRecord, remote: str, progress: PartitionProgress) -> MirrorError | None:
+def check_write_order(record: LedgerRecord, remote: str, progress: PartitionProgress) -> MirrorError | None:
     """Whether records were acknowledged in front of what was written before: then a leader without that has taken over since."""
     tp, expected = progress.source, record.target_next
     for run in progress.runs:

@@ -59,7 +59,7 @@ class Published:
 
 def publish(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), run: str | None = None) -> Published:
     """Compares the ledger with what the job reported, and writes the offset syncs of what was copied, by whichever run: of a run before
-    this one that was killed, too. An error of the offset syncs is in the answer. Else as `reached`."""
+    this one that was killed, too. An error of the offset syncs is in the answer. Raises StaleAnswer as `read_reached` does."""
     with clusters(flow) as (source, target):
         records = ledger_after(flow, target, results, plan.ledger_id).records
         due = _find_copied_before(plan, records) | _find_copied(plan, records)

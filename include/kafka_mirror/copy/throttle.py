@@ -1,7 +1,7 @@
 """How fast a lane may copy: small transactions, and a pause after each, outside of any transaction.
 
 A transaction is as short as ever, however low the rate, so none comes near its timeout: only the time between them grows. What a lane may
-copy is its share of the flow's rate (`shares`), so that the lanes together keep to it without knowing of each other.
+copy is its share of the flow's rate (`divide_rate`), so that the lanes together keep to it without knowing of each other.
 
 People may decide otherwise while a lane runs. It runs wherever Spark put it, so it looks for itself: now and then it asks for the end of
 the control topic, which is one small request, and reads what is new there. A lane that follows looks before its first transaction too: the

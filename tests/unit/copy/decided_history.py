@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition
 from kafka_mirror.copy.lane import LaneCopy
-from kafka_mirror.copy.ledger_updates import stuck
+from kafka_mirror.copy.ledger_updates import mark_blocked
 from kafka_mirror.copy.plan.model import BLOCKED, DECIDED, Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight, next_range
 from kafka_mirror.decide.binding import PartitionState, bind
@@ -76,7 +76,7 @@ class DecidedHistory:
 
     def _refuse(self) -> None:
         if self.record is not None and self.record.watermark < self.end:
-            self.world.ledger[TP] = stuck(self.record, self.record.watermark, ErrorReport("RecordRefused", "x"), NOW)
+            self.world.ledger[TP] = mark_blocked(self.record, self.record.watermark, ErrorReport("RecordRefused", "x"), NOW)
 
     def _decide(self, word: str, start: int | str | None, clock: int) -> None:
         record = self.record

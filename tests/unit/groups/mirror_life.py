@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.history import merge_history, view_as_history
-from kafka_mirror.copy.ledger_updates import advance_record, stuck
+from kafka_mirror.copy.ledger_updates import advance_record, mark_blocked
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.mm2 import Checkpoint, OffsetSync
@@ -183,7 +183,7 @@ class MirrorLife:
     def skip_record(self) -> None:
         """A person passes over the record at which the partition is stuck."""
         if self.record.watermark < self.source_end and not self.waits:
-            self._set(stuck(self.record, self.record.watermark, ErrorReport("RecordRefused", "x"), WRITTEN_AT))
+            self._set(mark_blocked(self.record, self.record.watermark, ErrorReport("RecordRefused", "x"), WRITTEN_AT))
             self._decide("skip-record", offset=self.record.watermark)
 
     def restart(self, offset: int) -> None:

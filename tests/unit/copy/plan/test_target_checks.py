@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.ledger_updates import went_back
+from kafka_mirror.copy.ledger_updates import check_write_order
 from kafka_mirror.copy.plan.target_checks import RemotePartition, find_hidden, unusable, window
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -77,23 +77,23 @@ def written(*runs: Run) -> PartitionProgress:
 
 
 def test_records_that_follow_what_was_written_are_in_order():
-    assert went_back(RECORD, "east.orders", written(Run(100, 101, 20), Run(120, 125, 5))) is None
-    assert went_back(RECORD, "east.orders", written()) is None
+    assert check_write_order(RECORD, "east.orders", written(Run(100, 101, 20), Run(120, 125, 5))) is None
+    assert check_write_order(RECORD, "east.orders", written()) is None
 
 
 def test_a_record_that_lands_in_front_of_what_was_written_shows_a_loss():
-    error = went_back(RECORD, "east.orders", written(Run(100, 80, 20)))
+    error = check_write_order(RECORD, "east.orders", written(Run(100, 80, 20)))
     assert (error.code, error.offset, error.retriable) == ("TargetLostRecords", 80, False)
     assert "[80, 100)" in error.message
 
 
 def test_a_record_that_lands_in_front_of_another_of_its_transaction_shows_a_loss():
-    error = went_back(RECORD, "east.orders", written(Run(100, 101, 20), Run(120, 110, 5)))
+    error = check_write_order(RECORD, "east.orders", written(Run(100, 101, 20), Run(120, 110, 5)))
     assert (error.code, error.offset) == ("TargetLostRecords", 110)
 
 
 def test_an_acknowledgement_without_an_offset_is_tried_again():
-    error = went_back(RECORD, "east.orders", written(Run(100, -1001, 1)))
+    error = check_write_order(RECORD, "east.orders", written(Run(100, -1001, 1)))
     assert (error.code, error.partition, error.retriable) == ("KafkaFailure", 0, True)
 
 
