@@ -35,21 +35,21 @@ test-unit: install ## the tests that need no services
 test-release: install compose-trial ## before a release: the wheel in an Airflow of its own, the demo, applications that are moved under faults
 	$(PYTEST) tests -m release --durations=10
 
-faults: install ## every fault test, then a long series of random faults (SEED=…, ROUNDS=…); appends to tests/faults/RESULTS.md
+faults: install ## every fault test, then a long series of random faults (SEED=…, ROUNDS=…); appends to lab/faults/RESULTS.md
 	@$(PYTEST) tests/faults -m "faults or not faults" --durations=5; tested=$$?; \
-	$(PY) -m tests.faults.runner $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) && exit $$tested
+	$(PY) -m lab.faults $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) && exit $$tested
 
 kerberos: install ## logins by a real KDC (Debian: krb5-kdc, krb5-admin-server, krb5-user), with clients that were built for it in PYTHONPATH
 	PYTHONPATH=$(if $(CLIENTS),$(CLIENTS):)$(PYTHONPATH) $(PYTEST) tests/integration/test_kerberos.py -m kerberos
 
-cutover-trial: install ## applications on two clusters, moved forth and back under faults, or away from a lost one (WAVES=…, AIRFLOW_WAVES=…, FAILOVERS=…, ASSET_KILLS=… or REGISTRY_KILLS=…, SEED=…); appends to tests/trial/RESULTS.md
-	@$(PY) -m tests.trial $(if $(WAVES),--waves $(WAVES)) $(if $(AIRFLOW_WAVES),--airflow-waves $(AIRFLOW_WAVES)) $(if $(FAILOVERS),--failovers $(FAILOVERS)) $(if $(ASSET_KILLS),--asset-kills $(ASSET_KILLS)) $(if $(REGISTRY_KILLS),--registry-kills $(REGISTRY_KILLS)) $(if $(SEED),--seed $(SEED))
+cutover-trial: install ## applications on two clusters, moved forth and back under faults, or away from a lost one (WAVES=…, AIRFLOW_WAVES=…, FAILOVERS=…, ASSET_KILLS=… or REGISTRY_KILLS=…, SEED=…); appends to lab/trial/RESULTS.md
+	@$(PY) -m lab.trial $(if $(WAVES),--waves $(WAVES)) $(if $(AIRFLOW_WAVES),--airflow-waves $(AIRFLOW_WAVES)) $(if $(FAILOVERS),--failovers $(FAILOVERS)) $(if $(ASSET_KILLS),--asset-kills $(ASSET_KILLS)) $(if $(REGISTRY_KILLS),--registry-kills $(REGISTRY_KILLS)) $(if $(SEED),--seed $(SEED))
 
 compat: install ## many new cases, put to MirrorMaker 2's own classes and to the mirror
 	MIRROR_COMPAT_TIMES=20 $(PYTEST) tests/compat -o timeout=3600
 
-bench: install ## measure beside MirrorMaker 2 (two and a half hours; some of it: NAMES="…"), and append to tests/bench/RESULTS.md
-	$(PY) -m tests.bench $(NAMES)
+bench: install ## measure beside MirrorMaker 2 (two and a half hours; some of it: NAMES="…"), and append to lab/bench/RESULTS.md
+	$(PY) -m lab.bench $(NAMES)
 
 lint: types rules ## format, rules, types, who may import what, and whether the wheel fits Airflow's constraints
 

@@ -21,10 +21,10 @@ from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
+from services.waiting import PATIENCE
 from tests.frozen_process import pytest_configure as keep_standard_error
 from tests.frozen_process import pytest_runtest_protocol  # noqa: F401 — a hook
 from tests.session import STARTED, airflows, running
-from tests.waiting import PATIENCE
 
 pytest_plugins = ["tests.left_out"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.copy.engine import PartitionProgress
-from tests.waiting import PATIENCE
+from services.waiting import PATIENCE
 
 Call = Callable[[], None]
 

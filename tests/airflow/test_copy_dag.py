@@ -12,8 +12,8 @@ from kafka_mirror.config.flow import FlowName
 from kafka_mirror.status.airflow_view import CopyRun
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record, Side
+from services.waiting import eventually
 from tests.airflow.task_log import TaskLog
-from tests.waiting import eventually
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 HANGING_WORKER = """

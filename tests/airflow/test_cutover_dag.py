@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from services.consumers import committed, set_offsets
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
+from services.waiting import ADMIN_TIMEOUT_MS
 from tests.airflow.task_log import TaskLog
-from tests.integration.consumers import committed, set_offsets
-from tests.waiting import ADMIN_TIMEOUT_MS
 
 TASKS = ("preflight", "catch_up", "fence", "last_copy", "audit_gate", "move_groups", "open")
 GREEN = dict.fromkeys((*TASKS, "report"), "success")

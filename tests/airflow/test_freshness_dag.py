@@ -21,8 +21,8 @@ from kafka_mirror.status.snapshot_cache import SnapshotCache
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
 from services.sinks import HttpSink
+from services.waiting import eventually
 from tests.airflow.task_log import TaskLog
-from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("heartbeats_removed")
 

@@ -8,11 +8,11 @@ from typing import Any
 import pendulum
 import pytest
 
+from services.consumers import committed, set_offsets
 from services.flows import ClusterPair
 from services.oracle import Oracle
 from tests.airflow.spark_here import told
 from tests.airflow.task_log import TaskLog
-from tests.integration.consumers import committed, set_offsets
 
 
 @pytest.fixture

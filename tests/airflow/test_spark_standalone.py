@@ -24,9 +24,9 @@ from kafka_mirror.spark.start import INCLUDE
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from services.spark import SparkCluster
+from services.waiting import PATIENCE
 from tests.airflow.task_log import TaskLog
 from tests.unit.test_handbook import marked_blocks
-from tests.waiting import PATIENCE
 
 EXECUTORS = """\
 spark.executor.memory 512m

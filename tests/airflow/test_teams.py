@@ -14,8 +14,8 @@ from services.airflow_api import AirflowApi, AirflowApiError
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record, Side
+from services.waiting import eventually
 from tests.session import airflows
-from tests.waiting import eventually
 
 pytestmark = pytest.mark.release  # an Airflow of its own; who may see what is in tests/unit/airflow/test_teams.py, alarms in test_dags.py
 

@@ -8,8 +8,8 @@ import pytest
 
 from services.flows import ClusterPair
 from services.oracle import Oracle
+from services.waiting import eventually
 from tests.airflow.task_log import TaskLog
-from tests.waiting import eventually
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, due, key_of
 from kafka_mirror.groups.group_offsets import to_commit
 from kafka_mirror.policy import DefaultReplicationPolicy
+from services.consumers import set_offsets
 from services.flows import ClusterPair
 from services.oracle import Oracle
 from tests.compat.peer import Peer, compared
-from tests.integration.consumers import set_offsets
 
 partitions = st.tuples(st.sampled_from(["orders", "bills", "north.stock"]), st.integers(0, 1))
 rounds = st.lists(

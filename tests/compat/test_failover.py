@@ -14,9 +14,9 @@ from confluent_kafka import TopicPartition as At
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from services.consumers import committed
 from services.mirrormaker import MirrorMaker
 from services.oracle import Record
-from tests.integration.consumers import committed
 
 PARTITIONS, BURSTS, BURST = 2, 6, 170
 END = BURSTS * BURST

@@ -12,9 +12,9 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.cli.parser import parser
+from services.consumers import committed, groups_of, set_offsets
 from services.kafka import KafkaCluster
 from services.mirrormaker import MirrorMaker
-from tests.integration.consumers import committed, groups_of, set_offsets
 
 COMMANDS = (
     ["copy", "--without-spark"],

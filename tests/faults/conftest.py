@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.config import load
+from lab.faults.injections import BROKERS, PROPERTIES, SEPARABLE
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, PartitionState
-from tests.faults.injections_brokers import BROKERS, PROPERTIES, SEPARABLE
+from services.waiting import eventually
 from tests.integration.conftest import Mirroring
-from tests.waiting import eventually
 
 Replicas = Mapping[int, Sequence[int]]
 

@@ -16,11 +16,11 @@ import pytest
 from kafka_mirror.config import Flow, load
 from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.kafka.cluster import Cluster
+from lab.faults.injections import SEPARABLE, CutOff
 from services.comparison import Account
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Side
-from tests.faults.injections_brokers import SEPARABLE, CutOff
 from tests.integration.conftest import Mirroring
 
 SERVERS = "bootstrap.servers"

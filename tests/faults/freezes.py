@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psutil
 
+from services.waiting import eventually
 from tests.patched_imports import write_sitecustomize
-from tests.waiting import eventually
 
 _PATCHES = """
 import functools, os, signal, time

@@ -9,13 +9,13 @@ import pytest
 
 from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.verdict import DONE, FAILED
+from lab.faults.__main__ import new_site
+from lab.faults.results import Outcome
+from lab.faults.site import Site
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
+from services.waiting import PATIENCE, eventually
 from tests.engine_hooks import EngineHooks, HitInTransaction
-from tests.faults.runner.__main__ import new_site
-from tests.faults.runner.results import Outcome
-from tests.faults.runner.site import Site
-from tests.waiting import PATIENCE, eventually
 
 RECORDS = 12_000
 SMALL_TRANSACTIONS = {"source->target.mirror.lanes": "1", "source->target.mirror.transaction.max.bytes": "65536"}

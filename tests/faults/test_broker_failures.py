@@ -18,12 +18,12 @@ import pytest
 from kafka_mirror.copy.verdict import Verdict
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.partition import lane_of
+from lab.faults.injections import Kill, MoveLeaders, Pause, draw
 from services.comparison import Comparison
 from services.oracle import Record
+from services.waiting import eventually
 from tests.engine_hooks import EngineHooks, HitInTransaction
 from tests.faults.conftest import Placed, ThreeBrokers
-from tests.faults.injections_brokers import Kill, MoveLeaders, Pause, draw
-from tests.waiting import eventually
 
 PARTITIONS = 4
 RECORDS = 8_000

@@ -27,8 +27,8 @@ from kafka_mirror.ledger import topic as ledger_topic
 from kafka_mirror.ledger.compare_and_set import LogEnd
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
+from services.waiting import eventually
 from tests.faults.deposed_leader import SERVERS, Beginnings, Site, new_site
-from tests.waiting import eventually
 
 KEPT, MORE, RUNS, UNCHECKED = 50, 30, 10, 3
 

@@ -20,14 +20,14 @@ from kafka_mirror.errors import MirrorError, SourceUnreadable
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.control_records import RESTART
+from lab.faults.injections import SEPARABLE, CutOff
+from services.consumers import committed, set_offsets
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
+from services.waiting import eventually
 from tests.faults.deposed_leader import REPLICAS, deposed
-from tests.faults.injections_brokers import SEPARABLE, CutOff
 from tests.integration.conftest import Mirroring
-from tests.integration.consumers import committed, set_offsets
-from tests.waiting import eventually
 
 KEPT, LATE = 40, 25
 EXTRA = {"source->target.mirror.lanes": "1", "admin.timeout.ms": "15000", "emit.offset-syncs.enabled": "false"}

@@ -28,10 +28,10 @@ from kafka_mirror.decide.run import decide
 from kafka_mirror.errors import SourceUnreadable
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.control_records import RESTART
+from lab.faults.injections import UncleanElection
+from services.waiting import PATIENCE
 from tests.engine_hooks import EngineHooks
 from tests.faults.conftest import Placed, ThreeBrokers
-from tests.faults.injections_brokers import UncleanElection
-from tests.waiting import PATIENCE
 from tests.wave_notes import NotesInMemory, step_options
 
 AT_RISK, SAFE = [1, 2], [3, 1]

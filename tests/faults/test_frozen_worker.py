@@ -17,15 +17,15 @@ from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK
 from kafka_mirror.cutover.wave.run import read_waves
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
+from services.consumers import committed, member, read, set_offsets
 from services.flows import ClusterPair
 from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
+from services.waiting import ADMIN_TIMEOUT_MS
 from tests.faults.freezes import Freezes, Frozen
 from tests.integration.access import acl, allow
 from tests.integration.conftest import Mirroring
-from tests.integration.consumers import committed, member, read, set_offsets
-from tests.waiting import ADMIN_TIMEOUT_MS
 
 __all__ = ["allow"]
 

@@ -1,5 +1,5 @@
 """Random faults in a row on real brokers, drawn from a fixed seed: nothing lost, nothing doubled, order equal, and the next run goes on by
-itself. `python -m tests.faults.runner` plays longer series, and faults that hurt brokers.
+itself. `python -m lab.faults` plays longer series, and faults that hurt brokers.
 """
 
 import tempfile
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from lab.faults.__main__ import ALL, FAULTS, new_site
+from lab.faults.decisions import DECISIONS
+from lab.faults.results import Outcome, append, table
+from lab.faults.series import order, play
+from lab.faults.site import Site
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from services.spark_connect import SparkServer
-from tests.faults.runner.__main__ import ALL, FAULTS, new_site
-from tests.faults.runner.decisions import DECISIONS
-from tests.faults.runner.results import Outcome, append, table
-from tests.faults.runner.series import order, play
-from tests.faults.runner.site import Site
 
 HITS = ("kill", "freeze", "kill", "freeze", "kill")
 DECIDED = ("restart", "ownership", "restart-again")

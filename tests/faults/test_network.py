@@ -14,14 +14,14 @@ from kafka_mirror.copy.verdict import DONE, FAILED, Verdict
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.clusters import clusters
+from lab.faults.__main__ import new_site
+from lab.faults.results import Outcome
+from lab.faults.site import PARTITIONS, Site
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record
 from services.proxy import Proxy
+from services.waiting import PATIENCE, eventually
 from tests.engine_hooks import EngineHooks, HitInTransaction
-from tests.faults.runner.__main__ import new_site
-from tests.faults.runner.results import Outcome
-from tests.faults.runner.site import PARTITIONS, Site
-from tests.waiting import PATIENCE, eventually
 
 RECORDS = 40_000
 SIDES = ("source", "target")

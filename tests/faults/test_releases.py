@@ -12,15 +12,15 @@ from kafka_mirror.cutover.wave.record import OPENED
 from kafka_mirror.cutover.wave.run import run_wave
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import BY_CHECK, FENCE, STOPPED, StepOptions
+from services.consumers import committed, set_offsets
 from services.java import broker_jars
 from services.kafka import KafkaCluster
 from services.oracle import OracleError, Record
+from services.waiting import eventually
 from services.zookeeper import ZooKeeperCluster
 from tests.integration.conftest import Mirroring
-from tests.integration.consumers import committed, set_offsets
 from tests.integration.whole_flow import SETTINGS, assert_carried
 from tests.session import running
-from tests.waiting import eventually
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("heartbeats_removed")]
 

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_mirror.__main__ import main
-from tests.waiting import PATIENCE, eventually
+from services.waiting import PATIENCE, eventually
 
 LONG_BEFORE = 30
 """Seconds: half of the minute of `admin.timeout.ms` that is waited when nothing is noticed."""

@@ -19,12 +19,12 @@ from kafka_mirror.topics.topics import RefreshTopicsResult, refresh_topics
 from services.comparison import Comparison
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
+from services.waiting import ADMIN_TIMEOUT_MS
 from tests.integration.access import allow, run, secure
 from tests.integration.backfill_flow import backfilling
 from tests.integration.decisions import answer, decide, inside_the_transaction, make_topic
 from tests.integration.left_behind import left
 from tests.integration.planter import planter
-from tests.waiting import ADMIN_TIMEOUT_MS
 
 __all__ = ["allow", "answer", "backfilling", "decide", "inside_the_transaction", "left", "make_topic", "planter", "run", "secure"]
 

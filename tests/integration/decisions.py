@@ -11,8 +11,8 @@ from confluent_kafka import Producer
 from kafka_mirror.__main__ import main
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.ledger.codec import encode, encode_key
+from services.waiting import PATIENCE
 from tests.engine_hooks import EngineHooks
-from tests.waiting import PATIENCE
 
 COMMAND = re.compile(r'python -m kafka_mirror (decide .*? --reason "…")')
 WHY = "seen, and it's borne"

@@ -7,7 +7,7 @@ from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
 from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.migration.take_over import TakeOverRequest, take_over
-from tests.waiting import PATIENCE
+from services.waiting import PATIENCE
 
 
 class Left:

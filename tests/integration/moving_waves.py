@@ -16,8 +16,8 @@ from kafka_mirror.ledger.control_records import Decision
 from kafka_mirror.ledger.decisions import Decisions
 from services.flows import ClusterPair
 from services.oracle import Oracle
+from services.waiting import ADMIN_TIMEOUT_MS
 from tests.integration.conftest import Mirroring
-from tests.waiting import ADMIN_TIMEOUT_MS
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
-from tests.waiting import eventually
+from services.waiting import eventually
 
 _CHECKPOINTS = {"replica.high.watermark.checkpoint.interval.ms": "500"}
 """How soon a broker writes to all its disks, and so notices that one is gone."""

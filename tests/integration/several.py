@@ -3,8 +3,8 @@
 import time
 
 from kafka_mirror.topics.heartbeats import Heart
+from services.consumers import set_offsets
 from services.oracle import Record
-from tests.integration.consumers import set_offsets
 
 
 def framed(number, payload=b"payload"):

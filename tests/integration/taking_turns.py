@@ -6,7 +6,7 @@ from kafka_mirror.errors import MirrorMakerRunning
 from kafka_mirror.migration.take_over import TakeOverRequest, take_over
 from services.mirrormaker import MirrorMaker
 from services.oracle import Side
-from tests.waiting import eventually
+from services.waiting import eventually
 
 OFTEN = {"refresh.topics.interval.seconds": "2", "emit.checkpoints.enabled": "false", "emit.heartbeats.enabled": "false"}
 NEVER_FLUSHED = {"target.offset.flush.interval.ms": "600000"}

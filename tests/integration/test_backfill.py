@@ -17,8 +17,8 @@ from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.java import ROOT
+from services.waiting import PATIENCE, eventually
 from tests.integration.backfill_flow import ALL, DAY, DAYS, FIRST, PARTITIONS, Backfilling, day
-from tests.waiting import PATIENCE, eventually
 
 
 def test_five_days_below_the_start_of_the_copy_come_once_in_order_and_a_second_time_copies_nothing(backfilling):

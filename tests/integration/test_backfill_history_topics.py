@@ -8,9 +8,9 @@ from kafka_mirror.__main__ import main
 from kafka_mirror.audit.run import audit
 from kafka_mirror.status.observe import observe
 from kafka_mirror.status.status import status_of
+from services.consumers import set_offsets
 from services.oracle import Side
 from tests.integration.backfill_flow import ALL, DAYS, day
-from tests.integration.consumers import set_offsets
 
 OLDER, NEWER = day(0, 3), day(3, DAYS - 3)
 

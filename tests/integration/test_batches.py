@@ -7,7 +7,7 @@ from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
-from tests.integration.stored_batches import stored
+from services.stored_batches import stored
 
 NOW = 1_790_000_000_000
 

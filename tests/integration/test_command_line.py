@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_mirror.__main__ import main
 from services.oracle import Side
-from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
+from services.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,8 +13,8 @@ from kafka_mirror.groups.context import group_context
 from kafka_mirror.groups.mm2_topics import read_stored
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.status.snapshot_groups import read_groups
-from tests.integration.consumers import set_offsets
-from tests.waiting import ADMIN_TIMEOUT_MS
+from services.consumers import set_offsets
+from services.waiting import ADMIN_TIMEOUT_MS
 
 RECORDS, PER_TRANSACTION = 9_000, 3
 FAR_BACK = {"day": 0.12, "evening": 0.27, "noon": 0.5, "morning": 0.61, "last hour": 0.88}

@@ -31,9 +31,9 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.clusters import control_of
 from kafka_mirror.ledger.control_records import CLOSED
 from kafka_mirror.ledger.decisions import Decisions
+from services.consumers import member, read
 from services.oracle import Record
-from tests.integration.consumers import member, read
-from tests.waiting import PATIENCE
+from services.waiting import PATIENCE
 from tests.wave_notes import NotesInMemory
 
 PARTITIONS = 3

@@ -13,8 +13,8 @@ from kafka_mirror.cutover.wave.step import FAILOVER, FAILOVER_STEPS, MOVE_GROUPS
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoints import emit
 from kafka_mirror.groups.context import group_context
-from tests.integration.consumers import committed, set_offsets
-from tests.waiting import ADMIN_TIMEOUT_MS
+from services.consumers import committed, set_offsets
+from services.waiting import ADMIN_TIMEOUT_MS
 
 
 def test_a_failover_runs_to_its_end_and_asks_the_dead_source_nothing(make_cluster, west, make_pair, make_mirroring, oracle, capsys):

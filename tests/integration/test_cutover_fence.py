@@ -13,8 +13,8 @@ from kafka_mirror.cutover.wave.step import DONE, FENCE, LAST_WRITE_MS, QUIET_SIN
 from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.topics.topic_acls import sync_topic_acls
 from services.oracle import OracleError, Record
+from services.waiting import PATIENCE, eventually
 from tests.integration.access import acl
-from tests.waiting import PATIENCE, eventually
 from tests.wave_notes import Killed, NotesInMemory
 from tests.wave_notes import waiting_options as options
 

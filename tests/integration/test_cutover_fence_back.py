@@ -9,10 +9,10 @@ from kafka_mirror.cutover.steps.preflight import preflight
 from kafka_mirror.cutover.wave.run import run_wave
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import OPEN
+from services.waiting import eventually
 from tests.integration.access import acl
 from tests.integration.moving_waves import both_ways
 from tests.integration.test_cutover_fence import CLUSTER, LOGIN, client, denials, no_denials, produced
-from tests.waiting import eventually
 from tests.wave_notes import Killed
 from tests.wave_notes import waiting_options as options
 

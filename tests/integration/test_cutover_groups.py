@@ -20,7 +20,7 @@ from kafka_mirror.kafka.group_transaction import GroupTransaction
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.clusters import clusters, control_of
 from kafka_mirror.ledger.control_records import MOVED, RETURNED, Decision
-from tests.integration.consumers import committed, groups_of, member, read, set_offsets
+from services.consumers import committed, groups_of, member, read, set_offsets
 from tests.wave_notes import Killed, NotesInMemory, step_options
 
 

@@ -18,11 +18,11 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from kafka_mirror.__main__ import INTERRUPTED, main
 from kafka_mirror.cli import cutover_wave
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from services.consumers import committed, member, read
 from services.flows import ClusterPair
 from services.oracle import Oracle
+from services.waiting import ADMIN_TIMEOUT_MS, PATIENCE, eventually
 from tests.integration.access import acl
-from tests.integration.consumers import committed, member, read
-from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE, eventually
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 NAMES = ("orders", "payments", "rehearsal")

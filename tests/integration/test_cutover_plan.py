@@ -5,10 +5,10 @@ import json
 import pytest
 
 from kafka_mirror.__main__ import main
+from services.consumers import member, read, set_offsets
 from services.oracle import Record
+from services.waiting import ADMIN_TIMEOUT_MS
 from tests.integration.access import acl
-from tests.integration.consumers import member, read, set_offsets
-from tests.waiting import ADMIN_TIMEOUT_MS
 
 CLUSTER = "kafka-cluster"
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="mirror" password="mirror";'

@@ -10,8 +10,8 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, STEPS
-from tests.integration.consumers import committed, set_offsets
-from tests.waiting import ADMIN_TIMEOUT_MS
+from services.consumers import committed, set_offsets
+from services.waiting import ADMIN_TIMEOUT_MS
 
 MOST_PAUSE_SECONDS = 600
 """A pause is seconds, neither milliseconds nor a time of day."""

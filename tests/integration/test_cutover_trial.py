@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, OPEN
-from tests.trial.__main__ import finish, own_cutovers, play, trial_site
-from tests.trial.cutovers import KILL, STEPS, Fault
-from tests.trial.site import IDENTITY, REMOTE_NAMES
+from lab.trial.__main__ import finish, own_cutovers, play, trial_site
+from lab.trial.cutovers import KILL, STEPS, Fault
+from lab.trial.site import IDENTITY, REMOTE_NAMES
 
 
 @pytest.mark.release

@@ -13,7 +13,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.status.snapshot_builder import FlowSnapshotBuilder
-from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
+from services.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 
 COMMANDS = {
     "copy": [[], ["--without-spark"]],

@@ -15,10 +15,10 @@ from kafka_mirror.cutover.wave.step import DONE, FAILOVER, PLANNED, StepOptions
 from kafka_mirror.errors import FlowClosed
 from kafka_mirror.groups.checkpoints import emit
 from kafka_mirror.groups.context import group_context
+from services.consumers import committed, set_offsets
 from services.oracle import Record
-from tests.integration.consumers import committed, set_offsets
+from services.waiting import eventually
 from tests.integration.moving_waves import IDENTITY, BothWays, both_ways
-from tests.waiting import eventually
 
 PARTITIONS = 2
 

@@ -11,8 +11,8 @@ from kafka_mirror.decide.run import decide
 from kafka_mirror.groups.checkpoints import emit
 from kafka_mirror.groups.context import group_context
 from kafka_mirror.ledger.control_records import RESTART
+from services.consumers import set_offsets
 from services.oracle import Record
-from tests.integration.consumers import set_offsets
 
 
 def produce(oracle, bootstrap, topic, first, count):

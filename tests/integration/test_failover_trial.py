@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, OPEN
-from tests.trial.failovers import Blow, Failovers, failovers
-from tests.trial.site import IDENTITY, REMOTE_NAMES
+from lab.trial.failovers import Blow, Failovers, failovers
+from lab.trial.site import IDENTITY, REMOTE_NAMES
 
 
 @pytest.fixture(scope="module")

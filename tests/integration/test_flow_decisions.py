@@ -32,8 +32,8 @@ from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.ledger.clusters import clusters, control_of
 from kafka_mirror.ledger.control_records import PAUSE, Decision, encode, encode_key
 from kafka_mirror.ledger.decisions import moment_after
+from services.waiting import PATIENCE
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, values
-from tests.waiting import PATIENCE
 
 # ---------------------------------------------------------------- the whole flow
 

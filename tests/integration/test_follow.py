@@ -24,9 +24,9 @@ from kafka_mirror.formats import mm2
 from kafka_mirror.groups.context import group_context
 from kafka_mirror.groups.mm2_topics import read_topic
 from kafka_mirror.kafka.cluster import Cluster
+from services.consumers import set_offsets
+from services.waiting import PATIENCE, eventually
 from tests.integration.conftest import Mirroring
-from tests.integration.consumers import set_offsets
-from tests.waiting import PATIENCE, eventually
 
 LONG = 600.0
 CHANGE_SECONDS = 1.0

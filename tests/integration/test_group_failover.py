@@ -18,9 +18,9 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import ensure_internal_topic
 from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.writer import RecordWriter
-from tests.integration.consumers import committed, member, read, set_offsets
+from services.consumers import committed, member, read, set_offsets
+from services.waiting import ADMIN_TIMEOUT_MS
 from tests.integration.second_disk import SecondDisk
-from tests.waiting import ADMIN_TIMEOUT_MS
 
 
 @pytest.fixture

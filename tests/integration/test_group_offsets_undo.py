@@ -7,7 +7,7 @@ import pytest
 from kafka_mirror.__main__ import main
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.groups import Committed
-from tests.integration.consumers import committed, groups_of, member, set_offsets
+from services.consumers import committed, groups_of, member, set_offsets
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import Committed, Groups
 from kafka_mirror.kafka.reader import BoundedReader
-from tests.integration.consumers import groups_of, member, read, set_offsets
+from services.consumers import groups_of, member, read, set_offsets
 
 
 def test_groups_of_both_protocols_are_known_with_their_state(pair, oracle, topic):

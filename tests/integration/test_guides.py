@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from kafka_mirror.__main__ import main
+from services.consumers import set_offsets
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record, Side
 from services.schema_registry import schema_registry
-from tests.integration.consumers import set_offsets
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 TOPICS = ("orders", "returns", "payments")

@@ -12,8 +12,8 @@ from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.migration.hand_back import HandBackRequest as HandBack
 from kafka_mirror.migration.hand_back import hand_back
 from kafka_mirror.status.snapshot_groups import group_position
+from services.consumers import set_offsets
 from services.oracle import Record, Side
-from tests.integration.consumers import set_offsets
 from tests.integration.decisions import WHY, write_ledger
 from tests.integration.left_behind import refusal, taken
 from tests.integration.taking_turns import arrived, exact, make_maker

@@ -16,7 +16,7 @@ from kafka_mirror.status.steps import run_step
 from kafka_mirror.topics.heartbeats import Heart, beat_until
 from services.kafka import KafkaCluster
 from services.oracle import Record
-from tests.waiting import PATIENCE, eventually
+from services.waiting import PATIENCE, eventually
 
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{0}" password="{0}";'
 NOWHERE = "127.0.0.1:1"

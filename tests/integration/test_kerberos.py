@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from kafka_mirror.config.clients.sasl import why_impossible
+from services.consumers import committed, set_offsets
 from services.flows import ClusterPair
 from services.java import ROOT
 from services.kafka import KafkaCluster, Listener
 from services.kerberos import REALM, KerberosRealm
 from services.oracle import Oracle, Side
 from services.ports import LOOPBACK
-from tests.integration.consumers import committed, set_offsets
 from tests.session import running
 
 pytestmark = pytest.mark.kerberos

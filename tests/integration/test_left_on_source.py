@@ -10,8 +10,8 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.status.observe import status
 from services.oracle import Record
+from services.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 from tests.integration.moving_waves import both_ways
-from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 
 FAST = ("--quiet-seconds", "1", "--wait", "30", "--reason", "a test")
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from kafka_mirror.__main__ import main
-from tests.integration.consumers import set_offsets
-from tests.waiting import ADMIN_TIMEOUT_MS
+from services.consumers import set_offsets
+from services.waiting import ADMIN_TIMEOUT_MS
 
 IDENTITY = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
 STEPS = ("plan", "refresh-topics", "copy", "topic-configs", "topic-acls", "checkpoints", "group-offsets")

@@ -26,8 +26,8 @@ from kafka_mirror.kafka.writer import RecordWriter
 from kafka_mirror.ledger.clusters import clusters
 from services.java import java_command
 from services.oracle import Record
+from services.waiting import PATIENCE, eventually
 from tests.integration.decisions import errors_of, recreate
-from tests.waiting import PATIENCE, eventually
 
 ON_TARGET = {"source->target.offset-syncs.topic.location": "target"}
 

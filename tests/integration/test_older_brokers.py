@@ -20,15 +20,15 @@ from kafka_mirror.kafka.transactions import Fenced
 from kafka_mirror.status.observe import status
 from kafka_mirror.topics.topic_configs import step as topic_configs_step
 from kafka_mirror.topics.topics import step
+from lab.faults.copy_process import CopyProcess
+from services.consumers import set_offsets
 from services.java import broker_jars
 from services.kafka import KafkaCluster
+from services.stored_batches import stored
+from services.waiting import PATIENCE, eventually
 from services.zookeeper import ZooKeeperCluster
-from tests.faults.copy_process import CopyProcess
-from tests.integration.consumers import set_offsets
-from tests.integration.stored_batches import stored
 from tests.integration.whole_flow import assert_carried
 from tests.session import running
-from tests.waiting import PATIENCE, eventually
 
 ONE_LANE = {"source->target.mirror.lanes": "1"}
 SEVERAL_TRANSACTIONS = {"source->target.mirror.transaction.max.bytes": "20000"}

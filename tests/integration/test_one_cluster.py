@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kafka_mirror.__main__ import main
-from tests.waiting import ADMIN_TIMEOUT_MS
+from services.waiting import ADMIN_TIMEOUT_MS
 
 STEPS = [
     ("plan",),

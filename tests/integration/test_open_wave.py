@@ -16,8 +16,8 @@ from kafka_mirror.migration.hand_back import HandBackRequest, hand_back
 from kafka_mirror.status.observe import status
 from kafka_mirror.status.snapshot_groups import group_position
 from kafka_mirror.status.status import MOVED
+from services.consumers import set_offsets
 from services.oracle import Record
-from tests.integration.consumers import set_offsets
 from tests.integration.left_behind import refusal
 from tests.integration.moving_waves import Killed, both_ways
 

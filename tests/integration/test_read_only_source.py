@@ -11,9 +11,9 @@ from kafka_mirror.cli.parser import parser
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.reader import BoundedReader
+from services.consumers import set_offsets
 from services.kafka import KafkaCluster
-from tests.integration.consumers import set_offsets
-from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
+from services.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 
 PASSWORD = "correct horse"
 

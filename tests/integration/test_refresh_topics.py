@@ -27,7 +27,7 @@ from kafka_mirror.policy import is_ledger_or_control_topic
 from kafka_mirror.topics.topics import RefreshTopicsResult, refresh_topics
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
-from tests.waiting import PATIENCE, eventually
+from services.waiting import PATIENCE, eventually
 
 IDENTITY = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
 Properties = Callable[..., Path]

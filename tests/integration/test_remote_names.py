@@ -9,9 +9,9 @@ from kafka_mirror.__main__ import main
 from kafka_mirror.errors import RemoteNameUnusable
 from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.topics.topic_configs import sync_topic_configs
-from tests.integration.consumers import set_offsets
+from services.consumers import set_offsets
+from services.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 from tests.integration.left_behind import taken
-from tests.waiting import ADMIN_TIMEOUT_MS, PATIENCE
 
 FRAGILE = {"source->target.replication.policy.class": "tests.integration.policies.Fragile"}
 LONGEST = 249

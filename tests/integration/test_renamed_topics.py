@@ -5,9 +5,9 @@ import json
 import pytest
 
 from kafka_mirror.__main__ import main
+from services.consumers import committed, set_offsets
 from services.oracle import Side
-from tests.integration.consumers import committed, set_offsets
-from tests.waiting import ADMIN_TIMEOUT_MS, eventually
+from services.waiting import ADMIN_TIMEOUT_MS, eventually
 
 KEPT = {"source->target.replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
 RULE = "source->target.mirror.rename"

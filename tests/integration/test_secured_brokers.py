@@ -9,11 +9,11 @@ from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechani
 from kafka_mirror.__main__ import main
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.certificates import KEY_PASSWORD, PASSWORD, Authority
+from services.consumers import committed, set_offsets
 from services.kafka import KafkaCluster, Listener
 from services.oracle import Side
 from services.tokens import TokenEndpoint
 from tests.integration.access import LONG_BEFORE
-from tests.integration.consumers import committed, set_offsets
 
 LOGIN, WRONG = "correct-horse-battery", "staple-battery"
 SECURITY = "org.apache.kafka.common.security."

@@ -13,8 +13,8 @@ from kafka_mirror.status.snapshot_builder import FlowSnapshotBuilder
 from kafka_mirror.status.snapshot_cache import SnapshotCache
 from services.oracle import Record
 from services.ports import free_ports
+from services.waiting import PATIENCE, eventually
 from tests.integration.several import Several
-from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.usefixtures("heartbeats_removed")
 

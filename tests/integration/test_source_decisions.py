@@ -6,8 +6,8 @@ import time
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.clusters import clusters
 from services.oracle import Record, Side
+from services.waiting import eventually
 from tests.integration.decisions import WHY, errors_of, mirrored, recreate, used_up, values, watermark, write_ledger
-from tests.waiting import eventually
 
 # ---------------------------------------------------------------- the source
 

@@ -20,17 +20,17 @@ from kafka_mirror.copy.verdict import publish_and_judge
 from kafka_mirror.spark.run import SparkRunner
 from kafka_mirror.spark.serve import TOKEN as TOKEN_VARIABLE
 from services.certificates import Authority
+from services.consumers import set_offsets
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Side
 from services.ports import LOOPBACK
 from services.spark_connect import TOKEN, SparkServer
 from services.tls import TlsProxy
+from services.waiting import PATIENCE, eventually
 from tests.integration.access import JAAS, acl
 from tests.integration.conftest import Mirroring
-from tests.integration.consumers import set_offsets
 from tests.spark_stranger import ask_all, listening, refusals
-from tests.waiting import PATIENCE, eventually
 
 PASSWORD = "tr0ub4dor-and-3-more"
 RECORDS = 3_000

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.spark.package import INCLUDE
+from services.consumers import set_offsets
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
 from services.python_environment import linked_environment
 from services.spark import SparkCluster
 from services.spark_connect import SparkServer
-from tests.integration.consumers import set_offsets
 
 RECORDS = 2_000
 ANOTHER_PYTHON = """\

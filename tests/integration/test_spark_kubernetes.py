@@ -16,7 +16,7 @@ from kafka_mirror.spark.start import INCLUDE
 from services.flows import ClusterPair
 from services.kubernetes import KubernetesApi, kubernetes_api
 from services.oracle import Oracle
-from tests.waiting import PATIENCE, eventually
+from services.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.release
 

@@ -13,8 +13,8 @@ from kafka_mirror.status.alerts.tracker import AlertState
 from kafka_mirror.status.observe import status
 from services.oracle import Record
 from services.ports import free_ports
+from services.waiting import PATIENCE
 from tests.integration.second_disk import SecondDisk
-from tests.waiting import PATIENCE
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.status.steps import STEPS, run_step
-from tests.integration.consumers import set_offsets
+from services.consumers import set_offsets
 
 SECONDS = 2.0
 CALLS = 4

@@ -12,9 +12,9 @@ from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartiti
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.migration import take_over as module
 from services.oracle import OracleError, Record
+from services.waiting import PATIENCE
 from tests.integration.left_behind import refusal, taken
 from tests.integration.test_dry_run import snapshot
-from tests.waiting import PATIENCE
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.copy.throttle import LOOK_EVERY_SECONDS
 from kafka_mirror.errors import NothingToDecide
 from services.oracle import Record
-from tests.waiting import PATIENCE, eventually
+from services.waiting import PATIENCE, eventually
 
 MEGABYTE = 1_000_000
 RATE = "source->target.mirror.max.bytes.per.second"

@@ -10,12 +10,12 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.logins import LoginToken, TokenProvider
+from services.consumers import committed, set_offsets
 from services.kafka import KafkaCluster, Listener
 from services.oracle import Side
 from services.tokens import AUDIENCE, TokenEndpoint, unsigned_token
-from tests.integration.consumers import committed, set_offsets
+from services.waiting import eventually
 from tests.session import running
-from tests.waiting import eventually
 
 SECRET = "correct-horse-battery"
 TOKEN_SECONDS = 6

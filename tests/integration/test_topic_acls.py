@@ -5,8 +5,8 @@ import pytest
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.status.steps import run_step
 from services.oracle import OracleError, Record
+from services.waiting import eventually
 from tests.integration.access import acl
-from tests.waiting import eventually
 
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{0}" password="{0}";'
 

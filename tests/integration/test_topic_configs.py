@@ -2,7 +2,7 @@
 
 from kafka_mirror.status.steps import run_step
 from kafka_mirror.topics.topic_configs import step
-from tests.waiting import eventually
+from services.waiting import eventually
 
 
 def own(mirroring, bootstrap, topic):

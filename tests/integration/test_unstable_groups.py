@@ -11,8 +11,8 @@ from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING
 from kafka_mirror.kafka.group_transaction import GroupTransaction
-from tests.integration.consumers import committed, set_offsets
-from tests.waiting import PATIENCE
+from services.consumers import committed, set_offsets
+from services.waiting import PATIENCE
 from tests.wave_notes import NotesInMemory, step_options
 
 

@@ -17,8 +17,8 @@ from kafka_mirror.groups.context import group_context
 from kafka_mirror.kafka.group_transaction import GroupTransaction
 from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.control_records import MOVED
+from services.consumers import committed, set_offsets
 from services.oracle import Record
-from tests.integration.consumers import committed, set_offsets
 
 
 class Killed(BaseException):

@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
+from services.waiting import PATIENCE, eventually
 from tests.package.environment import ROOT
-from tests.waiting import PATIENCE, eventually
 
 PASSWORD_FILE = ".secrets/airflow_password"
 

@@ -17,10 +17,10 @@ from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from services.ports import LOOPBACK, free_ports, is_free
+from services.waiting import PATIENCE, eventually
 from tests.airflow.scheduler.in_airflow import InAirflow
 from tests.package.compose_stack import ComposeStack
 from tests.session import running
-from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.containers
 

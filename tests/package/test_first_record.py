@@ -18,9 +18,9 @@ from services.airflow_api import AirflowApi
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
+from services.waiting import PATIENCE, eventually
 from tests.airflow.scheduler.in_airflow import InAirflow
 from tests.package.environment import ROOT, Environment, install, install_oldest
-from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.release
 

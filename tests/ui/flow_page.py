@@ -12,9 +12,9 @@ import httpx
 from playwright.sync_api import FrameLocator, Page, expect
 
 from services.airflow import AirflowServices
+from services.consumers import set_offsets
 from services.flows import ClusterPair
 from services.oracle import Oracle
-from tests.integration.consumers import set_offsets
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>alert(1)</script>"

@@ -13,8 +13,8 @@ from kafka_mirror.decide.run import decide
 from kafka_mirror.ledger.control_records import ACCEPT_GAP
 from services.demo.settings import DOWNSTREAM, FLOW
 from services.demo.shop import RETURNS
+from services.waiting import eventually
 from tests.ui.conftest import ROOT
-from tests.waiting import eventually
 
 pytestmark = [pytest.mark.release, pytest.mark.timeout(1200)]  # the whole demo is started, which a busy machine takes minutes for
 

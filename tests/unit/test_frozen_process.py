@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import PATIENCE
+from services.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 FROZEN = """

@@ -155,7 +155,7 @@ def refused(relative: Path, module: str) -> bool:
         return relative not in SPARK_CONNECT
     if top in CLIENTS:
         return is_unused(relative, module) or (package != "kafka" and relative.parent != MOVES_RECORDS)
-    if top in ("services", "tests", "tools", "dags", "jobs", "plugins"):
+    if top in ("services", "lab", "tests", "tools", "dags", "jobs", "plugins"):
         return True
     if within(module, "kafka_mirror.airflow"):
         return package not in ("airflow", "__main__.py", str(PLUGIN))

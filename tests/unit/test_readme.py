@@ -11,7 +11,7 @@ from kafka_mirror.cutover.wave import step as steps
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-RESULTS = (ROOT / "tests" / "bench" / "RESULTS.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "lab" / "bench" / "RESULTS.md").read_text(encoding="utf-8")
 
 
 def prose(text: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.test_imports import LIBRARY, ROOT
 
-FOLDERS = ("include/kafka_mirror", "dags", "jobs", "plugins", "services", "tests", "tools")
+FOLDERS = ("include/kafka_mirror", "dags", "jobs", "plugins", "services", "lab", "tests", "tools")
 PRONOUNS = set("all any both each every it its none other others our ours own some that these they this those what which who whose".split())
 IRREGULAR = set(
     "been begun bound broken brought built chosen come done drawn driven fallen felt found given gone got had held hidden kept known laid "

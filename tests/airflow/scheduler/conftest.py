@@ -17,11 +17,11 @@ from services.java import ROOT
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from services.sinks import HttpSink, MailSink
+from services.waiting import eventually
 from tests.airflow.scheduler.flows import FLOWS, IMPATIENT, METRICS_TOKEN, OWN_DAG
 from tests.airflow.scheduler.hangs import Hangs
 from tests.airflow.scheduler.in_airflow import InAirflow
 from tests.session import airflows
-from tests.waiting import eventually
 
 
 @pytest.fixture(scope="package")

@@ -9,7 +9,7 @@ from kafka_mirror.formats.offsets.partition import lane_of
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side
-from tests.waiting import eventually
+from services.waiting import eventually
 
 TASKS = ("plan", "copy")
 GREEN = dict.fromkeys(TASKS, "success")

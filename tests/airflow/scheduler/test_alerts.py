@@ -6,8 +6,8 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from services.sinks import HttpSink
+from services.waiting import eventually
 from tests.airflow.scheduler.in_airflow import InAirflow, checked
-from tests.waiting import eventually
 
 RUNS = 3
 """How many red runs have missed their deadline, after they ended, when the alert is looked at; others are red by then."""

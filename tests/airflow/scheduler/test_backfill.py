@@ -9,8 +9,8 @@ import pytest
 from services.airflow_api import AirflowApiError
 from services.oracle import Record, Side
 from services.sinks import HttpSink
+from services.waiting import PATIENCE, eventually
 from tests.airflow.scheduler.in_airflow import InAirflow
-from tests.waiting import PATIENCE, eventually
 
 FIRST = datetime(2026, 11, 1, tzinfo=UTC)
 

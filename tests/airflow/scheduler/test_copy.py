@@ -6,8 +6,8 @@ from itertools import count
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.documents import from_document
 from services.oracle import Record
+from services.waiting import eventually
 from tests.airflow.scheduler.in_airflow import GREEN, TASKS, InAirflow
-from tests.waiting import eventually
 
 RANGES = {"topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes"}
 WATERMARKS = {"topic", "partition", "source_offset", "target_offset", "records", "bytes"}

@@ -8,10 +8,10 @@ from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
 from kafka_mirror.cutover.wave.record import RUNNING
 from kafka_mirror.cutover.wave.run import read_waves
+from services.consumers import committed, set_offsets
 from services.oracle import Record
+from services.waiting import eventually
 from tests.airflow.scheduler.in_airflow import InAirflow
-from tests.integration.consumers import committed, set_offsets
-from tests.waiting import eventually
 
 
 def test_wave_whose_fence_is_killed_goes_on_by_airflows_retry_and_opens(flow: Callable[[str], InAirflow]) -> None:

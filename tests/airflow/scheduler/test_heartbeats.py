@@ -7,7 +7,7 @@ from kafka_mirror.formats.mm2 import decode_heartbeat
 from services.airflow import AirflowServices
 from services.flows import ClusterPair
 from services.oracle import Oracle
-from tests.waiting import eventually
+from services.waiting import eventually
 
 
 def gaps_of(beats: list[int]) -> list[int]:

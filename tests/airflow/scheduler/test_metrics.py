@@ -6,9 +6,9 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from services.airflow import AirflowServices
+from services.waiting import PATIENCE, eventually
 from tests.airflow.scheduler.flows import METRICS_TOKEN
 from tests.airflow.scheduler.in_airflow import InAirflow
-from tests.waiting import PATIENCE, eventually
 
 
 def test_prometheus_reads_the_metrics_of_a_flow_whose_cluster_an_airflow_connection_names(

@@ -8,9 +8,9 @@ import pytest
 from services.airflow import COMPONENTS, AirflowServices
 from services.kafka import KafkaCluster
 from services.sinks import HttpSink, MailSink, text
+from services.waiting import PATIENCE, eventually
 from tests.airflow.scheduler.hangs import Hangs
 from tests.airflow.scheduler.in_airflow import GREEN, InAirflow, checked
-from tests.waiting import PATIENCE, eventually
 
 
 def test_run_goes_on_by_itself_after_a_broker_outage_of_which_people_are_told(

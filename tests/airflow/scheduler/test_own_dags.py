@@ -4,8 +4,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from services.airflow import AirflowServices
+from services.waiting import eventually
 from tests.airflow.scheduler.in_airflow import InAirflow
-from tests.waiting import eventually
 
 
 def test_a_dag_waits_in_the_triggerer_without_a_worker_and_outlives_the_triggerer(

@@ -10,9 +10,9 @@ from typing import Any
 
 from services.kafka import KafkaCluster
 from services.oracle import Record
+from services.waiting import eventually
 from tests.airflow.scheduler.in_airflow import InAirflow
 from tests.airflow.scheduler.task_logs import PAGE, TRACEBACK, Line, RunLogs, logs_of, read, wordings, write
-from tests.waiting import eventually
 
 GOOD, RETRIED, RED = "A run that went well", "A run whose target was cut off for a while", "A red run"
 LANES = 2

@@ -8,8 +8,8 @@ from confluent_kafka import Producer
 
 from kafka_mirror.errors import LanesChanged, LedgerUnsuitable
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
+from services.waiting import PATIENCE
 from tests.integration.guards.runs import changed, only_error, remote_records
-from tests.waiting import PATIENCE
 
 
 def test_the_ledger_has_the_topic_ids_that_kafkas_own_client_shows(mirroring):

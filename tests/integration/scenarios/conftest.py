@@ -17,8 +17,8 @@ from kafka_mirror.status.steps import run_step
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record
+from services.waiting import ADMIN_TIMEOUT_MS
 from tests.integration.conftest import Mirroring
-from tests.waiting import ADMIN_TIMEOUT_MS
 
 ONE_BROKER = {
     f"{name}replication.factor": "1" for name in ("", "offset-syncs.topic.", "checkpoints.topic.", "heartbeats.topic.", "mirror.ledger.")

@@ -7,8 +7,8 @@ import pytest
 
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from services.consumers import set_offsets
 from services.oracle import Record
-from tests.integration.consumers import set_offsets
 from tests.integration.scenarios.conftest import Mesh
 from tests.integration.scenarios.test_consumer_groups import FLOW, GROUP, PROPERTIES, checkpoints, partitions
 

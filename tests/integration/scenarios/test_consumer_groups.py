@@ -13,9 +13,9 @@ from confluent_kafka import TopicPartition as At
 
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from tests.integration.consumers import committed
+from services.consumers import committed
+from services.waiting import PATIENCE, eventually
 from tests.integration.scenarios.conftest import Mesh
-from tests.waiting import PATIENCE, eventually
 
 GROUP = "consumer-group-1"
 FLOW = "primary->backup"

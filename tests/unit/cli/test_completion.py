@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from services.waiting import PATIENCE
 from tests.unit.cli.command_line import THREE_FLOWS
-from tests.waiting import PATIENCE
 
 FLOWS = THREE_FLOWS.replace("mirror.lane = 3", "mirror.lanes = 3")
 ROOT = Path(__file__).parents[3]

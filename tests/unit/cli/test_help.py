@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.cli.parser import GROUPS, parser
-from tests.waiting import PATIENCE
+from services.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = {name: command.examples for group in GROUPS.values() for name, command in group.items()}

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from services.waiting import PATIENCE
 from tests.unit.cli.command_line import VALID
-from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_mirror.cli import terminal as module
 from kafka_mirror.cli.terminal import Counter, add, outlook, progress
-from tests.waiting import PATIENCE
+from services.waiting import PATIENCE
 
 SHOW_CURSOR, CLEAR_LINE = "\x1b[?25h", "\r\x1b[1A\x1b[2K"
 

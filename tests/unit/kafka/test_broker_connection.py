@@ -12,10 +12,10 @@ from kafka_mirror.kafka import produce_request
 from kafka_mirror.kafka.broker_connection import BrokerConnection
 from kafka_mirror.kafka.client_login import python_settings
 from kafka_mirror.kafka.produce_request import ProduceRequests, read_produced
+from services.waiting import PATIENCE
 from tests.unit.copy.batches.conftest import batch_of
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import UNKNOWN_TOPIC_OR_PARTITION
-from tests.waiting import PATIENCE
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from services.processes import Server, ServiceFailed
-from tests.waiting import PATIENCE
+from services.waiting import PATIENCE
 
 SLEEP = ["sleep", "60"]
 STUBBORN = ["sh", "-c", "trap '' TERM; sleep 60 & wait; wait"]

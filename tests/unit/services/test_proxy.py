@@ -10,7 +10,7 @@ import pytest
 
 from services.ports import LOOPBACK, free_ports
 from services.proxy import Proxy
-from tests.waiting import PATIENCE, eventually
+from services.waiting import PATIENCE, eventually
 
 MEGABYTE = b"0123456789abcdef" * 65_536
 

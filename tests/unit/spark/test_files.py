@@ -13,7 +13,7 @@ import pytest
 from kafka_mirror.errors import JobFailed, Overtaken, PlanMismatch, ReportedError
 from kafka_mirror.spark.files import job_directory, read_answer, write_failure, write_private
 from kafka_mirror.spark.start import INCLUDE
-from tests.waiting import PATIENCE
+from services.waiting import PATIENCE
 
 WORK = {"a": [1, 2]}
 

@@ -27,7 +27,7 @@ from kafka_mirror.groups import job
 from kafka_mirror.groups.checkpoints import CheckpointsResult
 from kafka_mirror.spark.log import relay_log
 from kafka_mirror.spark.worker import run_on_worker
-from tests.waiting import PATIENCE
+from services.waiting import PATIENCE
 
 CLUSTER, LOCAL = "spark://127.0.0.1:7077", "local[*,4]"
 CLIENTS = ClientSettings({}, {}, {}, {})

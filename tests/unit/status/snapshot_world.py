@@ -6,7 +6,7 @@ from kafka_mirror.config.flow import Configuration
 from kafka_mirror.errors import ClusterUnreachable, ConfigurationError, Problem
 from kafka_mirror.status.snapshot import FlowSnapshot
 from kafka_mirror.status.status import Status
-from tests.waiting import PATIENCE
+from services.waiting import PATIENCE
 
 AT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 BROKEN = ConfigurationError([Problem("topics", "is wrong")])

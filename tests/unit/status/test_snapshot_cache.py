@@ -7,8 +7,8 @@ import time
 import pytest
 
 from kafka_mirror.status.snapshot_cache import AT_ONCE
+from services.waiting import PATIENCE, eventually
 from tests.unit.status.snapshot_world import MadeUpFlow, good, the_only
-from tests.waiting import PATIENCE, eventually
 
 
 def test_the_first_answer_comes_at_once_and_says_that_nobody_has_looked_yet(world, make_cache):

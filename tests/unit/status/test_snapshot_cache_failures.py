@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from kafka_mirror.config.flow import InvalidFlow
+from services.waiting import eventually
 from tests.unit.status.snapshot_world import BROKEN, MadeUpFlow, bad, good, the_only
-from tests.waiting import eventually
 
 
 def test_a_look_that_fails_is_shown_beside_the_last_good_one(world, make_cache):

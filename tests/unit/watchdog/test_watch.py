@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.watchdog.watch import WatchedWork, last_words
-from tests.waiting import PATIENCE, eventually
+from services.waiting import PATIENCE, eventually
 
 INCLUDE = Path(__file__).resolve().parents[3] / "include"
 PROGRAM = """

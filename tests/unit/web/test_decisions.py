@@ -15,8 +15,8 @@ from kafka_mirror.decide.request import DECISIONS, DecisionRequest
 from kafka_mirror.errors import ClusterUnreachable, NothingToDecide, OtherCluster, Remedy, SourceGap, UsageError
 from kafka_mirror.ledger.control_records import ACCEPT_GAP, PAUSE, TAKE_OWNERSHIP, Decision
 from kafka_mirror.web.decisions import Decider, DecisionEffects, DecisionInput, effects_of, problems
+from services.waiting import PATIENCE
 from tests.unit.web.made_up import BUSY, FLOW, HOSTILE, NOW, MadeUp, made_up
-from tests.waiting import PATIENCE
 
 URL = "/flows/east-to-west/decisions"
 GAP = {"decision": "accept-gap", "topic": "orders", "partition": 2, "reason": "expired over Christmas"}

@@ -5,9 +5,9 @@ import pytest
 from kafka_mirror.config import load
 from kafka_mirror.errors import ConfigurationError, Problem
 from kafka_mirror.status.snapshot_cache import SnapshotCache
+from services.waiting import eventually
 from tests.unit.status.snapshot_world import World
 from tests.unit.web.scrape import TOKEN, MadeUpCache, MadeUpFlow, client, flow, scrape
-from tests.waiting import eventually
 
 
 def test_without_a_token_that_is_set_they_are_closed_with_a_hint():

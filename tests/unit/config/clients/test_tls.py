@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from kafka_mirror.config.clients.mapping import Client, client_settings
 from kafka_mirror.config.setting import Setting
-from tests.waiting import PATIENCE
+from services.waiting import PATIENCE
 
 
 class Authority:

@@ -12,9 +12,9 @@ from kafka_mirror.status.check_document import read_check
 from kafka_mirror.status.snapshot import FlowSnapshot
 from kafka_mirror.status.snapshot_builder import FlowSnapshotBuilder
 from kafka_mirror.status.snapshot_cache import CHECK_OLD_SECONDS
+from services.waiting import eventually
 from tests.unit.status.observations import at, beats, error, hidden, partition, seen, written
 from tests.unit.status.snapshot_world import bad, good, the_only
-from tests.waiting import eventually
 
 UNREACHABLE = ClusterUnreachable("west", "west-1:9092", 10.0).report()
 

@@ -1,0 +1,109 @@
+"""How old a record is when it arrives: a thousand records a second over a hundred partitions, copied by lanes that follow,
+by the `copy` DAG on Airflow's real scheduler and a Spark that stays, and then by MirrorMaker 2, tuned.
+
+The age is the time at which a consumer on the target, which reads committed records, has a record, less the record's own timestamp. Ours
+«CPU s a minute» are those of the tasks and of the Spark that stays, Python workers included; «Airflow's» those of scheduler, dag-processor
+and api-server, which run for all DAGs. Of the first minute nothing is counted.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from lab.bench.airflow_run import scheduled
+from lab.bench.arrivals import Arrivals, arrivals, percentile, produce_steadily
+from lab.bench.mm2 import TUNED, MeasuredMirrorMaker
+from lab.bench.results import append
+from lab.bench.stage import Stage, stage
+from services.flows import ClusterPair
+
+TOPIC, PARTITIONS, RATE = "events-bench", 100, 1000
+MINUTES, QUICK_MINUTES = 10, 1.5
+_MINUTE = 60.0
+_WARM_SECONDS, _QUICK_WARM_SECONDS = 60.0, 15.0
+_LAST_SECONDS = 90.0
+_SETTINGS = {
+    "source->target.mirror.follow.seconds": "1",  # the default, which the pairs of tests switch off; a run every five minutes
+    "source->target.refresh.topics.interval.seconds": "604800",
+}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Ages in seconds, sorted, and CPU seconds a minute: of the mirror (tasks, or all of it), of the Spark that stays, of Airflow's
+    components, of both brokers."""
+
+    ages: list[float]
+    mirror: float
+    spark: float
+    airflow: float
+    brokers: float
+
+    def row(self, name: str) -> tuple[str, ...]:
+        """Its cells."""
+        ages = [f"{percentile(self.ages, share):.2f}" for share in (0.5, 0.9, 0.99)]
+        parts = f" ({self.mirror:.1f} tasks, {self.spark:.1f} Spark)" if self.spark else ""
+        airflow = f"{self.airflow:.1f}" if self.airflow else "–"
+        cpu = f"{self.mirror + self.spark:.1f}{parts}"
+        return (name, f"{len(self.ages):,}", *ages, f"{self.ages[-1]:.2f}", cpu, airflow, f"{self.brokers:.1f}")
+
+
+def measure(both: Stage, pair: ClusterPair, cpu: Callable[[], tuple[float, float, float]], minutes: float, warm: float) -> Figures:
+    """Produces for some minutes while a mirror runs, and waits until all has arrived. `cpu` reads the
+    mirror's, its Spark's and Airflow's."""
+    seconds = warm + minutes * _MINUTE
+    with arrivals(pair.target_bootstrap, pair.remote(TOPIC), PARTITIONS) as seen, ThreadPoolExecutor(1) as threads:
+        producing = threads.submit(produce_steadily, pair.source_bootstrap, TOPIC, PARTITIONS, RATE, seconds)
+        time.sleep(warm)
+        begin, before = time.time(), (*cpu(), sum(both.broker_cpu()))
+        time.sleep(minutes * _MINUTE)
+        end, after = time.time(), (*cpu(), sum(both.broker_cpu()))
+        await_all(seen, producing.result())
+    used = [(late - early) / (end - begin) * _MINUTE for early, late in zip(before, after, strict=True)]
+    return Figures(seen.ages_of(begin, end), *used)
+
+
+def await_all(seen: Arrivals, records: int) -> None:
+    """Waits until this many have arrived. Raises RuntimeError if they do not, or if there are more."""
+    deadline = time.monotonic() + _LAST_SECONDS
+    while len(seen.ages) < records and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1.0)
+    if len(seen.ages) != records:
+        raise RuntimeError(f"{len(seen.ages)} records have arrived, not {records}.")
+
+
+def ours(both: Stage, minutes: float, warm: float) -> Figures:
+    """Following, on a Spark that stays."""
+    pair = both.pair()
+    both.copy(pair.properties(TOPIC, _SETTINGS))
+    with both.spark_that_stays() as spark, scheduled(both, pair, _SETTINGS, spark) as flow:
+        return measure(both, pair, lambda: (flow.tasks_cpu, flow.spark_cpu, flow.airflow_cpu), minutes, warm)
+
+
+def mirror_maker(both: Stage, minutes: float, warm: float) -> Figures:
+    """With MirrorMaker 2, from when it has copied what there was before."""
+    pair = both.pair()
+    with MeasuredMirrorMaker(pair, TOPIC, TUNED) as running:
+        before = sum(each.records for each in both.oracle.count(both.source.bootstrap, TOPIC))
+        while both.arrived(pair.remote(TOPIC), PARTITIONS) < before:
+            time.sleep(0.2)
+        return measure(both, pair, lambda: (running.cpu, 0.0, 0.0), minutes, warm)
+
+
+def main(quick: bool = False) -> None:
+    """Measures and appends to the log; `quick` tries it out and writes nothing."""
+    minutes, warm = (QUICK_MINUTES, _QUICK_WARM_SECONDS) if quick else (MINUTES, _WARM_SECONDS)
+    with stage() as both:
+        both.oracle.create_topic(both.source.bootstrap, TOPIC, PARTITIONS)
+        produce_steadily(both.source.bootstrap, TOPIC, PARTITIONS, RATE, 1.0)
+        rows = [ours(both, minutes, warm).row("ours, following"), mirror_maker(both, minutes, warm).row("MM2 tuned")]
+    columns = ("mirror", "records", "age s p50", "p90", "p99", "largest", "CPU s a minute", "Airflow's", "brokers'")
+    title = f"A record's age on arrival, {RATE:,} a second over {PARTITIONS} partitions"
+    append(title, ("minutes", *columns), [(f"{minutes:g}", *row) for row in rows], write=not quick)
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)

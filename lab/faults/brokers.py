@@ -1,0 +1,97 @@
+"""Brokers killed, paused, and leaders moved, at the target and at the source."""
+
+import random
+import time
+
+from kafka_mirror.formats.offsets.partition import transactional_id
+from lab.faults.faults import Fault, Round, ended
+from lab.faults.injections import BROKERS, CutOff, Kill, MoveLeaders, Pause
+
+
+def target_broker_killed(now: Round) -> bool:
+    """kill -9 of one of the target's brokers, back after some seconds."""
+    return _hurt(now, Kill(now.site.target, now.chance.choice(BROKERS)))
+
+
+def target_broker_paused(now: Round) -> bool:
+    """One of the target's brokers is silent, for less or more than its session."""
+    return _hurt(now, Pause(now.site.target, now.chance.choice(BROKERS)))
+
+
+def coordinator_killed(now: Round) -> bool:
+    """kill -9 of the broker that decides a lane's transactions."""
+    now.site.catch_up()  # a lane that never wrote has no coordinator yet
+    now.produce()
+    now.begin()
+    lanes = now.site.mirroring.flow.value("mirror.lanes")
+    name = transactional_id(now.site.mirroring.pair.source, lanes, now.chance.randrange(lanes))
+    return _hurt(now, Kill(now.site.target, now.site.oracle.transaction_coordinator(now.site.target.bootstrap, name)))
+
+
+def source_broker_killed(now: Round) -> bool:
+    """kill -9 of the source's only broker, back after some seconds."""
+    return _hurt(now, Kill(now.site.source, 1))
+
+
+def source_broker_paused(now: Round) -> bool:
+    """The source's only broker is silent."""
+    return _hurt(now, Pause(now.site.source, 1))
+
+
+def leaders_moved(now: Round) -> bool:
+    """Every remote partition and the ledger get other leaders."""
+    return _hurt(now, MoveLeaders(now.site.target, now.site.oracle, _led(now)))
+
+
+def leader_deposed(now: Round) -> bool:
+    """The leader of the ledger and of every remote partition is cut off from its cluster. A run that reaches the others copies the rest,
+    and then the first plan is copied again by clients whose connections end at the deposed leader, all or some of them, for a while."""
+    now.site.catch_up()  # a ledger that does not exist is led by nobody
+    now.produce()
+    now.begin()
+    fault = CutOff(now.site.target, now.site.oracle, _led(now))
+    fault.lead()
+    planned = now.site.plan()
+    copy = now.site.copy_here(planned)
+    hit = now.moment(copy)
+    now.afterwards(fault.heal)
+    fault.inject()
+    ended(now.site.copy_here(by=now.site.variant_at(fault.others)))
+    fault.reached_alone(now.chance.choice((1.0, 0.4, 0.3, 0.2)), random.Random(now.chance.getrandbits(30)))
+    again = now.site.copy_here(planned)
+    time.sleep(2 + 6 * now.chance.random())
+    now.site.target.network.gather(None)
+    time.sleep(1 + 3 * now.chance.random())
+    now.heal()
+    ended(copy)
+    ended(again)
+    return hit
+
+
+def _led(now: Round) -> tuple[str, str]:
+    """The topics whose leaders a copy writes to."""
+    return now.site.remote, f"mm2-ledger.{now.site.mirroring.pair.source}.internal"
+
+
+def _hurt(now: Round, fault: Kill | Pause | MoveLeaders) -> bool:
+    copy = now.site.copy_here()
+    hit = now.moment(copy)
+    now.afterwards(fault.heal)
+    fault.inject()
+    time.sleep(1 + 6 * now.chance.random())
+    now.heal()
+    ended(copy)
+    now.site.source.wait_ready()
+    now.site.target.wait_ready()
+    return hit
+
+
+BROKER_FAULTS = (
+    Fault("broker", "kill -9 of a target broker", target_broker_killed, own_clusters=True),
+    Fault("pause", "SIGSTOP of a target broker", target_broker_paused, own_clusters=True),
+    Fault("coordinator", "kill -9 of a transaction coordinator", coordinator_killed, own_clusters=True),
+    Fault("source-broker", "kill -9 of the source's broker", source_broker_killed, own_clusters=True),
+    Fault("source-pause", "SIGSTOP of the source's broker", source_broker_paused, own_clusters=True),
+    Fault("leaders", "leaders moved on the target", leaders_moved, own_clusters=True),
+    Fault("deposed", "a leader cut off from its cluster, not from us", leader_deposed, own_clusters=True),
+)

@@ -1,0 +1,106 @@
+"""What came of the rounds, and the table of it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lab.faults.translations import Tally
+from services.comparison import Account
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+_COLUMNS = (
+    *("fault", "rounds", "in time", "runs to mend", "records checked", "lost", "doubled", "foreign", "disordered"),
+    *("positions judged", "late", "falsely exact", "stuck"),
+)
+_SHOWN, _DECIDED = 5, 12
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One round. `in_time` says whether the copy still ran when it was hit; `stuck` why the next runs did not mend it, if they did not."""
+
+    number: int
+    fault: str
+    in_time: bool
+    runs: int
+    accounts: tuple[Account, ...]
+    seconds: float
+    stuck: str = ""
+    judged: Tally = field(default_factory=Tally)
+    at_last: Tally = field(default_factory=Tally)
+    """What was judged when all was copied."""
+    decided: tuple[str, ...] = ()
+    """What people had decided until then, the latest last."""
+
+    @property
+    def records(self) -> int:
+        return sum(account.source_records for account in self.accounts)
+
+    @property
+    def wrong(self) -> tuple[int, int, int, int]:
+        """Lost, doubled, foreign, disordered."""
+        counts = [(account.lost, account.doubled, account.foreign, account.disordered) for account in self.accounts]
+        lost, doubled, foreign, disordered = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0, 0, 0)
+        return lost, doubled, foreign, disordered
+
+    @property
+    def good(self) -> bool:
+        """Whether the mirror was exact afterwards, without anybody's help."""
+        return not self.stuck and not any(self.wrong) and not self.judged.late and not self.judged.falsely_exact
+
+    def __str__(self) -> str:
+        lost, doubled, foreign, disordered = self.wrong
+        found = f"{lost} lost, {doubled} doubled, {foreign} foreign, {disordered} disordered" if any(self.wrong) else "equal"
+        late = "" if self.in_time else ", after the copy's end"
+        mended = f"{self.runs} runs to mend; {self.records} records {found}; {self.seconds:.0f} s"
+        text = f"round {self.number}: {self.fault}{late}; {mended}"
+        late, exact = self.judged.late, self.judged.falsely_exact
+        found = []
+        if late or exact:
+            left = len(self.at_last.late) + len(self.at_last.falsely_exact)
+            what = f"{len(late)} late and {len(exact)} falsely exact of {self.judged.answers} positions"
+            found = [f"{what}, {left} of them when all was copied", *map(str, (*late[-_SHOWN:], *exact[-_SHOWN:]))]
+        found += [f"stuck: {self.stuck}"] if self.stuck else []
+        found += [f"decided: {'; '.join(self.decided[-_DECIDED:])}"] if self.decided and not self.good else []
+        return "\n  ".join([text, *found])
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """One row for each fault, and one for all of them, in Markdown."""
+    faults = sorted({outcome.fault for outcome in outcomes})
+    rows = [_row(fault, [outcome for outcome in outcomes if outcome.fault == fault]) for fault in faults]
+    rows.append(_row("**all**", outcomes))
+    lines = [_COLUMNS, ["---"] + ["---:"] * (len(_COLUMNS) - 1), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def disk_text(batches: Mapping[str, int]) -> str:
+    """Says what Kafka's own tool found on the target's disks."""
+    found = f"{batches['valid']:,} valid and {batches['invalid']:,} invalid batches with {batches['records']:,} records, all opened"
+    return f"DumpLogSegments on the target's disks: {found}."
+
+
+def append(outcomes: Sequence[Outcome], on_disk: Mapping[str, int], seed: int, seconds: float, results: Path = RESULTS) -> None:
+    """Adds the table, under today's date, to the file of all results; below it what stands on the target's disks."""
+    title = f"## {datetime.now(UTC):%Y-%m-%d}, seed {seed}: {len(outcomes)} rounds in {seconds / 60:.0f} minutes"
+    bad = [f"- {outcome}" for outcome in outcomes if not outcome.good]
+    with results.open("a", encoding="utf-8") as file:
+        file.write("\n".join(["", title, "", table(outcomes), "", disk_text(on_disk), *(["", *bad] if bad else []), ""]))
+
+
+def _row(fault: str, outcomes: Iterable[Outcome]) -> list[str]:
+    each = list(outcomes)
+    wrong = (sum(column) for column in zip(*(outcome.wrong for outcome in each), strict=True))
+    counts = (
+        len(each),
+        sum(outcome.in_time for outcome in each),
+        sum(outcome.runs for outcome in each),
+        sum(outcome.records for outcome in each),
+        *wrong,
+        sum(outcome.judged.answers for outcome in each),
+        sum(len(outcome.judged.late) for outcome in each),
+        sum(len(outcome.judged.falsely_exact) for outcome in each),
+        sum(bool(outcome.stuck) for outcome in each),
+    )
+    return [fault, *(f"{count:,}" for count in counts)]

@@ -1,0 +1,53 @@
+"""What the witness has read of both sides of a flow so far, partition by partition."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from lab.faults.copies import Jump, PartitionCopies
+from lab.faults.translations import Answer, Tally, judged
+from services.comparison import Account
+from services.oracle import Oracle, Side
+
+
+@dataclass
+class Witness:
+    """A topic and its mirror. What was read once is kept, and only what came since is read."""
+
+    oracle: Oracle
+    source: str
+    topic: str
+    target: str
+    remote: str
+    copies: dict[int, PartitionCopies] = field(default_factory=lambda: defaultdict(PartitionCopies))
+    told: list[str] = field(default_factory=list)
+    """What was decided, in words, for who looks into a bad round."""
+
+    def read_source(self) -> None:
+        """The source's records as far as they are committed; to be read before the source may delete them."""
+        start = {partition: each.source_end for partition, each in self.copies.items()}
+        for partition, records in self.oracle.digests(Side(self.source, self.topic, start=start)).items():
+            self.copies[partition].read_source(records)
+
+    def read(self) -> None:
+        """Both sides; the target first, so that the source has what was copied."""
+        start = {partition: each.target_end for partition, each in self.copies.items()}
+        target = self.oracle.digests(Side(self.target, self.remote, start=start))
+        self.read_source()
+        for partition, records in target.items():
+            self.copies[partition].read_target(records)
+
+    def count(self) -> list[Account]:
+        """What is wrong with all that came since the last count, partition by partition."""
+        self.read()
+        return [each.account(partition) for partition, each in sorted(self.copies.items())]
+
+    def decided(self, partition: int, at: int, to: int) -> None:
+        """Somebody decided that the copy goes on at `to` when it has come to `at`."""
+        self.copies[partition].decided(Jump(at, to))
+        self.told.append(f"partition {partition}: from {at} to {to}")
+
+    def judge(self, answers: Iterable[Answer]) -> Tally:
+        """What becomes of groups that believe these answers, by what the target holds now."""
+        self.read()
+        return Tally.of(judged(answers, self.copies))

@@ -1,0 +1,299 @@
+"""Failovers under load: the source is killed, a wave runs from the target alone, and lost is what its report says may be missing."""
+
+import base64
+import json
+import random
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafka_mirror.copy.plan.run import plan
+from kafka_mirror.cutover.failover.export import LINES, OPEN_LINES
+from kafka_mirror.cutover.failover.missing_records import MissingListing
+from kafka_mirror.cutover.failover.source_comparison import compare_source
+from kafka_mirror.cutover.failover.steps import survey_failover
+from kafka_mirror.cutover.wave.move import open_move
+from kafka_mirror.cutover.wave.report import WaveReport
+from kafka_mirror.cutover.wave.run import read_waves, report_wave
+from kafka_mirror.cutover.wave.selection import Wave
+from kafka_mirror.cutover.wave.step import FAILOVER, FAILOVER_STEPS, PREFLIGHT
+from kafka_mirror.errors import FlowClosed
+from lab.trial.applications import Library, libraries
+from lab.trial.failover_site import FailoverSite, failover_clusters, numbered
+from lab.trial.journal import Number, judge, produced, read
+from lab.trial.losses import (
+    GroupVerdict,
+    LossVerdict,
+    Place,
+    Reading,
+    Said,
+    acknowledged,
+    disorder,
+    judge_group,
+    judge_losses,
+    readings,
+    some,
+)
+from lab.trial.site import DONE, IDENTITY, POLICIES, STOPPED, MoverProcess, after, moment
+from services.kafka import KafkaCluster
+from services.oracle import Oracle
+
+_TRIES = 6
+_LIVE_SECONDS = 1.0
+_COMPARE_SECONDS, _HANGING_SECONDS = 60.0, 15.0
+"""How long a comparison may have to wait for open transactions, and behind which of them nobody ends one any more."""
+_BUDGETS = (None, 20_000, 60_000)
+_ROUNDS_OF_A_PAIR = 25
+
+
+@dataclass(frozen=True)
+class Blow:
+    """What happens in a round: the source is killed so many seconds behind the beginning of the copy of this number; whether the copier is
+    killed with it, or goes on as far as it comes; in which step the wave is killed (None: in none); whether the source comes back; whether
+    a planned wave of the same topics is under way."""
+
+    policy: str
+    copy: int
+    seconds: float
+    copier_dies: bool
+    step: str | None
+    returns: bool
+    budget: int | None = None
+    planned: bool = False
+
+
+@dataclass(frozen=True)
+class FailoverOutcome:
+    """One round. `only_there`: how many records only the returned source had; None if it was not asked. `aborted`: how many
+    hanging transactions of that were aborted by hand."""
+
+    number: int
+    blow: Blow
+    losses: LossVerdict
+    groups: tuple[GroupVerdict, ...]
+    is_hit: bool
+    runs: int
+    seconds: float
+    only_there: int | None
+    aborted: int
+    wrong: tuple[str, ...]
+    is_beside_planned: bool = False
+    """Whether the source was lost while a planned wave was under way."""
+
+
+def blow(policy: str, dice: random.Random) -> Blow:
+    """One by chance."""
+    step = dice.choice(FAILOVER_STEPS) if dice.random() < 0.6 else None
+    copy, seconds, dies, returns = dice.randint(2, 4), moment(dice, 1.5), dice.random() < 0.5, dice.random() < 0.5
+    return Blow(policy, copy, seconds, dies, step, returns, dice.choice(_BUDGETS), dice.random() < 0.4)
+
+
+class Failovers:
+    """Rounds on one pair of clusters. The libraries of a round's target start while its source lives, and serve the next one's source."""
+
+    def __init__(self, directory: Path, clusters: dict[str, KafkaCluster], oracle: Oracle, stack: ExitStack) -> None:
+        self._directory, self._clusters, self._oracle, self._stack = directory, clusters, oracle, stack
+        self._libraries = self._start()
+
+    def play(self, number: int, what: Blow, dice: random.Random) -> FailoverOutcome:
+        """One round."""
+        for cluster in self._clusters.values():
+            if not cluster.running:
+                cluster.start()
+        there, self._libraries = self._libraries, self._start()
+        directory = self._directory / f"round-{number}"
+        site = FailoverSite(directory, self._clusters, self._oracle, what.policy, number, there, self._libraries, what.budget)
+        try:
+            return Failover(site, what, dice).run()
+        finally:
+            site.end()
+
+    def _start(self) -> dict[str, Library]:
+        return self._stack.enter_context(libraries(self._directory))
+
+
+@contextmanager
+def failovers(directory: Path) -> Iterator[Failovers]:
+    """Rounds on a pair of clusters of their own."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with failover_clusters(directory) as clusters, Oracle(directory / "oracle.log") as oracle, ExitStack() as stack:
+        yield Failovers(directory, clusters, oracle, stack)
+
+
+def play(directory: Path, rounds: int, seed: int) -> Iterator[FailoverOutcome]:
+    """So many rounds, with a new pair of clusters now and then. Each round's dice follow from the seed and its number alone."""
+    for first in range(0, rounds, _ROUNDS_OF_A_PAIR):
+        with failovers(directory / f"pair-{first}") as pair:
+            for number in range(first, min(first + _ROUNDS_OF_A_PAIR, rounds)):
+                dice = random.Random(f"{seed} {number}")
+                yield pair.play(number, blow(POLICIES[number % len(POLICIES)], dice), dice)
+
+
+@dataclass
+class Failover:
+    """One round under load."""
+
+    site: FailoverSite
+    blow: Blow
+    dice: random.Random
+    wrong: list[str] = field(default_factory=list)
+    is_hit: bool = False
+    runs: int = 0
+    aborted: int = 0
+    is_beside_planned: bool = False
+
+    def run(self) -> FailoverOutcome:
+        """Loses the source, moves, and judges."""
+        site, began = self.site, time.monotonic()
+        copier = site.begin()
+        planned = site.begin_planned() if self.blow.planned else None
+        copier.await_copy(self.blow.copy)
+        time.sleep(self.blow.seconds)
+        self.is_beside_planned = planned is not None and f"{PREFLIGHT} begins." in planned.lines
+        site.lose_source()
+        if self.blow.copier_dies:
+            copier.kill()
+        self._move()
+        copier.kill()
+        places = self._places()
+        report = self._report()
+        if self.blow.returns:
+            site.source_cluster.launch()
+            if self.is_beside_planned:
+                self._take_back_planned()
+        site.begin_on_target()
+        time.sleep(_LIVE_SECONDS)
+        site.end_producers()
+        on_target = site.on_target()
+        everything = {number for numbers in on_target.values() for number in numbers}
+        copied = set(on_target[site.remote])
+        losses = self._losses(copied, report.missing)
+        read_before = {consumer.group: readings(site.lines(consumer.name), site.source) for consumer in site.consumers}
+        site.end_consumers(everything)
+        groups = [self._group(group, before, everything, places.get(group, {})) for group, before in read_before.items()]
+        self._order(on_target, losses.lost)
+        only_there = self._returned(copied, losses.lost) if self.blow.returns else None
+        self._check_report(report, places)
+        wrong = (*self.wrong, *losses.wrong(), *(text for group in groups for text in group.wrong()))
+        seconds = time.monotonic() - began
+        counts = (self.is_hit, self.runs, seconds, only_there, self.aborted)
+        return FailoverOutcome(site.number, self.blow, losses, tuple(groups), *counts, wrong, self.is_beside_planned)
+
+    # ------------------------------------------------------------ the wave
+
+    def _move(self) -> None:
+        """Runs the wave again and again, as people would."""
+        for _ in range(_TRIES):
+            self.runs += 1
+            mover = self.site.mover()
+            mover.watch(lambda line, mover=mover: self._strike(line, mover))  # type: ignore[misc]
+            if mover.run() == DONE:
+                return
+        self.wrong.append(f"the wave did not come to its end in {_TRIES} runs; the last one said: {' | '.join(mover.lines[-4:])}")
+
+    def _strike(self, line: str, mover: MoverProcess) -> None:
+        if not self.is_hit and self.blow.step is not None and line.startswith(f"{self.blow.step} begins"):
+            self.is_hit = True
+            after(moment(self.dice, 0.4), mover.kill)
+
+    def _take_back_planned(self) -> None:
+        """The planned wave, which goes on no more, and whose roll back takes nothing of what the failover stands on."""
+        self.site.source_cluster.wait_ready()
+        again = self.site.planned_mover()
+        if again.run() != STOPPED or not any(line.startswith("FlowClosed") for line in again.lines):
+            self.wrong.append(f"the planned wave was to be refused, for the flow is closed: {' | '.join(again.lines[-4:])}")
+        taking_back = self.site.planned_mover(rolls_back=True)  # a process that is made is under way
+        if (code := taking_back.run()) != DONE:
+            self.wrong.append(f"the roll back of the planned wave ended with {code}: {' | '.join(taking_back.lines[-4:])}")
+
+    def _places(self) -> dict[str, dict[int, Place]]:
+        """Where each group goes on, as the wave finds it: nothing that it asks has changed since."""
+        with open_move(self.site.flow, Wave((self.site.topic,)), FAILOVER) as move:
+            survey = survey_failover(move)
+        places: dict[str, dict[int, Place]] = {}
+        for position in survey.positions:
+            places.setdefault(position.group, {})[position.remote.partition] = Place(position.offset, position.reread)
+        return places
+
+    def _report(self) -> WaveReport:
+        return report_wave(self.site.flow, read_waves(self.site.flow), self.site.wave)
+
+    # ------------------------------------------------------------ the verdicts
+
+    def _losses(self, copied: set[Number], missing: MissingListing | None) -> LossVerdict:
+        said: dict[int, Said] = {}
+        for each in missing.partitions if missing is not None else ():
+            until = each.complete_until
+            said[each.source.partition] = Said(each.watermark, each.end.offset, 0.0 if until is None else until.timestamp() * 1000)
+        records = [record for each in self.site.producers for record in acknowledged(self.site.lines(each.name), each.name)]
+        return judge_losses(records, copied, said)
+
+    def _group(self, group: str, before: list[Reading], everything: set[Number], places: dict[int, Place]) -> GroupVerdict:
+        later = readings(self.site.lines(f"{group}-later"), self.site.target)
+        return judge_group(group, before, later, everything, places)
+
+    def _order(self, on_target: dict[str, list[Number]], lost: Iterable[Number]) -> None:
+        """Each log of the target holds each record once and in order, and so did every group get them."""
+        for topic, numbers in on_target.items():
+            if wrong := disorder(numbers):
+                self.wrong.append(f"{topic} on the target has {len(wrong)} records twice or in another order: {some(wrong)}")
+        applications = (*self.site.producers, *self.site.later_producers)
+        by_producer = [produced(self.site.lines(each.name), each.name) for each in applications]
+        for consumer in self.site.consumers:
+            lines = [*self.site.lines(consumer.name), *self.site.lines(f"{consumer.name}-later")]
+            verdict = judge(consumer.group, by_producer, read(lines, names_kept=self.blow.policy == IDENTITY), lost_is=lost)
+            if verdict.lost or verdict.disordered:
+                self.wrong.append(str(verdict))
+
+    def _check_report(self, report: WaveReport, places: dict[str, dict[int, Place]]) -> None:
+        """The report has every group's positions, with what they read again."""
+        said = {(place.group, place.partition): place.reread for place in report.positions}
+        known = {(group, partition): place.reread for group, of_group in places.items() for partition, place in of_group.items()}
+        if said != known:
+            self.wrong.append(f"the report says of positions {said}, and the target {known}")
+
+    # ------------------------------------------------------------ the source comes back
+
+    def _returned(self, copied: set[Number], lost: frozenset[Number]) -> int:
+        """The flow stays closed, and a comparison names what only the source has; gives how many records that is."""
+        site = self.site
+        site.source_cluster.wait_ready()
+        try:
+            plan(site.flow)
+            self.wrong.append("the source came back, and its flow was planned")
+        except FlowClosed:
+            pass
+        directory = site.directory / "export"
+        began = time.monotonic()
+        while True:
+            result = compare_source(site.flow, (site.topic,), directory)
+            codes = {finding.code for finding in result.findings if finding.kind == "stop"}
+            waited = time.monotonic() - began
+            if codes != {"TransactionOpen"} or waited > _COMPARE_SECONDS:
+                break
+            if waited > _HANGING_SECONDS:
+                for compared in (each for each in result.partitions if each.open_until is not None):
+                    site.abort_transaction(compared.source, compared.only_end)
+                    self.aborted += 1
+            time.sleep(0.5)
+        if codes:
+            self.wrong.append(f"the comparison stopped: {' | '.join(str(each) for each in result.findings if each.kind == 'stop')}")
+        exported, behind_open = set(exported_numbers(directory)), set(exported_numbers(directory, OPEN_LINES))
+        if unknown := lost - exported - (behind_open if self.aborted else set()):
+            self.wrong.append(f"{len(unknown)} lost records were not exported: {some(unknown)}")
+        if doubled := exported & copied:
+            self.wrong.append(f"{len(doubled)} exported records are on the target: {some(doubled)}")
+        acked = {record.number for each in site.producers for record in acknowledged(site.lines(each.name), each.name)}
+        if more := (exported & acked) - lost:
+            self.wrong.append(f"{len(more)} exported records were not lost: {some(more)}")
+        return len(exported)
+
+
+def exported_numbers(directory: Path, ending: str = LINES) -> Iterator[Number]:
+    """The records of an export: those that could be read, or those that stood behind an open transaction."""
+    for path in (path for path in directory.glob(f"*{LINES}") if path.name.endswith(OPEN_LINES) == (ending == OPEN_LINES)):
+        for line in path.read_text().splitlines():
+            row = json.loads(line)
+            yield numbered(base64.b64decode(row["value"]).decode(), row["partition"])

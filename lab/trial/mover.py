@@ -1,0 +1,89 @@
+"""One run of a wave, or its roll back: `python -m lab.trial.mover CONFIG REQUEST`, the request as JSON. The exit code says how it was."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from kafka_mirror.config import load
+from kafka_mirror.copy.batches.target import BatchProducer
+from kafka_mirror.cutover.wave.run import roll_back, run_wave
+from kafka_mirror.cutover.wave.selection import Wave, patterns
+from kafka_mirror.cutover.wave.step import DONE, OPEN, WAITING, StepOptions
+from kafka_mirror.errors import MirrorError
+from kafka_mirror.ledger.control import Control
+from kafka_mirror.ledger.control_records import MOVED, Decision
+
+LANE_DEATH, LEDGER_DEATH, MOVED_DEATH = "behind its first lane", "in front of the control topic", "behind the control topic"
+DEATHS = (LANE_DEATH, LEDGER_DEATH, MOVED_DEATH)
+"""At which write of `open` a run can be told to die."""
+
+
+def main(config: Path, request: dict[str, object]) -> int:
+    """0: what was asked for is done; 3: it waits; 1: it is stopped, and its output says why."""
+    flow = load([config]).flow(str(request["flow"]))
+    wave = Wave(patterns(str(request["topics"])))
+    options = StepOptions(
+        wave=str(request["wave"]),
+        who="trial",
+        reason=str(request.get("reason", "trial")),
+        mode=str(request.get("mode", "planned")),
+        dry_run=False,
+        by=str(request.get("by", "hand")),
+        quiet_seconds=float(str(request.get("quiet_seconds", 2.0))),
+        timeout=float(str(request.get("timeout", 60.0))),
+        max_lag=int(str(request.get("max_lag", 10_000))),
+        progress=_progress(None if request.get("dies") is None else str(request["dies"])),
+    )
+    until = request.get("until")
+    try:
+        if request.get("rolls_back"):
+            run = roll_back(flow, options)
+        else:
+            run = run_wave(flow, wave, options, until=None if until is None else str(until))
+    except MirrorError as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+        return 1
+    for outcome in run.outcomes:
+        print(outcome.step, outcome.state, *outcome.lines, *outcome.findings, sep="\n  ", flush=True)
+    return {DONE: 0, WAITING: 3}.get(run.state, 1)
+
+
+def _progress(death: str | None) -> Callable[[str], None]:
+    """Says what the run says. One that is to die in `open` is prepared for it as that step begins."""
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+        if death is not None and line == f"{OPEN} begins.":
+            _die_at(death)
+
+    return say
+
+
+def _die_at(death: str) -> None:
+    commit, write_next = BatchProducer.commit, Control.write_next
+
+    def committed(producer: BatchProducer) -> None:
+        commit(producer)
+        if death == LANE_DEATH:
+            _die()
+
+    def written(control: Control, decisions: Sequence[Decision]) -> None:
+        is_move = any(decision.decision == MOVED for decision in decisions)
+        if is_move and death == LEDGER_DEATH:
+            _die()
+        write_next(control, decisions)
+        if is_move and death == MOVED_DEATH:
+            _die()
+
+    BatchProducer.commit, Control.write_next = committed, written  # type: ignore[method-assign]
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), json.loads(sys.argv[2])))

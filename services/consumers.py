@@ -1,0 +1,85 @@
+"""Consumer groups for tests: members that read and commit, and positions that are set without any member."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, Message
+
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.groups import Committed, Groups
+from services.waiting import PATIENCE
+
+SECONDS = PATIENCE
+
+
+@contextmanager
+def groups_of(bootstrap: str) -> Iterator[Groups]:
+    settings = {"bootstrap.servers": bootstrap}
+    with Cluster("seen", settings, SECONDS) as cluster:
+        yield Groups(cluster)
+
+
+def set_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int], metadata: str = "") -> None:
+    """Commits for a group without members, as kafka-consumer-groups --reset-offsets does."""
+    with groups_of(bootstrap) as groups:
+        errors = {}
+        refused = groups.commit({group: {TopicPartition(*tp): Committed(at, metadata) for tp, at in offsets.items()}}, errors)
+    assert (refused, errors) == ({group: {}}, {})
+
+
+def committed(bootstrap: str, group: str) -> dict[TopicPartition, int]:
+    with groups_of(bootstrap) as groups:
+        errors = {}
+        found = groups.committed([group], errors)
+    assert not errors
+    return {tp: each.offset for tp, each in found[group].items()}
+
+
+@dataclass
+class Member:
+    """A consumer in a group, and the records that came while it waited for its partitions."""
+
+    consumer: Consumer
+    waiting: list[Message] = field(default_factory=list)
+
+
+@contextmanager
+def member(bootstrap: str, group: str, topic: str, protocol: str = "classic") -> Iterator[Member]:
+    """A member of the group that has its partitions, or at least one of them."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "group.protocol": protocol,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "fetch.wait.max.ms": 20,
+        }
+    )
+    joined = Member(consumer)
+    try:
+        consumer.subscribe([topic])
+        deadline = time.monotonic() + SECONDS
+        while not consumer.assignment():
+            assert time.monotonic() < deadline, "no partition was assigned"
+            joined.waiting += consumer.consume(1, 0.05)
+        yield joined
+    finally:
+        consumer.close()
+
+
+def read(member: Member, count: int) -> list[tuple[str, int, int]]:
+    """The next records of a member, as topic, partition and offset; they are committed."""
+    found: list[tuple[str, int, int]] = []
+    deadline = time.monotonic() + SECONDS
+    while len(found) < count:
+        assert time.monotonic() < deadline, f"only {len(found)} of {count} records came"
+        messages, member.waiting = member.waiting or member.consumer.consume(count - len(found), 0.1), []
+        for message in messages:
+            assert message.error() is None, message.error()
+            found.append((message.topic(), message.partition(), message.offset()))
+    member.consumer.commit(asynchronous=False)
+    return found
