@@ -7,32 +7,32 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, Message
 
+from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.groups import Committed, Groups
+from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.model import Committed
 from services.waiting import PATIENCE
-
-SECONDS = PATIENCE
 
 
 @contextmanager
 def groups_of(bootstrap: str) -> Iterator[Groups]:
     settings = {"bootstrap.servers": bootstrap}
-    with Cluster("seen", settings, SECONDS) as cluster:
+    with Cluster("seen", settings, PATIENCE) as cluster:
         yield Groups(cluster)
 
 
 def set_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int], metadata: str = "") -> None:
     """Commits for a group without members, as kafka-consumer-groups --reset-offsets does."""
     with groups_of(bootstrap) as groups:
-        errors = {}
+        errors: dict[str, MirrorError] = {}
         refused = groups.commit({group: {TopicPartition(*tp): Committed(at, metadata) for tp, at in offsets.items()}}, errors)
     assert (refused, errors) == ({group: {}}, {})
 
 
 def committed(bootstrap: str, group: str) -> dict[TopicPartition, int]:
     with groups_of(bootstrap) as groups:
-        errors = {}
+        errors: dict[str, MirrorError] = {}
         found = groups.committed([group], errors)
     assert not errors
     return {tp: each.offset for tp, each in found[group].items()}
@@ -62,7 +62,7 @@ def member(bootstrap: str, group: str, topic: str, protocol: str = "classic") ->
     joined = Member(consumer)
     try:
         consumer.subscribe([topic])
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not consumer.assignment():
             assert time.monotonic() < deadline, "no partition was assigned"
             joined.waiting += consumer.consume(1, 0.05)
@@ -71,10 +71,10 @@ def member(bootstrap: str, group: str, topic: str, protocol: str = "classic") ->
         consumer.close()
 
 
-def read(member: Member, count: int) -> list[tuple[str, int, int]]:
+def read(member: Member, count: int) -> list[tuple[str | None, int | None, int | None]]:
     """The next records of a member, as topic, partition and offset; they are committed."""
-    found: list[tuple[str, int, int]] = []
-    deadline = time.monotonic() + SECONDS
+    found: list[tuple[str | None, int | None, int | None]] = []
+    deadline = time.monotonic() + PATIENCE
     while len(found) < count:
         assert time.monotonic() < deadline, f"only {len(found)} of {count} records came"
         messages, member.waiting = member.waiting or member.consumer.consume(count - len(found), 0.1), []

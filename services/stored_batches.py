@@ -5,6 +5,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from services.java import java_command
 
@@ -16,7 +17,7 @@ BATCH = re.compile(
 )
 
 
-def stored(directory, topic, partition=0):
+def stored(directory: Path, topic: str, partition: int = 0) -> list[tuple[Any, ...]]:
     """The batches of a partition as Kafka's own tool reads them from the disk: offsets, whether transactional, a marker, valid."""
     files = ",".join(map(str, sorted(directory.glob(f"data-*/{topic}-{partition}/*.log"))))
     command = java_command(_TOOL, "--files", files)

@@ -20,12 +20,12 @@ from lab.faults.network import NETWORK
 from lab.faults.results import RESULTS, Outcome, append, disk_text, table
 from lab.faults.series import order, play
 from lab.faults.site import PARTITIONS, SETTINGS, Site
+from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from services.spark_connect import SparkServer
 from services.stored_batches import count_batches
-from tests.integration.conftest import Mirroring
 
 ONCE = (*COMPUTE, *CONNECT, *NETWORK, *DATA, *DECISIONS, *BROKER_FAULTS)
 ALL = (*ONCE, *(fault.following() for fault in ONCE if fault.key != "restart"))  # whose copies end in the middle

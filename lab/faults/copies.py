@@ -56,7 +56,7 @@ class PartitionCopies:
         """From where on the target was not read yet."""
         return self._target_end
 
-    def decided(self, jump: Jump) -> None:
+    def note_decision(self, jump: Jump) -> None:
         """Somebody decided so. Whether the copy acts on it is seen by what it writes."""
         self._jumps.append(jump)
 

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from functools import partial
 
 from lab.faults.faults import Fault, Round, ended
 
@@ -56,7 +57,7 @@ def quotas(now: Round) -> bool:
         bootstrap, quota = pair.target_bootstrap, "producer_byte_rate"
         clients = [f"{pair.source}->{pair.target}|lane-{lane}@{socket.gethostname()}" for lane in range(4)]
     for client in clients:
-        now.afterwards(lambda client=client: oracle.alter_quotas(bootstrap, client, {quota: None}))
+        now.afterwards(partial(oracle.alter_quotas, bootstrap, client, {quota: None}))
         oracle.alter_quotas(bootstrap, client, {quota: now.chance.choice((20_000.0, 100_000.0))})
     copy = now.site.copy_here()
     hit = now.moment(copy)

@@ -10,8 +10,8 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import ACCEPT_GAP, ACCEPT_RECORDS, PAUSE, RESTART, RESUME, TAKE_OWNERSHIP, UNLIMITED
 from lab.faults.faults import Fault, Round, ended
 from lab.faults.site import Stuck
+from services.flow_in_process import Mirroring
 from services.oracle import Record
-from tests.integration.conftest import Mirroring
 
 _IN_FRONT = 400
 _HEARD_SECONDS = 2
@@ -78,8 +78,8 @@ def accept_gap(now: Round) -> bool:
     hit = now.moment(copy)
     with suppress(NothingToDecide):
         for made in now.site.decide(ACCEPT_GAP):
-            partition = made.decision.partition
-            now.site.witness.decided(partition, made.decision.watermark, before[partition])
+            partition = made.decision.partition or 0
+            now.site.witness.note_decision(partition, made.decision.watermark, before[partition])
     ended(copy)
     now.judge()
     return hit
@@ -216,7 +216,7 @@ def _restart_some(now: Round) -> None:
             fronts[partition] = now.chance.randint(max(start - _IN_FRONT, 0), start)
             with suppress(NothingToDecide):
                 for made in now.site.decide(RESTART, partition, start):
-                    now.site.witness.decided(partition, made.decision.watermark, made.decision.offset)
+                    now.site.witness.note_decision(partition, made.decision.watermark, made.decision.offset)
     now.place_group(fronts)
 
 

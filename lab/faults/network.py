@@ -1,6 +1,7 @@
 """Faults of the network between the mirror and its clusters."""
 
 import time
+from functools import partial
 
 from lab.faults.faults import Fault, Round, ended
 
@@ -24,7 +25,7 @@ def delay(now: Round) -> bool:
     copy = now.site.copy_here()
     hit = now.moment(copy)
     for network in networks:
-        now.afterwards(lambda network=network: network.delay(0))
+        now.afterwards(partial(network.delay, 0))
         network.delay(now.chance.choice((50, 200)))
     time.sleep(2 + 6 * now.chance.random())
     now.heal()

@@ -51,12 +51,12 @@ class Outcome:
 
     def __str__(self) -> str:
         lost, doubled, foreign, disordered = self.wrong
-        found = f"{lost} lost, {doubled} doubled, {foreign} foreign, {disordered} disordered" if any(self.wrong) else "equal"
-        late = "" if self.in_time else ", after the copy's end"
-        mended = f"{self.runs} runs to mend; {self.records} records {found}; {self.seconds:.0f} s"
-        text = f"round {self.number}: {self.fault}{late}; {mended}"
+        records = f"{lost} lost, {doubled} doubled, {foreign} foreign, {disordered} disordered" if any(self.wrong) else "equal"
+        when = "" if self.in_time else ", after the copy's end"
+        mended = f"{self.runs} runs to mend; {self.records} records {records}; {self.seconds:.0f} s"
+        text = f"round {self.number}: {self.fault}{when}; {mended}"
         late, exact = self.judged.late, self.judged.falsely_exact
-        found = []
+        found: list[str] = []
         if late or exact:
             left = len(self.at_last.late) + len(self.at_last.falsely_exact)
             what = f"{len(late)} late and {len(exact)} falsely exact of {self.judged.answers} positions"

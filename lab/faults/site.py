@@ -28,10 +28,10 @@ from lab.faults.groups import Groups
 from lab.faults.translations import Tally
 from lab.faults.witness import Witness
 from services.comparison import Account
+from services.flow_in_process import Mirroring
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from services.spark_connect import SparkServer
-from tests.integration.conftest import Mirroring
 
 PARTITIONS = 6
 CATCH_UP_SECONDS = 400
@@ -198,7 +198,7 @@ class Site:
         """A person has the record skipped that blocks a partition. Raises NothingToDecide as the command does."""
         for made in self.decide(SKIP_RECORD, partition):
             offset = made.decision.offset or 0
-            self.witness.decided(partition, offset, offset + 1)
+            self.witness.note_decision(partition, offset, offset + 1)
             self._skipped.add((partition, offset))
 
     def _skip_again(self) -> bool:
@@ -254,7 +254,7 @@ class CopyHere:
         self._thread.join(seconds)
         if self.running:
             # Where it hangs is all there is to go by.
-            faulthandler.dump_traceback(sys.__stderr__)
+            faulthandler.dump_traceback(sys.stderr)
             raise Stuck(f"a copy did not end within {seconds:g} s")
         if self._failure is not None:
             raise self._failure

@@ -42,9 +42,10 @@ class Witness:
         self.read()
         return [each.account(partition) for partition, each in sorted(self.copies.items())]
 
-    def decided(self, partition: int, at: int, to: int) -> None:
+    def note_decision(self, partition: int | None, at: int | None, to: int | None) -> None:
         """Somebody decided that the copy goes on at `to` when it has come to `at`."""
-        self.copies[partition].decided(Jump(at, to))
+        assert partition is not None and at is not None and to is not None
+        self.copies[partition].note_decision(Jump(at, to))
         self.told.append(f"partition {partition}: from {at} to {to}")
 
     def judge(self, answers: Iterable[Answer]) -> Tally:

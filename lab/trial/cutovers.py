@@ -191,7 +191,7 @@ class Cutover:
         if self._fault.kind in (FROZEN, ROLLED_BACK):
             with mover.frozen():
                 meanwhile = {"rolls_back": True} if self._fault.kind == ROLLED_BACK else {"until": self._until_step}
-                self._site.mover(self._wave, **meanwhile).run()  # type: ignore[arg-type]
+                self._site.mover(self._wave, **meanwhile).run()
             return
         if self._fault.kind == SECOND_WAVE:
             is_frozen = self._dice.random() < 0.5

@@ -78,7 +78,7 @@ def _die_at(death: str) -> None:
         if is_move and death == MOVED_DEATH:
             _die()
 
-    BatchProducer.commit, Control.write_next = committed, written  # type: ignore[method-assign]
+    BatchProducer.commit, Control.write_next = committed, written  # type: ignore[method-assign,assignment]
 
 
 def _die() -> None:

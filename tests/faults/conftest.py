@@ -10,11 +10,11 @@ import pytest
 
 from kafka_mirror.config import load
 from lab.faults.injections import BROKERS, PROPERTIES, SEPARABLE
+from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, PartitionState
 from services.waiting import eventually
-from tests.integration.conftest import Mirroring
 
 Replicas = Mapping[int, Sequence[int]]
 

@@ -18,10 +18,10 @@ from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.kafka.cluster import Cluster
 from lab.faults.injections import SEPARABLE, CutOff
 from services.comparison import Account
+from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Side
-from tests.integration.conftest import Mirroring
 
 SERVERS = "bootstrap.servers"
 REPLICAS = [SEPARABLE, *(broker for broker in (1, 2, 3) if broker != SEPARABLE)]

@@ -22,12 +22,12 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.control_records import RESTART
 from lab.faults.injections import SEPARABLE, CutOff
 from services.consumers import committed, set_offsets
+from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 from services.waiting import eventually
 from tests.faults.deposed_leader import REPLICAS, deposed
-from tests.integration.conftest import Mirroring
 
 KEPT, LATE = 40, 25
 EXTRA = {"source->target.mirror.lanes": "1", "admin.timeout.ms": "15000", "emit.offset-syncs.enabled": "false"}

@@ -18,6 +18,7 @@ from kafka_mirror.cutover.wave.run import read_waves
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
 from services.consumers import committed, member, read, set_offsets
+from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
 from services.java import ROOT
 from services.kafka import KafkaCluster
@@ -25,7 +26,6 @@ from services.oracle import Oracle
 from services.waiting import ADMIN_TIMEOUT_MS
 from tests.faults.freezes import Freezes, Frozen
 from tests.integration.access import acl, allow
-from tests.integration.conftest import Mirroring
 
 __all__ = ["allow"]
 

@@ -13,12 +13,12 @@ from kafka_mirror.cutover.wave.run import run_wave
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import BY_CHECK, FENCE, STOPPED, StepOptions
 from services.consumers import committed, set_offsets
+from services.flow_in_process import Mirroring
 from services.java import broker_jars
 from services.kafka import KafkaCluster
 from services.oracle import OracleError, Record
 from services.waiting import eventually
 from services.zookeeper import ZooKeeperCluster
-from tests.integration.conftest import Mirroring
 from tests.integration.whole_flow import SETTINGS, assert_carried
 from tests.session import running
 

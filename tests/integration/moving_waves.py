@@ -14,10 +14,10 @@ from kafka_mirror.ledger.clusters import control_of
 from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.control_records import Decision
 from kafka_mirror.ledger.decisions import Decisions
+from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
 from services.oracle import Oracle
 from services.waiting import ADMIN_TIMEOUT_MS
-from tests.integration.conftest import Mirroring
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 

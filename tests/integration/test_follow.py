@@ -25,8 +25,8 @@ from kafka_mirror.groups.context import group_context
 from kafka_mirror.groups.mm2_topics import read_topic
 from kafka_mirror.kafka.cluster import Cluster
 from services.consumers import set_offsets
+from services.flow_in_process import Mirroring
 from services.waiting import PATIENCE, eventually
-from tests.integration.conftest import Mirroring
 
 LONG = 600.0
 CHANGE_SECONDS = 1.0

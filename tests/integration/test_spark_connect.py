@@ -21,6 +21,7 @@ from kafka_mirror.spark.run import SparkRunner
 from kafka_mirror.spark.serve import TOKEN as TOKEN_VARIABLE
 from services.certificates import Authority
 from services.consumers import set_offsets
+from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Side
@@ -29,7 +30,6 @@ from services.spark_connect import TOKEN, SparkServer
 from services.tls import TlsProxy
 from services.waiting import PATIENCE, eventually
 from tests.integration.access import JAAS, acl
-from tests.integration.conftest import Mirroring
 from tests.spark_stranger import ask_all, listening, refusals
 
 PASSWORD = "tr0ub4dor-and-3-more"

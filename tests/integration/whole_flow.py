@@ -3,7 +3,7 @@
 from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
 from services.consumers import committed, set_offsets
-from tests.integration.conftest import Mirroring
+from services.flow_in_process import Mirroring
 
 SETTINGS = {"sync.group.offsets.enabled": "true", "source->target.mirror.lanes": "2"}
 STEPS = (

@@ -187,6 +187,13 @@ def library_files() -> list[Path]:
     return sorted(path.relative_to(LIBRARY) for path in LIBRARY.rglob("*.py"))
 
 
+@pytest.mark.parametrize("folder", ["services", "lab"])
+def test_programs_import_no_tests(folder: str) -> None:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (LIBRARY.parents[1] / folder).rglob("*.py")]
+    assert trees
+    assert [module for tree in trees for module in imports(tree) if within(module, "tests")] == []
+
+
 @pytest.mark.parametrize("relative", library_files(), ids=str)
 def test_library_module_imports_only_what_its_place_allows(relative: Path) -> None:
     tree = ast.parse((LIBRARY / relative).read_text(encoding="utf-8"))

@@ -14,11 +14,11 @@ from kafka_mirror.config import load
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.status.steps import run_step
+from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record
 from services.waiting import ADMIN_TIMEOUT_MS
-from tests.integration.conftest import Mirroring
 
 ONE_BROKER = {
     f"{name}replication.factor": "1" for name in ("", "offset-syncs.topic.", "checkpoints.topic.", "heartbeats.topic.", "mirror.ledger.")

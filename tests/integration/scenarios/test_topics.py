@@ -9,10 +9,10 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.status.steps import run_step
+from services.flow_in_process import Mirroring
 from services.oracle import Record
 from services.waiting import eventually
 from tests.integration.access import acl
-from tests.integration.conftest import Mirroring
 
 # Kafka 4 has min.insync.replicas as a dynamic default of the cluster, which is carried where it is not excluded.
 JAVA = {"source->target.config.properties.exclude": r"delete\.retention\..*, min\.insync\.replicas"}

@@ -20,7 +20,7 @@ def counted(digests: list[int], *jumps: Jump, planted: tuple[int, ...] = ()) -> 
     copies = PartitionCopies()
     copies.read_source(SOURCE)
     for jump in jumps:
-        copies.decided(jump)
+        copies.note_decision(jump)
     copies.planted(planted)
     copies.read_target([(500 + number, digest) for number, digest in enumerate(digests)])
     account = copies.account(0)
@@ -95,4 +95,4 @@ def test_pieces_of_any_size_are_counted_like_the_whole() -> None:
             begun, at = at, end
             if chance.random() < 0.5 and end > begun:
                 at = chance.randint(0, end)
-                copies.decided(Jump(end, at))
+                copies.note_decision(Jump(end, at))

@@ -14,7 +14,7 @@ def mirror(source: list[int], stretches: list[tuple[int, int]], chance: random.R
     copies.read_source([(offset, offset) for offset in source])
     for start, until in stretches:
         if start != end:
-            copies.decided(Jump(end, start))
+            copies.note_decision(Jump(end, start))
         end = until
     for start, until in stretches:
         for offset in source:
@@ -35,7 +35,7 @@ def restarted() -> PartitionCopies:
     """Source offsets 0 … 9 at target 0 … 9; then a restart at 4, whose second copy has come to 6 and stands at target 10 … 12."""
     copies = PartitionCopies()
     copies.read_source([(offset, offset) for offset in range(10)])
-    copies.decided(Jump(10, 4))
+    copies.note_decision(Jump(10, 4))
     copies.read_target([(number, digest) for number, digest in enumerate([*range(10), 4, 5, 6])])
     return copies
 
