@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from kafka_mirror.cutover.groups import move_groups
+from kafka_mirror.cutover.steps import move_groups
 from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, EMPTY_SINCE_MS, MOVE_GROUPS, STOPPED, WAITING

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
-from kafka_mirror.cutover.groups import move_groups
+from kafka_mirror.cutover.steps import move_groups
 from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING

@@ -50,7 +50,7 @@ AUDIT_CORE = {"compare.py", "digest.py", "copied_ranges.py", "model.py", "report
 """The audit's modules that are pure; the others read."""
 CUTOVER_ADAPTERS = {
     *("failover/close_flow.py", "failover/source_comparison.py", "failover/steps.py"),
-    *("groups/move_groups.py", "groups/placement.py", "groups/survey.py"),
+    *("steps/group_placement.py", "steps/group_survey.py", "steps/move_groups.py"),
     *("steps/audit_gate.py", "steps/copies.py", "steps/fence.py", "steps/fence_acls.py"),
     *("steps/open_ledgers.py", "steps/open_wave.py", "steps/opposite_flow.py"),
     *("steps/preflight.py", "steps/wave_ends.py", "steps/topic_settings.py", "steps/writers.py"),
@@ -252,8 +252,8 @@ def test_dag_file_imports_nothing_heavy_when_it_is_parsed(path: Path) -> None:
         ("audit/reader.py", "kafka_mirror.kafka.reader", False),
         ("cutover/wave/model.py", "kafka_mirror.kafka.groups", True),
         ("cutover/wave/model.py", "kafka_mirror.kafka.model", False),
-        ("cutover/wave/model.py", "kafka_mirror.cutover.groups.survey", True),
-        ("cutover/groups/survey.py", "kafka_mirror.kafka.groups", False),
+        ("cutover/wave/model.py", "kafka_mirror.cutover.steps.group_survey", True),
+        ("cutover/steps/group_survey.py", "kafka_mirror.kafka.groups", False),
         ("policy/replication.py", "kafka_mirror.client", True),
         ("client.py", "kafka_mirror.kafka.cluster", False),
         ("client.py", "confluent_kafka", True),

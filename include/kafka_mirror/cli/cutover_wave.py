@@ -13,7 +13,7 @@ from kafka_mirror.cli.answer import DONE, FAILED, WAITING, Answer, Piece, table
 from kafka_mirror.cli.cutover import PLAN, REPORT, ROLLBACK, RUN, STATUS
 from kafka_mirror.cli.options import user_at_host
 from kafka_mirror.config import Flow
-from kafka_mirror.cutover.groups.survey import WaveGroup
+from kafka_mirror.cutover.steps.group_survey import WaveGroup
 from kafka_mirror.cutover.steps.preflight import Preflight, preflight
 from kafka_mirror.cutover.steps.writers import Writers
 from kafka_mirror.cutover.wave import step as words

@@ -1,8 +1,7 @@
 """Moves applications from a flow's source to its target, wave by wave, in steps that can be killed and run again.
 
 - `wave`: what moves together, how its steps are run and taken back, and what the control topic keeps of it.
-- `steps`: those of a planned wave but for its groups.
-- `groups`: the consumer groups of a wave.
+- `steps`: those of a planned wave, and what they ask of the clusters.
 - `failover`: a wave whose source is lost, and a source that comes back.
 
 A file judges (pure), or asks a cluster: CUTOVER_ADAPTERS of the import tests names the latter. No state is kept here: a step finds out from

@@ -28,8 +28,8 @@ from kafka_mirror.cutover.failover.missing_records import (
     write_missing,
 )
 from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverPosition, find_positions, report_positions
-from kafka_mirror.cutover.groups.placement import GROUPS, GroupAim, GroupPlacer
-from kafka_mirror.cutover.groups.survey import describe_members
+from kafka_mirror.cutover.steps.group_placement import GROUPS, GroupAim, GroupPlacer
+from kafka_mirror.cutover.steps.group_survey import describe_members
 from kafka_mirror.cutover.wave.findings import INFORMATION, Finding, has_stop, information, report_wave_topics, stop, warning
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes

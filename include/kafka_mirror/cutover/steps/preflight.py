@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from kafka_mirror.cutover.groups.survey import WaveGroup, find_in_groups, survey_groups
+from kafka_mirror.cutover.steps.group_survey import WaveGroup, find_in_groups, survey_groups
 from kafka_mirror.cutover.steps.opposite_flow import check_age, find_opposite_flow, survey_opposite_fence
 from kafka_mirror.cutover.steps.topic_settings import check_acls, check_configs, check_rights
 from kafka_mirror.cutover.steps.writers import Writers, report_writers, survey_writers

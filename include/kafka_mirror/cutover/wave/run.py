@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.cutover.failover import steps as failover
-from kafka_mirror.cutover.groups import move_groups
-from kafka_mirror.cutover.steps import audit_gate, copies, fence, open_wave, preflight
+from kafka_mirror.cutover.steps import audit_gate, copies, fence, move_groups, open_wave, preflight
 from kafka_mirror.cutover.wave.control_notes import Also, ControlNotes, StoredWaves, WaveStore, find_written_since_open
 from kafka_mirror.cutover.wave.move import Move, open_move
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, UNDER_WAY, WaveNotes, WaveRecord, encode_wave, select_facts

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from kafka_mirror.cutover.failover.positions import COMMITTED, FailoverPosition
 from kafka_mirror.cutover.failover.steps import find_aims
-from kafka_mirror.cutover.groups import placement
-from kafka_mirror.cutover.groups.placement import GroupPlacer
+from kafka_mirror.cutover.steps import group_placement
+from kafka_mirror.cutover.steps.group_placement import GroupPlacer
 from kafka_mirror.cutover.wave.step import KNOWN_MS, REREAD
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_move import AFTER, BEFORE, IS_TAKEN_BACK, facts_of_move, move_from_facts, plan_undo
@@ -58,7 +58,7 @@ def note(positions, there, facts):
     """A run of the step that notes and commits; gives what is noted then."""
     notes, target = NotesInMemory(), Target(there)
     notes.groups["sorting"], notes.begin = facts, lambda: target
-    with patch.object(placement, "describe_groups", lambda *_: {}):
+    with patch.object(group_placement, "describe_groups", lambda *_: {}):
         done = GroupPlacer(target, target, notes, "w").place(find_aims(positions, notes), dry_run=False, stood={"sorting": dict(there)})
     assert done.findings == ()
     return notes.groups["sorting"]

@@ -7,8 +7,8 @@ from types import SimpleNamespace as Answer
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.cutover.groups.survey import WaveGroup, WaveGroups
 from kafka_mirror.cutover.steps import preflight as module
+from kafka_mirror.cutover.steps.group_survey import WaveGroup, WaveGroups
 from kafka_mirror.cutover.steps.preflight import preflight
 from kafka_mirror.cutover.steps.writers import Writers
 from kafka_mirror.cutover.wave import move

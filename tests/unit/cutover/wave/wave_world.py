@@ -12,9 +12,8 @@ from unittest.mock import patch
 from kafka_mirror.copy import lane_writer
 from kafka_mirror.cutover.failover import close_flow
 from kafka_mirror.cutover.failover import steps as failover
-from kafka_mirror.cutover.groups import move_groups, placement
-from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer
-from kafka_mirror.cutover.steps import fence, fence_acls, open_ledgers, open_wave
+from kafka_mirror.cutover.steps import fence, fence_acls, group_placement, move_groups, open_ledgers, open_wave
+from kafka_mirror.cutover.steps.group_placement import GroupAim, GroupPlacer
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow
 from kafka_mirror.cutover.wave import control_notes as wave_notes
 from kafka_mirror.cutover.wave import run
@@ -224,7 +223,7 @@ class World:
                 "list_flows_beside": self.beside,
                 "Cluster": lambda *_: _entered(self.sides.target),
             },
-            placement: {"describe_groups": self._describe_groups, "_PAUSES": (0.0, 0.0, 0.0)},
+            group_placement: {"describe_groups": self._describe_groups, "_PAUSES": (0.0, 0.0, 0.0)},
             open_wave: {
                 **asked,
                 "find_opposite_flow": lambda *_: OppositeFlow(opposite, same=TOPICS[:1]),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_mirror.cutover.groups.survey import (
+from kafka_mirror.cutover.steps.group_survey import (
     GroupLogs,
     WaveGroup,
     WaveGroups,

@@ -4,8 +4,8 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
-from kafka_mirror.cutover.groups.placement import GroupAim, GroupPlacer
-from kafka_mirror.cutover.groups.survey import (
+from kafka_mirror.cutover.steps.group_placement import GroupAim, GroupPlacer
+from kafka_mirror.cutover.steps.group_survey import (
     GroupLogs,
     WaveGroup,
     WaveGroups,

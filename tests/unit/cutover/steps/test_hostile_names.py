@@ -5,7 +5,7 @@ import shlex
 from hypothesis import given
 
 from kafka_mirror.cutover.failover.steps import find_denials
-from kafka_mirror.cutover.groups.survey import (
+from kafka_mirror.cutover.steps.group_survey import (
     GroupLogs,
     WaveGroup,
     WaveGroups,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafka_mirror.cutover.groups import placement as group_placement
-from kafka_mirror.cutover.groups.placement import GROUPS, GroupAim, GroupPlacer
+from kafka_mirror.cutover.steps import group_placement
+from kafka_mirror.cutover.steps.group_placement import GROUPS, GroupAim, GroupPlacer
 from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.formats.offsets.partition import TopicPartition

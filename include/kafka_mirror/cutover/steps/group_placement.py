@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from kafka_mirror.cutover.groups.survey import describe_members
+from kafka_mirror.cutover.steps.group_survey import describe_members
 from kafka_mirror.cutover.wave.findings import Finding, stop, warning
 from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS, StepOutcome, make_outcome

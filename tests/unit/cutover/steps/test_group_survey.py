@@ -5,8 +5,8 @@ from types import SimpleNamespace as Answer
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.cutover.groups import survey as group_survey
-from kafka_mirror.cutover.groups.survey import find_in_groups, survey_groups
+from kafka_mirror.cutover.steps import group_survey
+from kafka_mirror.cutover.steps.group_survey import find_in_groups, survey_groups
 from kafka_mirror.cutover.wave.findings import STOP
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics

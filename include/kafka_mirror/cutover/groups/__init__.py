@@ -1,1 +1,0 @@
-"""The consumer groups of a wave: what the clusters show of them, what keeps them from moving, and where they are put."""
