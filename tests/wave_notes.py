@@ -4,7 +4,7 @@ import json
 from types import MappingProxyType
 
 from kafka_mirror.cutover.wave.step import StepOptions
-from kafka_mirror.kafka.group_transaction import GroupTransaction
+from kafka_mirror.kafka.groups import GroupTransaction
 
 
 class Killed(Exception):

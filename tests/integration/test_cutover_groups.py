@@ -16,7 +16,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import group_context
 from kafka_mirror.groups.group_move import AFTER, BEFORE, move_from_facts
 from kafka_mirror.groups.group_offsets import synchronise
-from kafka_mirror.kafka.group_transaction import GroupTransaction
+from kafka_mirror.kafka.groups import GroupTransaction
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.clusters import clusters, control_of
 from kafka_mirror.ledger.control_records import MOVED, RETURNED, Decision

@@ -13,8 +13,7 @@ from kafka_mirror.copy.run import lane_tasks
 from kafka_mirror.errors import Overtaken
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_transaction import GroupTransaction
-from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.groups import Groups, GroupTransaction
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.transactions import Fenced
 from kafka_mirror.status.observe import status

@@ -14,7 +14,7 @@ from kafka_mirror.cutover.wave.step import FAILOVER, MOVE_GROUPS, StepOptions
 from kafka_mirror.errors import MirrorError, WaveHeld, WaveIsOpen, WaveRunElsewhere
 from kafka_mirror.groups.checkpoints import emit
 from kafka_mirror.groups.context import group_context
-from kafka_mirror.kafka.group_transaction import GroupTransaction
+from kafka_mirror.kafka.groups import GroupTransaction
 from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.control_records import MOVED
 from services.consumers import committed, set_offsets

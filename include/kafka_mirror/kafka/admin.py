@@ -1,9 +1,11 @@
-"""librdkafka's admin client of one cluster, for what changes it: its requests, waited for within a deadline, and what it says as errors of
-ours: who refused, whether it may be tried again, and where.
+"""librdkafka's admin client of one cluster, for what changes it: its requests, waited for within a deadline, what it says as errors of
+ours, and what it logs.
 
-What brokers answer means the same as in `connection_errors`; here is what librdkafka adds, with numbers and words of its own.
+What brokers answer means the same as in `connection_errors`; here is what librdkafka adds, with numbers and words of its own. Its threads
+repeat each failed connection many times a second. What matters of it is in our errors; the lines tell when it began, and that it goes on.
 """
 
+import logging
 import re
 import time
 from collections import deque
@@ -16,10 +18,8 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from kafka_mirror.errors import AuthenticationFailed, AuthorizationRefused, ClusterUnreachable, DeadlineExceeded, KafkaFailure, MirrorError
-from kafka_mirror.kafka.client_log import client_log, keep_secret
-from kafka_mirror.kafka.client_login import with_ticket, with_tokens
-from kafka_mirror.kafka.connection_errors import DENIED, HUNG_UP, LOAD_NEXT, SILENCE
-from kafka_mirror.kafka.tls_diagnosis import KEPT, explain_report, refuses_us
+from kafka_mirror.kafka.client_login import keep_secret, mask_secrets, with_ticket, with_tokens
+from kafka_mirror.kafka.connection_errors import DENIED, HUNG_UP, KEPT, LOAD_NEXT, SILENCE, explain_report, refuses_certificate
 
 _AUTHENTICATION = {
     KafkaError._AUTHENTICATION,
@@ -40,6 +40,47 @@ _REFUSALS = 2
 # What librdkafka puts around the reason: `sasl_ssl://host:9092/bootstrap: …  (after 316ms in state AUTH_REQ, 3 identical error(s) …)`.
 _FRAME = re.compile(r"^(?:\w+://)?\S+/(?:bootstrap|\d+): |\s*\(after \d+ms in state [^)]*(?:\(s\)[^)]*)?\)$")
 _LOOK_EVERY_SECONDS = 0.25
+REPEAT_SECONDS = 30.0
+"""How soon the same line is said again at the earliest."""
+_MOST_KINDS = 200
+# `#producer-3`, `(after 3ms in state CONNECT, 5 identical error(s) suppressed)`: the same line again, whatever these say.
+_VARIES = re.compile(r"#(?:producer|consumer)-\d+|\(after \d+ms in state [^)]*(?:\(s\)[^)]*)?\)|\d+ms\b")
+_THREAD = re.compile(r" \[thrd:[^\]]*\]:")
+
+
+class RepeatFilter(logging.Filter):
+    """Lets the first of librdkafka's equal lines pass at WARNING, and of its repetitions one in a while, with how many there were."""
+
+    def __init__(self, seconds: float = REPEAT_SECONDS, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._now = now
+        self._said: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the line is logged; its text is masked and its level no more than a warning."""
+        text = _THREAD.sub("", mask_secrets(record.getMessage()))
+        record.msg, record.args = f"librdkafka: {text}", ()
+        if record.levelno < logging.WARNING:
+            return True
+        kind = " ".join(_VARIES.sub("", text).split())
+        said, repeated = self._said.get(kind, (None, 0))
+        if said is not None and self._now() - said < self._seconds:
+            self._said[kind] = (said, repeated + 1)
+            return False
+        if len(self._said) >= _MOST_KINDS:
+            self._said.clear()
+        self._said[kind] = (self._now(), 0)
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        times = "once" if repeated == 1 else f"{repeated:,} times"
+        record.msg += f" (the same line came {times} more before)" if repeated else ""
+        return True
+
+
+client_log = logging.getLogger("kafka_mirror.librdkafka")
+client_log.setLevel(logging.WARNING)
+client_log.addFilter(RepeatFilter())
+client_log.addHandler(logging.NullHandler())  # without any logging configured nothing goes to the terminal
 
 
 class ClientErrors:
@@ -99,7 +140,7 @@ def _is_unjudged(error: KafkaError) -> bool:
 
 
 def _is_refusal(error: KafkaError) -> bool:
-    return not _is_unjudged(error) and (error.code() in _AUTHENTICATION or refuses_us(error.str()))
+    return not _is_unjudged(error) and (error.code() in _AUTHENTICATION or refuses_certificate(error.str()))
 
 
 def settings_with(settings: Mapping[str, Any], complaints: ClientErrors) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from kafka_mirror.kafka.connection_errors import BrokerTooOld, raise_for
 from kafka_mirror.kafka.polling import throttle_seconds
-from kafka_mirror.kafka.schema_answers import answer_to, read_by, read_by_schema
+from kafka_mirror.kafka.schemas import answer_to, read_by, read_by_schema
 
 _SIZE = struct.Struct(">i")
 _HEADER = struct.Struct(">ihhih")

@@ -33,7 +33,7 @@ from kafka_mirror.kafka.cluster_answers import (
 )
 from kafka_mirror.kafka.connection_errors import ConnectionErrors, is_without_login, raise_for, refuses_us
 from kafka_mirror.kafka.idle_connections import IDLE, login_of
-from kafka_mirror.kafka.schema_answers import read_by
+from kafka_mirror.kafka.schemas import read_by
 
 _SEVERAL_COORDINATORS = 4
 """From this version of FindCoordinator on (Kafka 3.0) a request asks for several."""

@@ -6,11 +6,14 @@ connections, asks for each login. Both get the one token that the process has (`
 Both use libkrb5, and one Kerberos ticket. With a keytab the ticket is in memory alone, and libkrb5 has a new one by itself before it ends
 (KRB5_CLIENT_KTNAME). kinit, as librdkafka would call it, writes one file for all processes of the host. A process has one ticket; two
 clusters of a flow take the same.
+
+The secrets of all that logs in are kept, so that no line quotes one.
 """
 
 import importlib
 import logging
 import os
+import re
 import ssl
 import threading
 from collections.abc import Callable, Mapping
@@ -22,7 +25,6 @@ from confluent_kafka import KafkaError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from kafka_mirror.errors import TokenUnavailable
-from kafka_mirror.kafka.client_log import keep_secret, mask_secrets
 from kafka_mirror.logins.oauth import CLIENT_ID, CLIENT_SECRET, SCOPE, URL
 from kafka_mirror.logins.token import (
     CLASS,
@@ -40,6 +42,12 @@ from kafka_mirror.logins.token import (
     token_source,
 )
 
+_SHORTEST_SECRET = 4
+_SECRET_NAME = re.compile(r"password|passphrase|secret|\.pem$|jaas|token(?!\.endpoint)", re.IGNORECASE)
+_ASSIGNED = re.compile(
+    r"((?:password|passphrase|secret|jaas\.config|\btoken)[\w.]*[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|\S+)", re.IGNORECASE
+)
+_secrets: set[str] = set()
 _IN_MEMORY = "MEMORY:mirror"
 _OURS = (KEYTAB, PRINCIPAL, TICKET_CACHE)
 _lock = threading.Lock()
@@ -55,6 +63,20 @@ _log = logging.getLogger("kafka")
 _log.addHandler(logging.NullHandler())
 _log.propagate = False
 _log.setLevel(logging.CRITICAL)
+
+
+def keep_secret(settings: Mapping[str, Any]) -> None:
+    """Has the secrets among a client's settings masked wherever a line should quote one."""
+    values = (str(value) for name, value in settings.items() if _SECRET_NAME.search(name) and isinstance(value, str))
+    _secrets.update(value for value in values if len(value) >= _SHORTEST_SECRET)
+
+
+def mask_secrets(text: str) -> str:
+    """A line without secrets: those that are known, and whatever is assigned to a name that sounds like one."""
+    text = _ASSIGNED.sub(r"\1***", text)  # first, for a secret that is a word like "secret" would hide the name
+    for secret in sorted(_secrets, key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
 
 
 @dataclass(frozen=True)

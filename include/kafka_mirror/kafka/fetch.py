@@ -38,7 +38,7 @@ from kafka_mirror.kafka.fetch_response import FLEXIBLE, WITH_IDS, FetchResponse,
 from kafka_mirror.kafka.fetched_partition import FetchedPartition
 from kafka_mirror.kafka.offset_questions import EpochEnd, epoch_ends, epoch_question
 from kafka_mirror.kafka.polling import throttle_seconds
-from kafka_mirror.kafka.schema_answers import read_by
+from kafka_mirror.kafka.schemas import read_by
 
 _OLDEST = 10
 _WAIT_MS = 100

@@ -27,7 +27,7 @@ from kafka_mirror.kafka.connection_errors import (
     raise_for,
 )
 from kafka_mirror.kafka.model import Committed
-from kafka_mirror.kafka.schema_answers import read_by
+from kafka_mirror.kafka.schemas import read_by
 
 AT_ONCE = 500
 """Groups in one request."""

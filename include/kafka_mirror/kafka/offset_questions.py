@@ -12,7 +12,7 @@ from kafka_mirror.kafka.broker_connection import BrokerConnection
 from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.cluster_answers import ListedOffset
 from kafka_mirror.kafka.connection_errors import UNKNOWN_TOPIC, refuses_us
-from kafka_mirror.kafka.schema_answers import read_by
+from kafka_mirror.kafka.schemas import read_by
 
 LEADER_MOVES = UNKNOWN_TOPIC | {
     error.errno

@@ -12,7 +12,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import create_topics
 from kafka_mirror.kafka.bootstrap_servers import ask_with_server
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_transaction import GroupTransaction
+from kafka_mirror.kafka.groups import GroupTransaction
 from kafka_mirror.kafka.log_reader import newest_records, stored_records
 from kafka_mirror.kafka.model import Topic
 from kafka_mirror.kafka.produce_request import Outgoing

@@ -25,7 +25,7 @@ from kafka.protocol.consumer import ListOffsetsResponse, OffsetCommitResponse, O
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 from kafka.protocol.producer import TxnOffsetCommitResponse
 
-from kafka_mirror.kafka import acls, broker_pool, group_offsets, groups, producers, schema_answers
+from kafka_mirror.kafka import acls, broker_pool, group_offsets, groups, producers, schemas
 from kafka_mirror.kafka.cluster_answers import listed_offsets, metadata, older_metadata, older_offsets
 from kafka_mirror.kafka.fetch_response import fetch_response
 from kafka_mirror.kafka.produce_request import read_produced
@@ -177,9 +177,7 @@ BY_SCHEMA = {
 def read_by_schema(kind, read):
     """Reads an answer without its header as a connection does."""
     head = bytes(5 if kind.flexible_version_q(kind._class_version) else 4)
-    return lambda body: schema_answers.read_by(
-        read, schema_answers.read_by_schema(kind[None], kind._class_version, memoryview(head + bytes(body)))
-    )
+    return lambda body: schemas.read_by(read, schemas.read_by_schema(kind[None], kind._class_version, memoryview(head + bytes(body))))
 
 
 @pytest.mark.parametrize("what", BY_SCHEMA)

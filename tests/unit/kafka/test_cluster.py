@@ -1,4 +1,4 @@
-"""Topics are created in requests that a controller takes."""
+"""Topics are created in requests that a controller takes; which of them are compacted."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.model import NewTopic
+from kafka_mirror.kafka.model import ConfigEntry, NewTopic, is_compacted
 
 
 class Controller:
@@ -61,3 +61,14 @@ def test_partitions_are_added_in_several_requests(cluster, controller):
 
 def test_nothing_is_asked_for_nothing(cluster, controller):
     assert (cluster.create_topics([]), cluster.create_partitions({}), controller.requests) == ({}, {}, [])
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"), [("compact", True), ("compact,delete", True), ("delete", False), ("", False), (None, False)]
+)
+def test_a_topic_is_compacted_whatever_else_cleans_it_up(policy: str | None, expected: bool) -> None:
+    assert is_compacted({"cleanup.policy": ConfigEntry("cleanup.policy", policy, "DYNAMIC_TOPIC_CONFIG", False, False)}) is expected
+
+
+def test_a_topic_whose_policy_nobody_tells_is_not_taken_for_compacted() -> None:
+    assert not is_compacted({})

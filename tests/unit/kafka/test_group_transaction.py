@@ -6,8 +6,7 @@ from kafka.protocol.consumer import OffsetFetchRequest
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_transaction import GroupTransaction
-from kafka_mirror.kafka.groups import Groups
+from kafka_mirror.kafka.groups import Groups, GroupTransaction
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.transactions import Fenced
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_8

@@ -34,8 +34,7 @@ from kafka_mirror.groups.group_move import (
     plan_undo,
 )
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_transaction import GroupTransaction, Wanted
-from kafka_mirror.kafka.groups import Groups, describe_groups, read_positions
+from kafka_mirror.kafka.groups import Groups, GroupTransaction, Wanted, describe_groups, read_positions
 from kafka_mirror.kafka.transactions import Fenced
 
 GROUPS = "groups"

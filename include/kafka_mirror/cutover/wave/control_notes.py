@@ -30,7 +30,7 @@ from kafka_mirror.cutover.wave.selection import matches
 from kafka_mirror.cutover.wave.step import FAILOVER, OPEN, PLANNED
 from kafka_mirror.errors import ControlUnreadable, DecidedMeanwhile, ErrorReport, WaveRunElsewhere
 from kafka_mirror.kafka.cluster import Cluster
-from kafka_mirror.kafka.group_transaction import GroupTransaction
+from kafka_mirror.kafka.groups import GroupTransaction
 from kafka_mirror.kafka.model import Acl
 from kafka_mirror.ledger.clusters import clusters, collect_decisions, control_of, ledger_of
 from kafka_mirror.ledger.control import Control

@@ -269,7 +269,7 @@ class WaveNotes:
         """Raises WaveRunElsewhere once another run has the wave. Directly before and after each change that is not made by these notes."""
 
     def begin(self) -> Any:
-        """Begins a transaction of group positions (`kafka.group_transaction`) that ends without effect once another run takes the wave.
+        """Begins a transaction of group positions (`kafka.groups`) that ends without effect once another run takes the wave.
         Raises WaveRunElsewhere if one has it by then."""
         raise NotImplementedError("a dry run commits nothing")
 

@@ -1,6 +1,7 @@
-"""Tokens as the two Kafka clients take them."""
+"""How both clients log in: kafka-python's settings from librdkafka's, and one token for both."""
 
 import json
+import ssl
 import time
 
 import kafka.errors
@@ -8,12 +9,44 @@ import pytest
 from confluent_kafka import KafkaError
 
 from kafka_mirror.errors import TokenUnavailable
-from kafka_mirror.kafka import client_log
+from kafka_mirror.kafka import client_login
 from kafka_mirror.kafka.admin import ClientErrors, settings_with
-from kafka_mirror.kafka.client_log import mask_secrets
-from kafka_mirror.kafka.client_login import python_settings
+from kafka_mirror.kafka.client_login import mask_secrets, python_settings
 from kafka_mirror.logins.token import CLASS, PROPERTIES
+from services.certificates import Authority
 from tests.unit.logins.token_providers import endpoint
+
+PLAIN = {"bootstrap.servers": "one:9092,two:9092", "client.id": "mine", "fetch.wait.max.ms": 5}
+
+
+def test_without_security_it_is_the_addresses_and_the_name():
+    assert python_settings(PLAIN) == {"bootstrap_servers": ["one:9092", "two:9092"], "client_id": "mine", "security_protocol": "PLAINTEXT"}
+
+
+@pytest.mark.parametrize(("mechanism", "user"), [("PLAIN", "a=b,c"), ("SCRAM-SHA-512", "a=3Db=2Cc")])
+def test_a_login_is_written_as_its_mechanism_wants_it(mechanism, user):
+    login = {"security.protocol": "sasl_plaintext", "sasl.mechanism": mechanism, "sasl.username": "a=b,c", "sasl.password": "p=,"}
+    found = python_settings(PLAIN | login)
+    assert (found["sasl_mechanism"], found["sasl_plain_username"], found["sasl_plain_password"]) == (mechanism, user, "p=,")
+
+
+def test_certificates_come_from_text_and_leave_no_file(tmp_path):
+    authority = Authority(tmp_path / "authority")
+    client = authority.issue("client", hosts=())
+    trusted, store = authority.trust_store("PEM"), authority.key_store(client, "PEM")
+    from pathlib import Path
+
+    from kafka_mirror.config.clients.key_stores import identity
+    from kafka_mirror.config.clients.key_stores import trusted_certificates as certificates
+
+    own = identity(Path(store["ssl.keystore.location"]).read_bytes(), "PEM", None, store.get("ssl.key.password"))
+    ca = certificates(Path(trusted["ssl.truststore.location"]).read_bytes(), "PEM", None)
+    settings = {"security.protocol": "ssl", "ssl.ca.pem": ca, "ssl.certificate.pem": own.chain, "ssl.key.pem": own.key}
+    context = python_settings(PLAIN | settings)["ssl_context"]
+    assert (context.check_hostname, context.verify_mode, len(context.get_ca_certs())) == (True, ssl.CERT_REQUIRED, 1)
+    loose = python_settings(PLAIN | settings | {"ssl.endpoint.identification.algorithm": "none"})["ssl_context"]
+    assert (loose.check_hostname, loose.verify_mode) == (False, ssl.CERT_REQUIRED)
+
 
 PROVIDERS = "tests.unit.logins.token_providers."
 OAUTH = {"bootstrap.servers": "b:1", "security.protocol": "sasl_plaintext", "sasl.mechanism": "OAUTHBEARER"}
@@ -22,7 +55,7 @@ OAUTH = {"bootstrap.servers": "b:1", "security.protocol": "sasl_plaintext", "sas
 @pytest.fixture(autouse=True)
 def no_secrets_of_others(monkeypatch):
     """What is masked is only what these tests keep: a secret of another test may be a word of a sentence."""
-    monkeypatch.setattr(client_log, "_secrets", set())
+    monkeypatch.setattr(client_login, "_secrets", set())
 
 
 def of(kind, **properties):

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from kafka_mirror.kafka.tls_diagnosis import explain_report, refuses_us
+from kafka_mirror.kafka.connection_errors import explain_report, refuses_certificate
 from services.certificates import Authority
 
 ALERT = "ssl://127.0.0.1:9093/bootstrap: Receive failed: error:0A000412:SSL routines::ssl/tls alert bad certificate: SSL alert number {}"
@@ -20,7 +20,7 @@ def authority(tmp_path_factory):
 
 @pytest.mark.parametrize(("number", "about_us"), [(42, True), (46, True), (48, True), (116, True), (0, False), (70, False), (80, False)])
 def test_alerts_about_the_clients_certificate_are_refusals(number, about_us):
-    assert refuses_us(ALERT.format(number)) is about_us
+    assert refuses_certificate(ALERT.format(number)) is about_us
 
 
 @pytest.mark.parametrize(

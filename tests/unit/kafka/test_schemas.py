@@ -8,7 +8,7 @@ import gc, sys, threading
 import kafka.protocol.admin, kafka.protocol.consumer, kafka.protocol.metadata, kafka.protocol.producer
 from kafka.errors import KafkaProtocolError
 from kafka.protocol.api_header import ResponseClassRegistry
-from kafka_mirror.kafka.schema_answers import answer_to, read_by_schema
+from kafka_mirror.kafka.schemas import answer_to, read_by_schema
 sys.setswitchinterval(1e-6)
 modules = (kafka.protocol.admin, kafka.protocol.consumer, kafka.protocol.metadata, kafka.protocol.producer)
 kinds = [kind for module in modules for name, kind in vars(module).items() if name.endswith("Request")]
