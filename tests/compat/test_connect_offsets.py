@@ -5,9 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.formats.connect_offsets import (
-    CheckpointPartition,
-    HeartbeatPartition,
+from kafka_mirror.formats.mm2 import (
     SourcePartition,
     decode_offset,
     decode_source,
@@ -25,7 +23,7 @@ _NAMES |= st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 _OFFSETS = st.lists(
     st.fixed_dictionaries(
         {
-            "kind": st.sampled_from(["source", "source", "checkpoint", "heartbeat"]),
+            "kind": st.just("source"),
             "connector": st.just("MirrorSourceConnector") | _NAMES,
             "first": _NAMES,
             "second": _NAMES,
@@ -45,18 +43,8 @@ def test_key_value_and_partition_are_those_of_kafka_connect(peer: Peer, offsets:
     told = peer.ask("connect_offsets", offsets=offsets)
     for each, (key, value, partition) in zip(offsets, told, strict=True):
         peer.cases["Connect offsets"] += 1
-        made = _made(each)
+        made = SourcePartition(each["connector"], each["first"], each["second"], each["partition"])
         assert (made.key.hex(), encode_offset(each["offset"]).hex()) == (key, value), each
         assert partition_of(made.key, each["partitions"]) == partition, each
         assert decode_offset(bytes.fromhex(value)) == each["offset"]
-        if each["kind"] == "source":
-            assert decode_source(bytes.fromhex(key)) == made
-
-
-def _made(each: dict[str, Any]) -> SourcePartition | CheckpointPartition | HeartbeatPartition:
-    connector, first, second, partition = (each[name] for name in ("connector", "first", "second", "partition"))
-    if each["kind"] == "source":
-        return SourcePartition(connector, first, second, partition)
-    if each["kind"] == "checkpoint":
-        return CheckpointPartition(connector, first, partition, second)
-    return HeartbeatPartition(connector, first, second)
+        assert decode_source(bytes.fromhex(key)) == made

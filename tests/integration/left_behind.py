@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_mirror.errors import MirrorError
-from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
+from kafka_mirror.formats.mm2 import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
 from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.migration.take_over import TakeOverRequest, take_over
 from services.waiting import PATIENCE

@@ -5,7 +5,7 @@ import pytest
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.errors import CopyUnderWay, HandedBack, NothingToHandBack
-from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
+from kafka_mirror.formats.mm2 import SOURCE_CONNECTOR, SourcePartition, encode_offset, partition_of
 from kafka_mirror.groups.mm2_topics import newest_offset_syncs
 from kafka_mirror.groups.offset_syncs import place
 from kafka_mirror.ledger.clusters import clusters

@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.errors import ConnectOffsetsMissing, MirrorError
-from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, SourcePartition, partition_of
+from kafka_mirror.formats.mm2 import SOURCE_CONNECTOR, SourcePartition, partition_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.migration import take_over as module
 from services.oracle import OracleError, Record

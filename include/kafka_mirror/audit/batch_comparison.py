@@ -25,7 +25,7 @@ from operator import eq, itemgetter
 
 from kafka_mirror.audit.copied_ranges import AuditRange, OffsetPair, pair_at_or_after
 from kafka_mirror.audit.reader import parts_of
-from kafka_mirror.formats.batches.batch_rewrite import Record, read_records
+from kafka_mirror.formats.batches.batch_records import Record, read_records
 from kafka_mirror.formats.batches.record_batch import RecordBatch
 from kafka_mirror.kafka.fetched_partition import FetchedPartition
 from kafka_mirror.kafka.reader import Part

@@ -11,8 +11,8 @@ from kafka_mirror.config.flow import CLIENTS, Flow
 from kafka_mirror.config.references import has_reference
 from kafka_mirror.config.setting import Setting, is_secret
 from kafka_mirror.errors import Problem
+from kafka_mirror.policy.filters import printable
 from kafka_mirror.policy.java_regex import compile_java
-from kafka_mirror.policy.possible_names import printable
 
 _LITERAL = re.compile(r"(?:[A-Za-z0-9._-]|\\[.-])+")
 _ODD_IN_NAMES = re.compile(r"[\"'\x00-\x1f]")

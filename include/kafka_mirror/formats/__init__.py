@@ -1,7 +1,7 @@
 """Bytes and documents that persist, each format written and read in one place. Pure.
 
-`mm2` has MirrorMaker 2's records, `connect_offsets` Kafka Connect's, `record` is a record as both clusters carry it. `batches` are closed
-batches as brokers store them, `offsets` partitions, intervals and the offset map. `documents` is the codec of all JSON that is our own.
+`mm2` has what MirrorMaker 2 stores on clusters, `record` is a record as both clusters carry it. `batches` are closed batches as brokers
+store them, `offsets` partitions, intervals and the offset map. `documents` is the codec of all JSON that is our own.
 
 `config`, `kafka` and every room above them may import it.
 """

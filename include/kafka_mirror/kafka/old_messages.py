@@ -10,7 +10,8 @@ from itertools import pairwise
 
 from kafka.record.legacy_records import LegacyRecordBatch
 
-from kafka_mirror.formats.batches.batch_rewrite import NotIntact, Record, content_of, sealed_batches
+from kafka_mirror.formats.batches.batch_records import NotIntact, Record, content_of
+from kafka_mirror.formats.batches.batch_rewrite import sealed_batches
 from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED, decompress
 from kafka_mirror.formats.batches.record_batch import CODECS, NO_TIMESTAMP, RecordBatch
 

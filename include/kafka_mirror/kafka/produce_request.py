@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from kafka_mirror.formats.batches.batch_rewrite import content_of, sealed_batches
+from kafka_mirror.formats.batches.batch_records import content_of
+from kafka_mirror.formats.batches.batch_rewrite import sealed_batches
 from kafka_mirror.formats.batches.record_batch import CODECS, NO_TIMESTAMP, RecordBatch
 from kafka_mirror.formats.batches.varint import read_length, varint
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ConnectOffsetsMissing, ConnectOffsetsUnreadable, MirrorError, MirrorMakerRunning
-from kafka_mirror.formats.connect_offsets import SOURCE_CONNECTOR, OtherConnector, decode_offset, decode_source
+from kafka_mirror.formats.mm2 import SOURCE_CONNECTOR, OtherConnector, decode_offset, decode_source
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.groups import describe_groups

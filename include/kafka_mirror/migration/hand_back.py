@@ -28,7 +28,7 @@ from kafka_mirror.errors import (
     WayBackHandedBack,
     name_flow_in_errors,
 )
-from kafka_mirror.formats.connect_offsets import PARTITIONS, SourcePartition, encode_offset, partition_of
+from kafka_mirror.formats.mm2 import PARTITIONS, SourcePartition, encode_offset, partition_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_syncs import emit
 from kafka_mirror.kafka.cluster import Cluster

@@ -13,8 +13,8 @@ from functools import cached_property
 
 import regex
 
+from kafka_mirror.policy.filters import IN_NAMES, LONGEST, impossible, printable
 from kafka_mirror.policy.java_regex import compile_java, translate_pattern
-from kafka_mirror.policy.possible_names import IN_NAMES, LONGEST, impossible, printable
 from kafka_mirror.policy.replication import ReplicationPolicy, is_ledger_or_control_topic, sources
 
 _ARROW = "->"

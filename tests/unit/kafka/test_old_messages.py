@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
-from kafka_mirror.formats.batches.batch_rewrite import read_records
+from kafka_mirror.formats.batches.batch_records import read_records
 from kafka_mirror.kafka.fetch_response import PartitionData
 from kafka_mirror.kafka.fetched_partition import FetchedPartition
 from kafka_mirror.kafka.old_messages import ClosedMessage, first_message

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pendulum
 
 from kafka_mirror.config.catalogue.values import Valid
+from kafka_mirror.policy.filters import matches_nothing
 from kafka_mirror.policy.java_regex import compile_java
-from kafka_mirror.policy.possible_names import matches_nothing
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ].+)?")
 _DURATION = re.compile(r"P(?:([0-9]+)D)?(?:T(?=.)(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+(?:\.[0-9]{0,9})?)S)?)?")

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from kafka_mirror.config.policies import check_class
 from kafka_mirror.errors import ConfigurationError
+from kafka_mirror.policy.filters import Names, matches_nothing
 from kafka_mirror.policy.java_regex import compile_java
-from kafka_mirror.policy.possible_names import Names, matches_nothing
 from kafka_mirror.policy.rename import Renames, parse_contexts
 
 Type = Literal["BOOLEAN", "SHORT", "INT", "LONG", "DOUBLE", "STRING", "PASSWORD", "CLASS", "LIST", "PER-TOPIC"]

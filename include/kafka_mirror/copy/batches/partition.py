@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from kafka_mirror.copy.engine import PartitionAssignment, PartitionProgress, PoisonRecord
 from kafka_mirror.copy.model import FORWARDED, JOINED, BatchShare
 from kafka_mirror.errors import BatchNotUnpacked
-from kafka_mirror.formats.batches.batch_rewrite import BatchBuilder, JoinedStretch, NotIntact, OutgoingBatch, Record
+from kafka_mirror.formats.batches.batch_records import NotIntact, Record
+from kafka_mirror.formats.batches.batch_rewrite import BatchBuilder, JoinedStretch, OutgoingBatch
 from kafka_mirror.formats.batches.compression import UnpacksTooLarge
 from kafka_mirror.formats.batches.record_batch import AbortedTransactions, RecordBatch
 from kafka_mirror.formats.offsets.map import Run

@@ -17,7 +17,8 @@ from kafka_mirror.copy.batches.partition import InFlightBatches
 from kafka_mirror.copy.engine import BatchRefused, PartitionAssignment, RecordLimits, RefusedRecord
 from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.errors import AuthorizationRefused, MirrorError, Overtaken, TransactionTooSlow
-from kafka_mirror.formats.batches.batch_rewrite import OutgoingBatch, Record, has_key, read_records
+from kafka_mirror.formats.batches.batch_records import Record, has_key, read_records
+from kafka_mirror.formats.batches.batch_rewrite import OutgoingBatch
 from kafka_mirror.formats.batches.record_batch import next_sequence, seal_batch
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import produce_request

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED, compress, decompress, has_packer
+from kafka_mirror.formats.batches.batch_records import Record, Stretch, number_at, read_opened
+from kafka_mirror.formats.batches.compression import compress, decompress, has_packer
 from kafka_mirror.formats.batches.record_batch import (
     CODECS,
     HEADER_BYTES,
@@ -25,7 +26,6 @@ from kafka_mirror.formats.batches.record_batch import (
     seal_batch,
     unsent_batch,
 )
-from kafka_mirror.formats.batches.record_splice import HEADS, LONGER, NUMBERS, USUAL_TIMES, number_at, splice_records
 from kafka_mirror.formats.batches.varint import signed_varint
 
 WANTED_BYTES = 256 * 1024
@@ -33,8 +33,14 @@ WANTED_BYTES = 256 * 1024
 STRETCH_BYTES = WANTED_BYTES // 2
 """About how much is opened at a time."""
 
-_NULL = signed_varint(-1)
-_OLDEST, _NEWEST = -(1 << 63), (1 << 63) - 1
+_NUMBERS = tuple(map(signed_varint, range(8192)))
+"""The numbers of one and two bytes, from 0 on."""
+_HEADS = tuple(number + b"\0" for number in _NUMBERS)
+"""How a record without attributes begins, by its length in bytes."""
+_USUAL_TIMES = 1 << 60
+"""Times below this may be added and subtracted without a look at what comes of it."""
+_LONGER = 16
+"""How many bytes longer a record becomes at most, at another time and place than in its batch."""
 _FARTHEST = 1 << 62
 _PLAIN, _FOR_TOO_LARGE = CODECS[0], "lz4"
 """What packs a record that is larger than the target takes, and that nothing has packed."""
@@ -52,11 +58,6 @@ _START_BYTES, _CRC_FROM, _RECORDS_FROM = 12, 21, HEADER_BYTES - 21
 _LEAST = HEADER_BYTES - _START_BYTES + 7
 """How long a batch of one record says it is at least."""
 _CONTROL, _TRANSACTIONAL = int(Attribute.CONTROL), int(Attribute.TRANSACTIONAL)
-
-Stretch = tuple[int, int]
-"""Offsets side by side: the first, and how many."""
-Record = tuple[int, int, bytes, bytes]
-"""Its offset, its timestamp, its attributes, and what stands after its place in the batch."""
 
 
 class OutgoingBatch(NamedTuple):
@@ -94,13 +95,6 @@ class JoinedStretch(NamedTuple):
     records: int
     full: list[OutgoingBatch]
     closed: int = 0
-
-
-class NotIntact(ValueError):
-    """Raised for a batch, or a message of old, whose bytes are not those of which its checksum was made."""
-
-    def __init__(self, what: str = "batch") -> None:
-        super().__init__(f"the checksum of a {what} is not that of its bytes")
 
 
 def is_small(batch: RecordBatch) -> bool:
@@ -167,7 +161,7 @@ class BatchBuilder:
     ) -> JoinedStretch:
         at, stop, whole, (position, end) = 0, min(room, len(data) - HEADER_BYTES + 1), len(data), offsets
         codec, (most, of_record), capacity = CODECS.index(self._codec), _count_small(self._codec), self._room
-        fields, checksum_of, numbers, heads, half = _FIELDS.unpack_from, google_crc32c.value, NUMBERS, HEADS, len(NUMBERS)
+        fields, checksum_of, numbers, heads, half = _FIELDS.unpack_from, google_crc32c.value, _NUMBERS, _HEADS, len(_NUMBERS)
         pieces, count, size, base, latest, first, length, expected = self._take_up()
         epoch, batches, more = -1, 0, 0
         while at < stop:
@@ -244,11 +238,11 @@ class BatchBuilder:
         """Adds the records of one batch without holes, of which the checksum covers these bytes; whether they could be read."""
         try:
             data = bytes(decompress(self._codec, memoryview(covered)[_RECORDS_FROM:], largest))
-            more = len(data) + LONGER * stretch[1]
+            more = len(data) + _LONGER * stretch[1]
             if self._count and self.bytes + more > self._room:
                 full += self.finish()
             if more > self._room or not self._splice(data, stretch, timestamp):
-                full += self._add(_read_records_in(data, stretch, stretch[1] - 1, timestamp))
+                full += self._add(read_opened(data, stretch, stretch[1] - 1, timestamp))
         except ValueError:
             return False
         return True
@@ -256,7 +250,7 @@ class BatchBuilder:
     def _splice(self, data: bytes, stretch: Stretch, base_timestamp: int) -> bool:
         """Adds the records of one batch, for which there is room. False: they are not as they nearly always are, and none was added."""
         (start, more), base = stretch, self._base_timestamp if self._count else base_timestamp
-        is_usual = -USUAL_TIMES < base < USUAL_TIMES
+        is_usual = -_USUAL_TIMES < base < _USUAL_TIMES
         spliced = splice_records(self._pieces, data, more, self._count, base_timestamp - base) if is_usual else None
         if spliced is None:
             return False
@@ -277,10 +271,10 @@ class BatchBuilder:
         for offset, timestamp, attributes, rest in records:
             while True:
                 delta = timestamp - base if count else 0
-                time = NUMBERS[delta] if 0 <= delta < len(NUMBERS) else signed_varint(delta)
-                place = NUMBERS[count] if count < len(NUMBERS) else signed_varint(count)
+                time = _NUMBERS[delta] if 0 <= delta < len(_NUMBERS) else signed_varint(delta)
+                place = _NUMBERS[count] if count < len(_NUMBERS) else signed_varint(count)
                 after = 1 + len(time) + len(place) + len(rest)
-                encoded = NUMBERS[after] if after < len(NUMBERS) else signed_varint(after)
+                encoded = _NUMBERS[after] if after < len(_NUMBERS) else signed_varint(after)
                 larger = size + len(encoded) + after
                 if not count or (larger <= self._room and -_FARTHEST < delta < _FARTHEST):
                     break
@@ -331,51 +325,51 @@ def sealed_batches(records: Sequence[Record], max_bytes: int, codec: str = _PLAI
     return [seal_batch(outgoing.batch) for outgoing in (*builder.add(records, codec, -1), *builder.finish())]
 
 
-def content_of(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()) -> bytes:
-    """What stands of a record after its place in the batch."""
-    key_bytes, value_bytes, *others = (
-        _NULL if part is None else signed_varint(len(part)) + part
-        for part in (key, value, *(part for name, header in headers for part in (name.encode(), header)))
-    )
-    return b"".join((key_bytes, value_bytes, signed_varint(len(headers)), *others))
-
-
-def has_key(rest: bytes) -> bool:
-    """Whether a record has a key, by what stands after its place."""
-    return rest[:1] != _NULL
-
-
-def read_records(batch: RecordBatch, records: list[Record], largest: int = LARGEST_UNPACKED) -> None:
-    """Adds the records of a batch to others. Raises NotIntact; ValueError if it cannot be opened, UnpacksTooLarge if it has more than
-    `largest` bytes unpacked. Then none was added."""
-    if (data := batch.intact_records()) is None:
-        raise NotIntact
-    if batch.is_control or not batch.is_known:
-        raise ValueError(f"a batch with the attributes {batch.attributes:#06x} has no records that could be copied")
-    if batch.is_packed:
-        data = bytes(decompress(batch.codec, memoryview(data), largest))
-    stretch, stamp = (batch.base_offset, batch.record_count), batch.max_timestamp if batch.is_stamped else None
-    records += _read_records_in(data, stretch, batch.last_offset_delta, batch.base_timestamp, stamp)
-
-
-def _read_records_in(data: bytes, stretch: Stretch, last: int, base_timestamp: int, stamp: int | None = None) -> list[Record]:
-    """The records of a batch that was opened, which are at most `last` offsets away from its first one; `stamp` is their time, if its
-    broker gave them one."""
-    (base_offset, number), records, at, end, before = stretch, list[Record](), 0, len(data), -1
+def splice_records(pieces: list[bytes], data: bytes, records: int, place: int, shift: int) -> tuple[int, int] | None:
+    """Adds the records of a batch without holes to the pieces of others, of which there are `place`. `shift` is added to their times.
+    Gives how many bytes it added, and the latest time as it stood; None where they are not as they nearly always are: nothing is added
+    then."""
+    begun = len(pieces)
     try:
-        for _ in range(number):
-            # Nearly every number has one byte or two.
-            length, begin = (data[at] >> 1, at + 1) if data[at] < 0x80 and not data[at] & 1 else number_at(data, at)
-            at = begin + length
-            since, place = (0, begin + 2) if not data[begin + 1] else number_at(data, begin + 1)
-            delta, rest = (0, place + 1) if not data[place] else number_at(data, place)
-            timestamp = base_timestamp + since if stamp is None else stamp
-            if not (length > 0 and rest <= at <= end and before < delta <= last and _OLDEST <= timestamp <= _NEWEST):
-                raise ValueError("a record is no part of its batch")
-            records.append((base_offset + delta, timestamp, data[begin : begin + 1], data[rest:at]))
-            before = delta
-    except IndexError as failure:
-        raise ValueError("a record is cut off") from failure
-    if at != end:
-        raise ValueError("a batch has more than the records that it counts")
-    return records
+        if spliced := _splice(pieces, data, records, place, shift):
+            return spliced
+    except (IndexError, ValueError):
+        pass  # it is cut off, or a number has no end, which somebody else says
+    del pieces[begun:]
+    return None
+
+
+def _splice(pieces: list[bytes], data: bytes, records: int, place: int, shift: int) -> tuple[int, int] | None:
+    numbers, heads, most, add = _NUMBERS, _HEADS, len(_NUMBERS), pieces.extend
+    if place + records > most or not -_USUAL_TIMES < shift < _USUAL_TIMES:
+        return None
+    at, size, whole, newest = 0, 0, len(data), -_USUAL_TIMES
+    for was, becomes in zip(numbers[:records], numbers[place : place + records], strict=True):
+        low, high = data[at], data[at + 1]
+        if low < 0x80:
+            begin, end = at + 1, at + 1 + (low >> 1)
+        elif high < 0x80:
+            begin, end = at + 2, at + 2 + ((low & 0x7F | high << 7) >> 1)
+        else:
+            end, begin = number_at(data, at)
+            end += begin
+        since = data[begin + 1]
+        if since < 0x80:
+            since, at = since >> 1 ^ -(since & 1), begin + 2
+        else:
+            since, at = number_at(data, begin + 1)
+        if low & 1 or data[begin] or not data.startswith(was, at) or not -_USUAL_TIMES < since < _USUAL_TIMES:
+            return None
+        at += len(was)
+        if not at < end <= whole:
+            return None
+        delta = since + shift
+        time = numbers[delta] if 0 <= delta < most else signed_varint(delta)
+        inside = 1 + len(time) + len(becomes) + end - at
+        head = heads[inside] if inside < most else signed_varint(inside) + b"\0"
+        add((head, time, becomes, data[at:end]))
+        size += len(head) + inside - 1
+        if since > newest:
+            newest = since
+        at = end
+    return (size, newest) if at == whole else None

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.formats.batches.batch_rewrite import BatchBuilder, read_records
+from kafka_mirror.formats.batches.batch_records import read_records
+from kafka_mirror.formats.batches.batch_rewrite import BatchBuilder, splice_records
 from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED
 from kafka_mirror.formats.batches.record_batch import CODECS, AbortedTransactions, Attribute, span_of
 from kafka_mirror.formats.batches.record_batch import seal_batch as sealed_batch
-from kafka_mirror.formats.batches.record_splice import splice_records
 from tests.unit.formats.batches.test_batch_rewrite import FIRST, LARGE, judged, packed, sealed, sent
 from tests.unit.formats.batches.test_record_batch import NONE, built, one, records
 

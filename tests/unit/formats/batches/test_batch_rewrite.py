@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch
 
 from kafka_mirror.formats.batches import batch_rewrite
-from kafka_mirror.formats.batches.batch_rewrite import BatchBuilder, NotIntact, is_small, read_records
+from kafka_mirror.formats.batches.batch_records import NotIntact, read_records
+from kafka_mirror.formats.batches.batch_rewrite import BatchBuilder, is_small
 from kafka_mirror.formats.batches.compression import compress, decompress
 from kafka_mirror.formats.batches.record_batch import CODECS, HEADER_BYTES, Attribute
 from tests.unit.formats.batches.test_record_batch import GZIP, NONE, built, filled, one, opened, records
