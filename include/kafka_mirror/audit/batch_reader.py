@@ -50,7 +50,7 @@ class AuditedCluster:
 
     def _refuse(self, tp: TopicPartition, fault: FetchFault) -> None:
         if fault.cause is Cause.LEADER_MOVED:
-            raise self.pool.refused(fault.code, f"reading {tp}@{fault.position}")
+            raise self.pool.errors.translate_code(fault.code, f"reading {tp}@{fault.position}")
         self.refused[tp] = fault.detail
 
 

@@ -48,18 +48,18 @@ def _describe(cluster: Cluster, pattern: ResourcePatternType) -> frozenset[Patte
             operation=AclOperation.ANY.value,
             permission_type=AclPermissionType.ANY.value,
         )
-        code, acls = connection.ask(request, _bindings)
+        code, acls = connection.ask(request, _read_bindings)
         if code == errors.SecurityDisabledError.errno:
             return None
         if code == errors.ClusterAuthorizationFailedError.errno:
-            raise pool.refused(code, step, operation="DESCRIBE", what="the cluster")
+            raise pool.errors.translate_code(code, step, operation="DESCRIBE", what="the cluster")
         raise_for(code)
         return frozenset(acls)
 
     return cluster.ask(step, question)
 
 
-def _bindings(answer: Any) -> tuple[int, list[PatternAcl]]:
+def _read_bindings(answer: Any) -> tuple[int, list[PatternAcl]]:
     """An answer's error code, and the bindings in it."""
     return int(answer.error_code), [
         PatternAcl(
@@ -79,37 +79,30 @@ def _bindings(answer: Any) -> tuple[int, list[PatternAcl]]:
 
 def create_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError | None]:
     """Creates bindings; the answer has, for each, what went wrong, or None. One that is there already is none the worse for it."""
-    bindings = {acl: _binding(acl) for acl in acls}
+    bindings = {acl: AclBinding(*_words(acl)) for acl in acls}
     if not bindings:
         return {}
     answers = cluster.admin.send(
         "creating ACLs", lambda client, seconds: client.create_acls(list(bindings.values()), request_timeout=seconds)
     )
     return {
-        acl: cluster.admin.failure(answers[bound], f"creating an ACL of {acl.topic} ({acl})", "ALTER") for acl, bound in bindings.items()
+        acl: cluster.admin.await_failure(answers[bound], f"creating an ACL of {acl.topic} ({acl})", "ALTER")
+        for acl, bound in bindings.items()
     }
 
 
 def delete_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError | None]:
     """Takes bindings away; the answer has, for each, what went wrong, or None. One that is not there is none the worse for it."""
-    filters = {acl: _filter(acl) for acl in acls}
+    filters = {acl: AclBindingFilter(*_words(acl)) for acl in acls}
     if not filters:
         return {}
     answers = cluster.admin.send(
         "taking ACLs away", lambda client, seconds: client.delete_acls(list(filters.values()), request_timeout=seconds)
     )
     return {
-        acl: cluster.admin.failure(answers[wanted], f"taking away an ACL of {acl.topic} ({acl})", "ALTER")
+        acl: cluster.admin.await_failure(answers[wanted], f"taking away an ACL of {acl.topic} ({acl})", "ALTER")
         for acl, wanted in filters.items()
     }
-
-
-def _binding(acl: Acl) -> AclBinding:
-    return AclBinding(*_words(acl))
-
-
-def _filter(acl: Acl) -> AclBindingFilter:
-    return AclBindingFilter(*_words(acl))
 
 
 def _words(acl: Acl) -> tuple[Any, ...]:

@@ -101,37 +101,32 @@ class ClientErrors:
         """Takes an error from the client's background threads."""
         self._errors.append(error)
 
-    def authentication(self) -> KafkaError | None:
-        """The newest refusal of our credentials or of a certificate, if there was one."""
-        refusals = self._refusals()
-        return refusals[-1] if refusals else None
+    @property
+    def refusals(self) -> list[KafkaError]:
+        """Where our credentials or a certificate were refused, in order."""
+        return [error for error in self._errors if _is_refusal(error)]
+
+    @property
+    def has_unjudged_logins(self) -> bool:
+        """Whether logins failed and no broker judged what we logged in with. What was under way there may be tried again."""
+        return any(map(_is_unjudged, self._errors))
 
     def raise_refusal(self) -> None:
         """Raises AuthenticationFailed if we were refused again and again: waiting longer for an answer is of no use."""
-        refusals = self._refusals()
-        if len(refusals) >= _REFUSALS:
-            raise self.refused(refusals[-1])
+        if len(self.refusals) >= _REFUSALS:
+            raise self.report_refusal(self.refusals[-1])
 
-    def refused(self, refusal: KafkaError) -> AuthenticationFailed:
+    def report_refusal(self, refusal: KafkaError) -> AuthenticationFailed:
         """The error of ours for a refusal: of certificates what is wrong with them, otherwise what the client says."""
         return AuthenticationFailed(
             self.cluster, self.bootstrap, explain_report(refusal.str(), self._tls, self.cluster) or _reason(refusal)
         )
 
+    @property
     def detail(self) -> str:
         """The newest complaint in words, or nothing. 'All brokers are down' explains nothing, so it counts only if there is no other."""
         reasons = [error for error in self._errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
-        if reasons:
-            return _reason(reasons[-1])
-        return HUNG_UP if self._errors else ""
-
-    @property
-    def may_log_in_again(self) -> bool:
-        """Whether logins failed that no broker refused. What was under way there may be tried again."""
-        return any(map(_is_unjudged, self._errors)) and not self._refusals()
-
-    def _refusals(self) -> list[KafkaError]:
-        return [error for error in self._errors if _is_refusal(error)]
+        return _reason(reasons[-1]) if reasons else HUNG_UP if self._errors else ""
 
 
 def _is_unjudged(error: KafkaError) -> bool:
@@ -151,13 +146,6 @@ def settings_with(settings: Mapping[str, Any], complaints: ClientErrors) -> dict
     return with_tokens(own, complaints, complaints.cluster)
 
 
-def kafka_error(failure: BaseException | None) -> KafkaError | None:
-    """The KafkaError inside what a client call raised."""
-    if isinstance(failure, KafkaException) and failure.args and isinstance(failure.args[0], KafkaError):
-        return failure.args[0]
-    return None
-
-
 def to_mirror_error(
     failure: BaseException,
     complaints: ClientErrors,
@@ -168,34 +156,32 @@ def to_mirror_error(
     operation: str | None = None,
 ) -> MirrorError:
     """The error of ours for a failed client call. `step` says what was being done, `seconds` the deadline it had."""
-    cluster, refused = complaints.cluster, complaints.authentication()
-    if refused is not None:
-        return complaints.refused(refused)
-    error = kafka_error(failure)
-    if error is None:
+    cluster, refusals = complaints.cluster, complaints.refusals
+    if refusals:
+        return complaints.report_refusal(refusals[-1])
+    error = failure.args[0] if isinstance(failure, KafkaException) and failure.args else None
+    if not isinstance(error, KafkaError):
         if isinstance(failure, TimeoutError):
-            return _as_timeout(complaints, step, seconds)
+            return _report_timeout(complaints, step, seconds)
         return KafkaFailure(f"Cluster '{cluster}': {step} failed: {failure}.", topic=topic)
     code = error.code()
     if code in DENIED:
         return AuthorizationRefused(cluster, operation or "the operation", f"topic {topic}" if topic else DENIED[code], topic=topic)
-    if _is_refusal(error) and not complaints.may_log_in_again:
-        return complaints.refused(error)
+    if _is_refusal(error) and not complaints.has_unjudged_logins:
+        return complaints.report_refusal(error)
     if code in _UNREACHABLE | _AUTHENTICATION:
-        return ClusterUnreachable(cluster, complaints.bootstrap, seconds, complaints.detail() or SILENCE)
+        return ClusterUnreachable(cluster, complaints.bootstrap, seconds, complaints.detail or SILENCE)
     if code == KafkaError._TIMED_OUT:
-        return _as_timeout(complaints, step, seconds)
+        return _report_timeout(complaints, step, seconds)
     said = f"Cluster '{cluster}': {step} failed: {error.name()}: {error.str().rstrip('.')}."
     return KafkaFailure(said, reason=error.name(), topic=topic)
 
 
-def _as_timeout(complaints: ClientErrors, step: str, seconds: float) -> MirrorError:
-    if detail := complaints.detail():
-        return ClusterUnreachable(complaints.cluster, complaints.bootstrap, seconds, detail)
-    return DeadlineExceeded(
-        f"Cluster '{complaints.cluster}' at {complaints.bootstrap}: {step} did not end within {seconds:g} s.",
-        next=LOAD_NEXT,
-    )
+def _report_timeout(complaints: ClientErrors, step: str, seconds: float) -> MirrorError:
+    if complaints.detail:
+        return ClusterUnreachable(complaints.cluster, complaints.bootstrap, seconds, complaints.detail)
+    message = f"Cluster '{complaints.cluster}' at {complaints.bootstrap}: {step} did not end within {seconds:g} s."
+    return DeadlineExceeded(message, next=LOAD_NEXT)
 
 
 def _reason(error: KafkaError) -> str:
@@ -217,7 +203,7 @@ class Admin:
         self._client.poll(0)
 
     def send(self, step: str, request: Callable[[AdminClient, float], Any]) -> Any:
-        """Sends a request, `request(client, seconds)`, and gives its futures, which `failure` and `outcomes` wait for."""
+        """Sends a request, `request(client, seconds)`, and gives its futures, which `await_failure` and `await_outcomes` take."""
         try:
             return request(self._client, self._timeout)
         except MirrorError:
@@ -225,36 +211,24 @@ class Admin:
         except Exception as failure:
             raise self._translate(failure, step) from failure
 
-    def failure(self, answer: "Future[Any]", step: str, operation: str, topic: str | None = None) -> MirrorError | None:
-        """What went wrong with a request, if anything did."""
-        self._wait(answer)
+    def await_failure(self, answer: "Future[Any]", step: str, operation: str, topic: str | None = None) -> MirrorError | None:
+        """Waits for an answer within the deadline; gives what went wrong, if anything did. The client goes on asking a cluster that refuses
+        our credentials; this does not: it raises AuthenticationFailed."""
+        deadline = time.monotonic() + self._timeout + 5
+        while not answer.done() and time.monotonic() < deadline:
+            futures.wait((answer,), timeout=_LOOK_EVERY_SECONDS)
+            self._client.poll(0)
+            self._complaints.raise_refusal()
         try:
             answer.result(0)
         except (KafkaException, TimeoutError) as failure:
             return self._translate(failure, step, topic, operation)
         return None
 
-    def outcomes(self, answers: Mapping[str, "Future[Any]"], step: str, operation: str) -> dict[str, MirrorError | None]:
+    def await_outcomes(self, answers: Mapping[str, "Future[Any]"], step: str, operation: str) -> dict[str, MirrorError | None]:
         """What went wrong with each of several requests, by topic; `step` goes on with the topic's name."""
-        return {topic: self.failure(answer, f"{step} {topic}", operation, topic) for topic, answer in answers.items()}
-
-    def _wait(self, answer: "Future[Any]") -> None:
-        """Waits for an answer, within the deadline. The client goes on asking a cluster that refuses our credentials; this does not."""
-        if answer.done():
-            return
-        deadline = time.monotonic() + self._timeout + 5
-        while not answer.done() and time.monotonic() < deadline:
-            futures.wait((answer,), timeout=_LOOK_EVERY_SECONDS)
-            self._client.poll(0)
-            self._complaints.raise_refusal()
+        return {topic: self.await_failure(answer, f"{step} {topic}", operation, topic) for topic, answer in answers.items()}
 
     def _translate(self, failure: BaseException, step: str, topic: str | None = None, operation: str | None = None) -> MirrorError:
         self._client.poll(0)
-        return to_mirror_error(
-            failure,
-            self._complaints,
-            step=step,
-            seconds=self._timeout,
-            topic=topic,
-            operation=operation,
-        )
+        return to_mirror_error(failure, self._complaints, step=step, seconds=self._timeout, topic=topic, operation=operation)

@@ -116,7 +116,12 @@ class AskedCluster:
 
     def open_ahead(self) -> None:
         """Begins to connect, and comes back at once: a far cluster is asked later, and then answers sooner."""
-        threading.Thread(target=self._connect, name="connecting", daemon=True).start()
+
+        def connect() -> None:
+            with suppress(MirrorError):
+                self.ask("connecting", lambda pool: pool.pick_connection())
+
+        threading.Thread(target=connect, name="connecting", daemon=True).start()
 
     def described(self, names: Sequence[str] | None, operations: bool = False) -> list[DescribedTopic]:
         """These topics, or all that we may describe, the brokers' internal ones too, each with its error code; with `operations` with what
@@ -157,7 +162,40 @@ class AskedCluster:
         self, names: Sequence[str], entries: Collection[str] | None
     ) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
         """The configs of topics, or these `entries` of them; and the error codes of topics that have none for us."""
-        return self.ask("reading topic configs", lambda pool: _configs(pool, names, entries))
+        keys, of_topic = None if entries is None else sorted(entries), DescribeConfigsRequest.DescribeConfigsResource
+        resources = [of_topic(resource_type=_TOPIC, resource_name=name, configuration_keys=keys) for name in names]
+
+        def read(answer: Any) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
+            """Raises ValueError for an answer about other topics, and kafka-python's error for a refusal that passes."""
+            configs, codes = {}, {}
+            for result in answer.results:
+                if result.error_code:
+                    codes[result.resource_name] = result.error_code
+                    continue
+                configs[result.resource_name] = {
+                    entry.name: ConfigEntry(
+                        entry.name,
+                        entry.value,
+                        _SOURCES.get(entry.config_source, "UNKNOWN"),
+                        bool(entry.read_only),
+                        bool(entry.is_sensitive),
+                    )
+                    for entry in result.configs
+                }
+            if configs.keys() | codes.keys() != set(names):
+                raise ValueError("it is about other topics")
+            for code in codes.values():
+                if code not in UNKNOWN_TOPIC and is_retriable(code):
+                    raise_for(code)
+            return configs, codes
+
+        def question(pool: BrokerPool) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
+            connection = pool.pick_connection()
+            version = connection.version(DescribeConfigsRequest.API_KEY, _CONFIGS_NEWEST, _CONFIGS_OLDEST)
+            answer = connection.ask(DescribeConfigsRequest(version=version, resources=resources), read)
+            return cast("tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]", answer)
+
+        return self.ask("reading topic configs", question)
 
     def listed(self, partitions: Iterable[TopicPartition], questions: Sequence[OffsetQuestion], patient: bool = True) -> Offsets:
         """What each question asks for, asked in this order, all at once. A partition that is gone, or still without leader after some
@@ -170,14 +208,22 @@ class AskedCluster:
                 ask = partial(self._offsets, wanted=waiting, questions=questions, into=listed)
                 waiting, lost = self.ask("listing offsets", ask)
         if waiting and lost is not None and not any(listed.answers):
-            raise self.errors.translated(lost, "listing offsets", self._open().last)
+            raise self.errors.translate(lost, "listing offsets", self._open().last)
         return listed
 
     def epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
         """What the leader of each partition says of this leader epoch; absent are those whose leaders do not answer."""
+
+        def question(pool: BrokerPool) -> dict[TopicPartition, EpochEnd]:
+            ends = ask_epoch_ends(pool, self._group_by_node(pool, epochs), epochs)
+            for tp, end in ends.items():
+                if end.error_code:
+                    self.forget(tp.topic)
+            return {tp: end for tp, end in ends.items() if not end.error_code}
+
         if epochs:
             with suppress(MirrorError):
-                return self.ask("asking for the ends of leader epochs", lambda pool: self._epoch_ends(pool, epochs))
+                return self.ask("asking for the ends of leader epochs", question)
         return {}
 
     # ------------------------------------------------------------ inside
@@ -186,10 +232,6 @@ class AskedCluster:
         if self._pool is None:
             self._pool = BrokerPool(self.alias, self.settings, self.timeout, self._needs)
         return self._pool
-
-    def _connect(self) -> None:
-        with suppress(MirrorError):
-            self.ask("connecting", lambda pool: pool.pick_connection())
 
     # ------------------------------------------------------------ metadata
 
@@ -259,60 +301,12 @@ class AskedCluster:
         waiting = []
         answered = set(into.answers[0]).intersection(*into.answers[1:])
         for tp in [tp for tp in wanted if tp not in answered]:
-            codes = [rows[tp].error_code for rows in listed if tp in rows]
-            if refused := [code for code in codes if code and code not in LEADER_MOVES] or self._find_refusal(tp.topic):
+            described = self._described.get(tp.topic)
+            codes = [*(rows[tp].error_code for rows in listed if tp in rows), described.error_code if described is not None else 0]
+            if refused := [code for code in codes if code and code not in LEADER_MOVES]:
                 into.refused[tp.topic] = refused[0]
-            elif self._is_there(tp):
-                waiting.append(tp)
+            elif described is not None and described.error_code not in UNKNOWN_TOPIC and tp.partition in described.leaders:
+                waiting.append(tp)  # the newest metadata have it, be it without leader
         for tp in waiting:
-            self._described.pop(tp.topic, None)  # another broker leads by now
+            self.forget(tp.topic)  # another broker leads by now
         return waiting, lost
-
-    def _find_refusal(self, topic: str) -> list[int]:
-        """The error code of a topic that is refused."""
-        code = self._described[topic].error_code if topic in self._described else 0
-        return [code] if code and code not in LEADER_MOVES else []
-
-    def _is_there(self, tp: TopicPartition) -> bool:
-        """Whether the newest metadata have the partition, be it without leader."""
-        described = self._described.get(tp.topic)
-        return described is not None and described.error_code not in UNKNOWN_TOPIC and tp.partition in described.leaders
-
-    def _epoch_ends(self, pool: BrokerPool, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
-        ends = ask_epoch_ends(pool, self._group_by_node(pool, epochs), epochs)
-        for tp, end in ends.items():
-            if end.error_code:
-                self._described.pop(tp.topic, None)  # another broker leads by now
-        return {tp: end for tp, end in ends.items() if not end.error_code}
-
-
-def _configs(
-    pool: BrokerPool, names: Sequence[str], entries: Collection[str] | None
-) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
-    connection, keys = pool.pick_connection(), None if entries is None else sorted(entries)
-    of_topic = DescribeConfigsRequest.DescribeConfigsResource
-    resources = [of_topic(resource_type=_TOPIC, resource_name=name, configuration_keys=keys) for name in names]
-    version = connection.version(DescribeConfigsRequest.API_KEY, _CONFIGS_NEWEST, _CONFIGS_OLDEST)
-
-    def read(answer: Any) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
-        """Raises ValueError for an answer about other topics, and kafka-python's error for a refusal that passes."""
-        configs, codes = {}, {}
-        for result in answer.results:
-            if result.error_code:
-                codes[result.resource_name] = result.error_code
-                continue
-            configs[result.resource_name] = {
-                entry.name: ConfigEntry(
-                    entry.name, entry.value, _SOURCES.get(entry.config_source, "UNKNOWN"), bool(entry.read_only), bool(entry.is_sensitive)
-                )
-                for entry in result.configs
-            }
-        if configs.keys() | codes.keys() != set(names):
-            raise ValueError("it is about other topics")
-        for code in codes.values():
-            if code not in UNKNOWN_TOPIC and is_retriable(code):
-                raise_for(code)
-        return configs, codes
-
-    answer = connection.ask(DescribeConfigsRequest(version=version, resources=resources), read)
-    return cast("tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]", answer)

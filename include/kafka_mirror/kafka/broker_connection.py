@@ -93,14 +93,11 @@ class SendBuffer:
         """Writes as much as the network takes now; the rest stays."""
         try:
             while self._parts:
-                self._parts = _drop_written(self._parts, self._write(to))
+                is_tls = isinstance(to, ssl.SSLSocket)
+                written = to.send(_join(self._parts, _TLS_BYTES)) if is_tls else to.sendmsg(self._parts[:_MOST_PARTS])
+                self._parts = _drop_written(self._parts, written)
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return  # nothing is lost: what was not written is still queued
-
-    def _write(self, to: socket.socket) -> int:
-        if isinstance(to, ssl.SSLSocket):
-            return to.send(_join(self._parts, _TLS_BYTES))
-        return to.sendmsg(self._parts[:_MOST_PARTS])
 
 
 def _drop_written(parts: list[Any], written: int) -> list[Any]:
@@ -211,11 +208,10 @@ class BrokerConnection:
         kafka-python's schema."""
         request.with_header(correlation_id=self._next_number(), client_id=self._client_id)
         frame = request.encode(framed=True, header=True)
-        read = (
-            partial(read_by_schema, answer_to(request), request.API_VERSION)
-            if decode is None
-            else partial(_flexible if _is_flexible(request) else _read_fixed, decode)
-        )
+        if decode is None:
+            read: Decode = partial(read_by_schema, answer_to(request), request.API_VERSION)
+        else:
+            read = partial(_read_body, decode, bool(request.flexible_version_q(request.API_VERSION)))
         self._queue([frame], len(frame), read, answered)
         self.flush()
 
@@ -224,7 +220,7 @@ class BrokerConnection:
         sends it. `decode` gets the body of its answer."""
         size = _HEADER.size - _SIZE.size + len(self._client) + len(_NO_TAGS) + sum(map(len, parts))
         parts[0] = _HEADER.pack(size, key, version, self._next_number(), len(self._client)) + self._client + _NO_TAGS + parts[0]
-        self._queue(parts, size + _SIZE.size, partial(_flexible, decode), answered)
+        self._queue(parts, size + _SIZE.size, partial(_read_body, decode, True), answered)
 
     @property
     def has_unsent(self) -> bool:
@@ -279,12 +275,9 @@ class BrokerConnection:
             self.close()
             raise errors.CorrelationIdError(f"the answer to another request than {number}")
         decoded = decode(frame)
-        self._heard(throttle_seconds(getattr(decoded, "throttle_time_ms", 0)))
+        # As long as a quota holds us back it takes nothing more from this connection, which is no silence.
+        self.silent_since = max(self.silent_since, time.monotonic() + throttle_seconds(getattr(decoded, "throttle_time_ms", 0)))
         answered(decoded)
-
-    def _heard(self, throttle: float) -> None:
-        """Notes that the broker has answered. For `throttle` seconds it takes nothing more from this connection, which is no silence."""
-        self.silent_since = max(self.silent_since, time.monotonic() + throttle)
 
     def _queue(self, parts: list[Any], size: int, decode: Decode, answered: Answered) -> None:
         if not self._waiting:
@@ -394,15 +387,8 @@ def _take_challenge(mechanism: Any, name: str, challenge: bytes) -> None:
         raise errors.KafkaProtocolError(f"the broker's side of the login by {name} is refused: {failure}") from failure
 
 
-def _is_flexible(request: Any) -> bool:
-    return bool(request.flexible_version_q(request.API_VERSION))
-
-
-def _read_fixed(decode: Decode, frame: memoryview) -> Any:
-    return read_by(decode, frame[_SIZE.size :])
-
-
-def _flexible(decode: Decode, frame: memoryview) -> Any:
-    if len(frame) <= _SIZE.size or frame[_SIZE.size]:
+def _read_body(decode: Decode, is_flexible: bool, frame: memoryview) -> Any:
+    """What `decode` makes of an answer's body, which follows its number, and in a flexible version a header without tags."""
+    if is_flexible and (len(frame) <= _SIZE.size or frame[_SIZE.size]):
         raise errors.KafkaProtocolError("an answer has tags in its header, and none are defined")
-    return read_by(decode, frame[_SIZE.size + 1 :])
+    return read_by(decode, frame[_SIZE.size + is_flexible :])

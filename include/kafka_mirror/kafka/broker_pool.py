@@ -4,8 +4,9 @@ A question is a function of a `BrokerPool`. It is asked again, within the pool's
 and where a broker does not answer or hangs up, over new connections that begin at the next bootstrap server. Each time an answer may take
 twice as long: one server that hangs must not use up the time that the others need.
 
-In a pool that carries batches only opening (`some`, `leaders`, `coordinator`) goes on over new connections. With a broken connection goes
-what was under way on it, which only the owner of the pool knows. There the first one is an error, and the owner closes the pool.
+In a pool that carries batches only opening (`pick_connection`, `leaders`, `coordinator`) goes on over new connections. With a broken
+connection goes what was under way on it, which only the owner of the pool knows. There the first one is an error, and the owner closes the
+pool.
 """
 
 import select
@@ -85,10 +86,10 @@ class BrokerPool:
         self._carries_batches = carries_batches
         self.seconds = self._answer_seconds = seconds
         self._is_asking = False
-        self._errors = ConnectionErrors(alias, settings, seconds)
+        self.errors = ConnectionErrors(alias, settings, seconds)
         self.last: tuple[str, int] = ("", 0)
         """The broker that was tried last."""
-        self._settings = self.guarded("logging in", lambda: python_settings(settings))
+        self._settings = self.guard("logging in", lambda: python_settings(settings))
         self._login = login_of(settings)
         self._servers = [_address(server) for server in servers(settings)]
         self._connections: dict[tuple[str, int], BrokerConnection] = {}
@@ -144,27 +145,28 @@ class BrokerPool:
         """Who coordinates each group or transactional id, as any broker says: a part of a question."""
         connection, wanted = self.pick_connection(), list(keys)
         version = connection.version(FindCoordinatorRequest.API_KEY, _SEVERAL_COORDINATORS, 1)
-        coordinators: dict[str, Coordinator] = {}
+        coordinators: dict[str, Coordinator]
         if version >= _SEVERAL_COORDINATORS:
             request = FindCoordinatorRequest(version=version, key_type=kind, coordinator_keys=wanted)
-            coordinators = connection.ask(request, _coordinators)
+            coordinators = connection.ask(request, _read_coordinators)
         else:
+            answers: dict[str, Any] = {}
             for key in wanted:
-                request = FindCoordinatorRequest(version=version, key_type=kind, key=key)
-                connection.send(request, partial(_keep, coordinators, key))
+                connection.send(FindCoordinatorRequest(version=version, key_type=kind, key=key), partial(answers.__setitem__, key))
             while connection.in_flight:
                 connection.receive()
+            coordinators = {key: read_by(_read_coordinator, answer) for key, answer in answers.items()}
         if coordinators.keys() != set(wanted):
             raise errors.KafkaProtocolError("the answer names other coordinators than were asked for")
         self.learn({one.node: one.address for one in coordinators.values() if not one.error_code})
         return coordinators
 
-    def guarded(self, step: str, call: Callable[[], Result]) -> Result:
+    def guard(self, step: str, call: Callable[[], Result]) -> Result:
         """What `call` gives. What a connection raises becomes an error of ours."""
         try:
             return call()
         except (OSError, errors.KafkaError) as failure:
-            raise self.translated(failure, step) from failure
+            raise self.translate(failure, step) from failure
 
     def check_silence(self, seconds: float, step: str) -> None:
         """Raises ClusterUnreachable if a broker has owed an answer for that many seconds, and no quota of its own explains it."""
@@ -172,15 +174,11 @@ class BrokerPool:
         for connection in self._connections.values():
             if connection.in_flight and now - connection.silent_since >= seconds:
                 host, port = connection.address
-                raise self.translated(TimeoutError(f"no answer came in time from {host}:{port}"), step)
+                raise self.translate(TimeoutError(f"no answer came in time from {host}:{port}"), step)
 
-    def translated(self, failure: Exception, step: str) -> MirrorError:
+    def translate(self, failure: Exception, step: str) -> MirrorError:
         """The error of ours for what a connection raised."""
-        return self._errors.translated(failure, step, self.last)
-
-    def refused(self, code: int, step: str, *, topic: str | None = None, operation: str = "", what: str = "") -> MirrorError:
-        """The error of ours for an error code in an answer. `operation` on `what` is what it may refuse us, `topic` our name for it."""
-        return self._errors.refused(code, step, topic=topic, operation=operation, what=what)
+        return self.errors.translate(failure, step, self.last)
 
     def discard(self, connection: BrokerConnection) -> None:
         """Closes one connection."""
@@ -219,9 +217,11 @@ class BrokerPool:
                     is_late = time.monotonic() + pause >= deadline
                     if is_late or not _passes(failure, refusals) or (isinstance(failure, OSError) and not mends):
                         self.close()
-                        raise self._as_mirror_error(failure, step) from failure
+                        passes = isinstance(failure, errors.KafkaError) and failure.retriable
+                        raise (self.errors.report_late if passes else self.translate)(failure, step) from failure
                     if isinstance(failure, OSError):
-                        self._begin_elsewhere()
+                        self.close()
+                        self._servers.append(self._servers.pop(0))  # the next one is asked first
                         self._let_answers_take(max(pause, min(2 * self._answer_seconds, deadline - time.monotonic())))
                 time.sleep(pause)
         except BaseException:
@@ -236,16 +236,6 @@ class BrokerPool:
         self._answer_seconds = seconds
         for connection in self.connections:
             connection.seconds = seconds
-
-    def _as_mirror_error(self, failure: Exception, step: str) -> MirrorError:
-        if isinstance(failure, errors.KafkaError) and failure.retriable:
-            return self._errors.late(failure, step)
-        return self.translated(failure, step)
-
-    def _begin_elsewhere(self) -> None:
-        """Closes every connection; the next bootstrap server is the first to be asked."""
-        self.close()
-        self._servers.append(self._servers.pop(0))
 
     def _first(self) -> BrokerConnection:
         failure: OSError | None = None
@@ -322,9 +312,9 @@ def receive(pools: Sequence[BrokerPool], seconds: float) -> None:
     if not readable:
         readable, writable = _ready(list(waiting), seconds)
     for connection in writable:
-        waiting[connection].guarded("writing", connection.flush)
+        waiting[connection].guard("writing", connection.flush)
     for connection in readable:
-        waiting[connection].guarded("waiting for an answer", connection.receive)
+        waiting[connection].guard("waiting for an answer", connection.receive)
 
 
 def _ready(connections: Iterable[BrokerConnection], seconds: float) -> tuple[list[BrokerConnection], list[BrokerConnection]]:
@@ -351,13 +341,9 @@ def _passes(failure: Exception, refusals: int) -> bool:
     return isinstance(failure, OSError) or bool(getattr(failure, "retriable", False))
 
 
-def _keep(coordinators: dict[str, Coordinator], key: str, answer: Any) -> None:
-    coordinators[key] = read_by(_coordinator, answer)
+def _read_coordinators(answer: Any) -> dict[str, Coordinator]:
+    return {str(one.key): _read_coordinator(one) for one in answer.coordinators}
 
 
-def _coordinators(answer: Any) -> dict[str, Coordinator]:
-    return {str(one.key): _coordinator(one) for one in answer.coordinators}
-
-
-def _coordinator(answer: Any) -> Coordinator:
+def _read_coordinator(answer: Any) -> Coordinator:
     return Coordinator(int(answer.error_code), int(answer.node_id), (str(answer.host), int(answer.port)))

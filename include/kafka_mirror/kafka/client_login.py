@@ -116,12 +116,6 @@ def with_ticket(settings: dict[str, Any], cluster: str) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in _OURS} | {"sasl.kerberos.min.time.before.relogin": 0}
 
 
-def python_kerberos(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """kafka-python's settings of the same login, from librdkafka's. Raises NoTicket."""
-    _hold(KerberosLogin.of(settings))
-    return {"sasl_mechanism": GSSAPI, "sasl_kerberos_service_name": str(settings[SERVICE])}
-
-
 def _hold(login: KerberosLogin) -> None:
     with _lock:
         if _logins and _logins[0] != login:
@@ -220,7 +214,7 @@ def _valid(source: TokenSource) -> LoginToken:
 
 
 def python_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """How to connect, from librdkafka's settings of the same client. Settings that only tune librdkafka are left out."""
+    """How to connect, from librdkafka's settings of the same client. Settings that only tune librdkafka are left out. Raises NoTicket."""
     protocol = str(settings.get("security.protocol", "plaintext")).upper()
     connection: dict[str, Any] = {
         "bootstrap_servers": str(settings["bootstrap.servers"]).split(","),
@@ -229,9 +223,7 @@ def python_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
     if protocol.endswith("SSL"):
         connection["ssl_context"] = tls_context(settings)
-    if protocol.startswith("SASL_"):
-        connection |= _sasl(settings)
-    return connection
+    return connection | _sasl(settings) if protocol.startswith("SASL_") else connection
 
 
 def tls_context(settings: Mapping[str, Any]) -> ssl.SSLContext:
@@ -261,7 +253,8 @@ def _load_identity(context: ssl.SSLContext, pem: str) -> None:
 def _sasl(settings: Mapping[str, Any]) -> dict[str, Any]:
     mechanism = str(settings["sasl.mechanism"])
     if mechanism == GSSAPI:
-        return python_kerberos(settings)
+        _hold(KerberosLogin.of(settings))
+        return {"sasl_mechanism": GSSAPI, "sasl_kerberos_service_name": str(settings[SERVICE])}
     if mechanism == "OAUTHBEARER":
         return {"sasl_mechanism": mechanism, "sasl_oauth_token_provider": PythonTokens(settings)}
     user = str(settings["sasl.username"])

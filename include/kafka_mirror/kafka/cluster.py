@@ -147,7 +147,7 @@ class Cluster(AskedCluster):
         """Puts what was refused of topics into `errors`, or raises it; a topic that does not exist is no error."""
         for topic, code in codes.items():
             if code not in UNKNOWN_TOPIC:
-                failure = self.errors.refused(code, step, topic=topic, operation=operation, what=f"topic {topic}")
+                failure = self.errors.translate_code(code, step, topic=topic, operation=operation, what=f"topic {topic}")
                 if not collect_refusal(failure, errors):
                     raise failure
 
@@ -174,7 +174,7 @@ class Cluster(AskedCluster):
             answers = self.admin.send(
                 "creating topics", lambda client, seconds: client.create_topics(new, request_timeout=seconds, validate_only=dry_run)
             )
-            return self.admin.outcomes(answers, "creating the topic", "CREATE")
+            return self.admin.await_outcomes(answers, "creating the topic", "CREATE")
 
         return _change_in_portions(list(topics), lambda topic: topic.partitions, create)
 
@@ -188,7 +188,7 @@ class Cluster(AskedCluster):
             answers = self.admin.send(
                 "adding partitions", lambda client, seconds: client.create_partitions(new, request_timeout=seconds, validate_only=dry_run)
             )
-            return self.admin.outcomes(answers, "adding partitions to the topic", "ALTER")
+            return self.admin.await_outcomes(answers, "adding partitions to the topic", "ALTER")
 
         return _change_in_portions(sorted(counts.items()), lambda topic: topic[1], extend)
 
@@ -210,7 +210,7 @@ class Cluster(AskedCluster):
             lambda client, seconds: client.incremental_alter_configs(resources, request_timeout=seconds, validate_only=dry_run),
         )
         by_topic = {resource.name: answer for resource, answer in answers.items()}
-        return self.admin.outcomes(by_topic, "changing the configs of the topic", "ALTER_CONFIGS")
+        return self.admin.await_outcomes(by_topic, "changing the configs of the topic", "ALTER_CONFIGS")
 
     def offsets(self, partitions: Partitions, at: str, committed: bool = False, errors: Errors = None) -> dict[TopicPartition, int]:
         """Log start (`at='earliest'`) or end (`'latest'`) of each partition; with `committed`, the end is the last stable offset.

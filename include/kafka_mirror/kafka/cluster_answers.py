@@ -25,7 +25,6 @@ EARLIEST, LATEST = -2, -1
 
 _NO_TAGS = 0
 _INT32 = struct.Struct(">i")
-_BROKER_ID = _INT32
 _REPLICA_AND_ISOLATION = struct.Struct(">ib")
 _QUESTION = struct.Struct(">iiqB")
 """Partition, leader epoch, timestamp, no tags."""
@@ -112,8 +111,8 @@ def _metadata(body: memoryview, version: int) -> Metadata:
     count, at = _count(body, at)
     brokers: dict[int, tuple[str, int]] = {}
     for _ in range(count):
-        (node,) = _BROKER_ID.unpack_from(body, at)
-        host, at = _text(body, at + _BROKER_ID.size)
+        (node,) = _INT32.unpack_from(body, at)
+        host, at = _text(body, at + _INT32.size)
         (port,) = _INT32.unpack_from(body, at)
         _, at = _text(body, at + _INT32.size)
         brokers[node] = (host, port)

@@ -116,7 +116,7 @@ class ConnectionErrors:
         self._settings = settings
         self._bootstrap = str(settings["bootstrap.servers"])
 
-    def translated(self, failure: Exception, step: str, address: tuple[str, int]) -> MirrorError:
+    def translate(self, failure: Exception, step: str, address: tuple[str, int]) -> MirrorError:
         """The error of ours for what a connection raised; `address` is the broker's that was tried last."""
         if isinstance(failure, BrokerTooOld):
             return ClusterTooOld(self.alias, f"{address[0]}:{address[1]}", failure.oldest, failure.request, failure.newest, failure.needed)
@@ -129,17 +129,17 @@ class ConnectionErrors:
             return ClusterUnreachable(self.alias, self._bootstrap, self.seconds, f"{_detail(failure, address)} ({step})")
         code = getattr(failure, "errno", None)
         if code is not None:
-            return self.refused(code, step)
+            return self.translate_code(code, step)
         return KafkaFailure(f"Cluster '{self.alias}': {step} failed: {_words(failure)}.", next=LOOK_NEXT)
 
-    def refused(self, code: int, step: str, *, topic: str | None = None, operation: str = "", what: str = "") -> MirrorError:
+    def translate_code(self, code: int, step: str, *, topic: str | None = None, operation: str = "", what: str = "") -> MirrorError:
         """The error of ours for an error code in an answer. `operation` on `what` is what it may refuse us, `topic` our name for it."""
         if code in DENIED:
             return AuthorizationRefused(self.alias, operation or "the operation", what or DENIED[code], topic=topic)
         name = name_of(code)
         return KafkaFailure(f"Cluster '{self.alias}': {step} failed: {name}.", reason=name, topic=topic, next=LOOK_NEXT)
 
-    def late(self, failure: errors.KafkaError, step: str) -> MirrorError:
+    def report_late(self, failure: errors.KafkaError, step: str) -> MirrorError:
         """The error of ours for an answer that should have passed, and did not in time."""
         return DeadlineExceeded(
             f"Cluster '{self.alias}': {step} did not end within {self.seconds:g} s: {_words(failure)}.",
@@ -171,17 +171,15 @@ def _detail(failure: OSError, address: tuple[str, int]) -> str:
 
 def collect_refusal(failure: MirrorError, errors: Errors) -> bool:
     """Whether to go on without a topic: a broker refuses it alone, and `errors` takes that. The caller must raise every other failure."""
-    if errors is None or failure.topic is None or not (isinstance(failure, AuthorizationRefused) or _is_of_one_topic(failure)):
+    if errors is None or failure.topic is None:
         return False
-    errors[failure.topic] = failure
-    return True
-
-
-def _is_of_one_topic(failure: MirrorError) -> bool:
-    """Whether it is a broker's answer about a topic, and not one about the whole request or what a client says by itself."""
-    if not isinstance(failure, KafkaFailure) or not failure.reason:
-        return False
-    return not failure.reason.startswith("_") and failure.reason not in _OF_THE_REQUEST
+    reason = failure.reason if isinstance(failure, KafkaFailure) else ""
+    # Other reasons are about the whole request, or what a client says by itself.
+    is_of_topic = bool(reason) and not reason.startswith("_") and reason not in _OF_THE_REQUEST
+    if is_of_topic or isinstance(failure, AuthorizationRefused):
+        errors[failure.topic] = failure
+        return True
+    return False
 
 
 def report_no_leader(tp: TopicPartition, said: str, whose: str = "the target's") -> KafkaFailure:
@@ -249,7 +247,7 @@ def _explain_our_certificate(settings: Mapping[str, Any], alias: str) -> str:
 def _verification(host: str, port: int, settings: Mapping[str, Any]) -> int | None:
     """OpenSSL's code for what is wrong with the broker's certificate; None if nothing is, or it is unclear."""
     try:
-        _handshake(host, port, tls_context({name: settings[name] for name in _OF_VERIFYING if name in settings}), host)
+        _handshake(host, port, tls_context({name: settings[name] for name in _OF_VERIFYING if name in settings}))
     except ssl.SSLCertVerificationError as error:
         return error.verify_code
     except (OSError, ValueError):
@@ -280,7 +278,7 @@ def _certificate(host: str, port: int) -> "x509.Certificate | None":
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
-        der = _handshake(host, port, context, host)
+        der = _handshake(host, port, context)
     except OSError:
         return None
     from cryptography import x509
@@ -288,10 +286,10 @@ def _certificate(host: str, port: int) -> "x509.Certificate | None":
     return x509.load_der_x509_certificate(der) if der else None
 
 
-def _handshake(host: str, port: int, context: ssl.SSLContext, name: str) -> bytes | None:
+def _handshake(host: str, port: int, context: ssl.SSLContext) -> bytes | None:
     with (
         socket.create_connection((host, port), timeout=_SECONDS) as connection,
-        context.wrap_socket(connection, server_hostname=name) as secured,
+        context.wrap_socket(connection, server_hostname=host) as secured,
     ):
         return secured.getpeercert(binary_form=True)
 

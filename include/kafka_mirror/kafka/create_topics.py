@@ -15,7 +15,6 @@ _PAUSE_SECONDS = 0.05
 
 LEDGER_CONFIGS = {"cleanup.policy": "compact", "segment.ms": "300000"}
 
-INTERNAL_CONFIGS = {"cleanup.policy": "compact"}
 BY_THE_HOUR = {"segment.ms": str(60 * 60 * 1000)}
 """For topics of which all is read again and again: by default a week of records, or a gigabyte, would stand uncompacted."""
 
@@ -97,12 +96,8 @@ def ensure_internal_topic(
     Who may not create topics finds one that another made, as in MirrorMaker 2. The settings of a topic that is there are left alone.
     Raises TooFewBrokers, and what else the brokers say if it is missing and cannot be created.
     """
-    if not _led(cluster, name):
-        create_topic(cluster, NewTopic(name, 1, replication_factor, {**INTERNAL_CONFIGS, **(more or {})}), setting)
-
-
-def _led(cluster: Cluster, name: str) -> bool:
-    """Whether the topic is there with a leader. One that may not even be described is taken to be there: writing will tell."""
     refused: dict[str, MirrorError] = {}
     topic = cluster.topics([name], refused).get(name)
-    return name in refused or (topic is not None and topic.partitions[0].leader is not None)
+    # One that may not even be described is taken to be there: writing will tell.
+    if name not in refused and (topic is None or topic.partitions[0].leader is None):
+        create_topic(cluster, NewTopic(name, 1, replication_factor, {"cleanup.policy": "compact", **(more or {})}), setting)

@@ -66,15 +66,11 @@ class FetchLimits(NamedTuple):
         )
 
 
-def ask_for(
-    connection: BrokerConnection,
-    questions: Fetches,
-    limits: FetchLimits,
-    answered: Callable[[FetchResponse], None],
-) -> None:
+def ask_for(connection: BrokerConnection, questions: Fetches, limits: FetchLimits, answered: Callable[[FetchResponse], None]) -> None:
     """Asks for what follows of these partitions. A broker fills its answer in their order, each partition up to its share."""
     version = connection.version(FetchRequest.API_KEY, WITH_IDS, _OLDEST)
-    ids = {tp.topic: _uuid(fetched.leader.topic_id) for tp, fetched in questions.items()}
+    topic_ids = {tp.topic: fetched.leader.topic_id for tp, fetched in questions.items()}
+    ids = {topic: UUID(bytes=urlsafe_b64decode(f"{text}==")) if text else UUID(int=0) for topic, text in topic_ids.items()}
     if version >= WITH_IDS and not all(topic_id.int for topic_id in ids.values()):
         version = FLEXIBLE
     unconfirmed = {tp: fetched for tp, fetched in questions.items() if version < FLEXIBLE and not fetched.is_confirmed}
@@ -88,15 +84,8 @@ def ask_for(
     connection.send(_fetch_request(version, ids, questions, limits), answered, partial(fetch_response, version=version, names=names))
 
 
-def _uuid(topic_id: str) -> UUID:
-    return UUID(bytes=urlsafe_b64decode(f"{topic_id}==")) if topic_id else UUID(int=0)
-
-
 def _hand_over_confirmed(
-    questions: Fetches,
-    ends: Mapping[TopicPartition, EpochEnd],
-    answered: Callable[[FetchResponse], None],
-    answer: FetchResponse,
+    questions: Fetches, ends: Mapping[TopicPartition, EpochEnd], answered: Callable[[FetchResponse], None], answer: FetchResponse
 ) -> None:
     """Adds to an answer what a broker of version 12 says by itself."""
 
@@ -254,16 +243,16 @@ class BatchFetcher:
         """The leaders that are asked nothing, each with its partitions. Those of which least waits are first: brokers fill an answer in the
         order of the question."""
         for node, questions in group_by_leader(wanted).items():
-            connection = self.pool.guarded("connecting", partial(self.pool.to, node))
+            connection = self.pool.guard("connecting", partial(self.pool.to, node))
             if not connection.in_flight:
                 yield connection, dict(sorted(questions.items(), key=lambda item: item[1].bytes))
 
     def ask(self, connection: BrokerConnection, questions: Fetches, limits: FetchLimits) -> None:
         """Asks for what follows of these partitions."""
-        self.pool.guarded("fetching", partial(ask_for, connection, questions, limits, partial(self._take, questions)))
+        self.pool.guard("fetching", partial(ask_for, connection, questions, limits, partial(self._take, questions)))
 
     def _take(self, questions: Fetches, answer: FetchResponse) -> None:
-        self.pool.guarded("fetching", partial(self.dispatch.check, answer))
+        self.pool.guard("fetching", partial(self.dispatch.check, answer))
         wanted = {tp: fetched for tp, fetched in questions.items() if self._is_wanted(tp, fetched)}
         for tp, fault in self.dispatch.take(answer, wanted):
             if fault is not None:

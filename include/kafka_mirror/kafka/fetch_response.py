@@ -73,27 +73,20 @@ def _fetch_response(body: memoryview, version: int, names: Mapping[bytes, str]) 
     partitions: list[PartitionData] = []
     topics, at = encoding.number(body, _HEAD.size, 1)
     for _ in range(topics):
-        topic, at = _read_name(body, at, names) if version >= WITH_IDS else _text(body, at, encoding)
+        if version >= WITH_IDS:
+            topic_id, at = bytes(body[at : at + TOPIC_ID_BYTES]), at + TOPIC_ID_BYTES
+            if topic_id not in names:
+                raise ValueError("a fetch is about a topic that was not asked for")
+            topic = names[topic_id]
+        else:
+            length, at = encoding.text(body, at)
+            topic, at = str(body[at : at + max(length, 0)], "utf-8"), at + max(length, 0)
         number, at = encoding.number(body, at, _PARTITION.size)
         for _ in range(number):
             data, at = _partition_data(body, at, topic, encoding, _INT32.size if version >= _WITH_REPLICA else 0)
             partitions.append(data)
         _, at = encoding.tagged(body, at)
     return FetchResponse(throttle, error_code, tuple(partitions))
-
-
-def _read_name(body: memoryview, at: int, names: Mapping[bytes, str]) -> tuple[str, int]:
-    end = at + TOPIC_ID_BYTES
-    topic_id = bytes(body[at:end])
-    if topic_id not in names:
-        raise ValueError("a fetch is about a topic that was not asked for")
-    return names[topic_id], end
-
-
-def _text(body: memoryview, at: int, encoding: _Encoding) -> tuple[str, int]:
-    length, at = encoding.text(body, at)
-    end = at + max(length, 0)
-    return str(body[at:end], "utf-8"), end
 
 
 def _partition_data(body: memoryview, at: int, topic: str, encoding: _Encoding, replica_bytes: int) -> tuple[PartitionData, int]:
@@ -125,10 +118,6 @@ def _read_tagged(body: memoryview, at: int) -> tuple[dict[int, memoryview], int]
     return fields, at
 
 
-def _no_tags(_: memoryview, at: int) -> tuple[dict[int, memoryview], int]:
-    return {}, at
-
-
 def _read_count(body: memoryview, at: int, least: int = 1) -> tuple[int, int]:
     return _check_room(_INT32.unpack_from(body, at)[0], body, at + _INT32.size, least)
 
@@ -144,4 +133,4 @@ def _check_room(number: int, body: memoryview, at: int, least: int) -> tuple[int
 
 
 _COMPACT = _Encoding(read_length, read_length, read_length, _read_tagged)
-_FIXED = _Encoding(_read_text_size, _read_count, _read_count, _no_tags)
+_FIXED = _Encoding(_read_text_size, _read_count, _read_count, lambda _, at: ({}, at))

@@ -199,7 +199,7 @@ class FetchedPartition:
             is_dropped = batch.is_control or not batch.record_count
             # A marker that is damaged ends no transaction: it may be a batch in front of the position that says it reaches further.
             if answer.aborted is not None and (not batch.is_control or batch.is_intact):
-                is_dropped |= answer.aborted.hold_by(min(batch.next_offset, answer.follows), batch.producer_id, batch.attributes)
+                is_dropped |= answer.aborted.hold(min(batch.next_offset, answer.follows), batch.producer_id, batch.attributes)
             # A header that is damaged leaves nothing out.
             self._there.append((batch, not (is_dropped and batch.is_intact)))
         self.follows = answer.follows

@@ -110,11 +110,11 @@ class _Question:
     def _refusal(self, pool: BrokerPool, name: str, code: int) -> MirrorError:
         group = f"the group {show(name)}"
         what = f"topics that {group} committed" if code == TOPIC_DENIED else group
-        refusal = pool.refused(code, f"{self._verb} {group}", operation=self._operation, what=what)
+        refusal = pool.errors.translate_code(code, f"{self._verb} {group}", operation=self._operation, what=what)
         return KafkaFailure(refusal.message, reason="UNKNOWN", next=LOST_TRACK_NEXT) if code == _BROKER_FAULT else refusal
 
 
-_FETCH_OLDEST, _STABLE, _SEVERAL_GROUPS, _FETCH_NEWEST = 2, 7, 8, 9
+_FETCH_OLDEST, STABLE_VERSION, _SEVERAL_GROUPS, _FETCH_NEWEST = 2, 7, 8, 9
 """Versions of OffsetFetch: that of Kafka 2.1 at least, the first that tells what is stable (2.5), the first that asks for several groups
 (3.0), and the last that goes by topics' names."""
 _COMMIT_OLDEST, _COMMIT_NEWEST = 2, 9
@@ -125,11 +125,6 @@ Offsets = dict[TopicPartition, Committed | None]
 """What a group committed; None: a transaction that is still open commits there."""
 
 
-def tells_unstable(connection: BrokerConnection) -> bool:
-    """Whether a broker tells which offsets a transaction that is still open commits."""
-    return connection.takes(OffsetFetchRequest.API_KEY, _STABLE)
-
-
 def send_fetch(
     connection: BrokerConnection, names: Sequence[str], take: Take, *, partitions: Mapping[str, Collection[TopicPartition]] | None = None
 ) -> None:
@@ -137,7 +132,7 @@ def send_fetch(
     is too old for that tells nothing."""
     version = connection.version(OffsetFetchRequest.API_KEY, _FETCH_NEWEST, _FETCH_OLDEST)
     is_stable = partitions is not None
-    if is_stable and version < _STABLE:
+    if is_stable and version < STABLE_VERSION:
         take({name: (0, {}) for name in names})
     elif version < _SEVERAL_GROUPS:
         of_topic = OffsetFetchRequest.OffsetFetchRequestTopic
@@ -219,7 +214,9 @@ def read_changed(answer: Any, whole: Collection[int] = ()) -> tuple[int, dict[To
 
 def read_deleted(answer: Any) -> tuple[int, dict[TopicPartition, str]]:
     """The error code of a deletion, and those of its partitions; a group that is gone has nothing there."""
-    return (0, {}) if answer.error_code == _NO_GROUP else (int(answer.error_code), {}) if answer.error_code else read_changed(answer)
+    if answer.error_code:
+        return 0 if answer.error_code == _NO_GROUP else int(answer.error_code), {}
+    return read_changed(answer)
 
 
 # ------------------------------------------------------------ inside

@@ -16,6 +16,7 @@ from typing import Any
 
 import kafka.errors as errors
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.producer import TxnOffsetCommitRequest
 
 from kafka_mirror.errors import KafkaFailure, MirrorError
@@ -25,6 +26,7 @@ from kafka_mirror.kafka.broker_pool import BrokerPool, ask_metadata
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import DENIED, name_of, raise_for
 from kafka_mirror.kafka.group_offsets import (
+    STABLE_VERSION,
     Errors,
     Take,
     ask_coordinators,
@@ -33,7 +35,6 @@ from kafka_mirror.kafka.group_offsets import (
     send_delete,
     send_fetch,
     send_of_one,
-    tells_unstable,
     topics_of,
 )
 from kafka_mirror.kafka.model import OPERATIONS, Committed, GroupMember
@@ -172,7 +173,8 @@ class Groups:
 
     def tells_unstable(self) -> bool:
         """Whether the cluster tells what `unstable` asks for."""
-        return self._cluster.ask("asking for the brokers' versions", lambda pool: tells_unstable(pool.pick_connection()))
+        step, key = "asking for the brokers' versions", OffsetFetchRequest.API_KEY
+        return self._cluster.ask(step, lambda pool: pool.pick_connection().takes(key, STABLE_VERSION))
 
     def commit(self, offsets: Mapping[str, Mapping[TopicPartition, Committed]], refused: Errors) -> dict[str, dict[TopicPartition, str]]:
         """Commits for groups without members; gives, by group, Kafka's word for the partitions that were refused (`UNKNOWN_MEMBER_ID` …).
@@ -229,7 +231,7 @@ def _list(pool: BrokerPool) -> dict[str, Group]:
         version = connection.version(ListGroupsRequest.API_KEY, _LIST_NEWEST)
         code, there = connection.ask(ListGroupsRequest(version=version, states_filter=[], types_filter=[]), _read_listing)
         if code in DENIED:
-            raise pool.refused(code, "listing groups", operation="DESCRIBE", what="the cluster")
+            raise pool.errors.translate_code(code, "listing groups", operation="DESCRIBE", what="the cluster")
         raise_for(code)
         groups |= there
     return groups

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
-from kafka_mirror.formats.batches.batch_records import ReadRecord, StoredRecord
+from kafka_mirror.formats.batches.batch_records import StoredRecord
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.broker_pool import Leader
@@ -95,7 +95,7 @@ def stored_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges
     Raises StaleAnswer if a leader's log ends in front of a range."""
     with _log_in(cluster, settings) as reader:
         reading = RangeReader(reader, _drop_empty(ranges), _LIMITS)
-        return [_as_stored(tp, record) for tp, batches in reading.batches() for record in _records(tp, batches, ranges[tp])]
+        return [record for tp, batches in reading.batches() for record in _records(tp, batches, ranges[tp])]
 
 
 def newest_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:
@@ -127,13 +127,9 @@ def _drop_empty(ranges: Ranges) -> Ranges:
     return {tp: (start, end) for tp, (start, end) in ranges.items() if start < end}
 
 
-def _records(tp: TopicPartition, batches: Batches, within: tuple[int, int]) -> Iterator[ReadRecord]:
+def _records(tp: TopicPartition, batches: Batches, within: tuple[int, int]) -> Iterator[StoredRecord]:
     for records in records_within(tp, batches, *within):
-        yield from records
-
-
-def _as_stored(tp: TopicPartition, record: ReadRecord) -> StoredRecord:
-    return StoredRecord(tp, record.offset(), record.key(), record.value())
+        yield from (StoredRecord(tp, record.offset(), record.key(), record.value()) for record in records)
 
 
 class _NewestReading(RangeReader):
@@ -152,8 +148,8 @@ class _NewestReading(RangeReader):
             start, end = self._ranges[tp]
             newest = self._newest[tp]
             for record in _records(tp, batches, (start, end)):
-                newest.pop(record.key(), None)  # it stands where it was written last
-                newest[record.key()] = _as_stored(tp, record)
+                newest.pop(record.key, None)  # it stands where it was written last
+                newest[record.key] = record
             whole = [batch for batch, _ in batches if batch.next_offset <= end]
             if whole:
                 self._places[tp] = whole[-1].next_offset, whole[-1].leader_epoch

@@ -5,7 +5,6 @@ whatever its producer liked.
 """
 
 import struct
-from collections.abc import Sequence
 from itertools import pairwise
 
 from kafka.record.legacy_records import LegacyRecordBatch
@@ -43,7 +42,10 @@ def first_message(data: memoryview, largest: int = LARGEST_UNPACKED, start: int 
         return [], data[size:]
     try:
         records = _records(_Message(bytes(data[:size]), data[_MAGIC_AT], largest))
-        _check_offsets([record[0] for record in records], offset)
+        offsets = [record[0] for record in records]
+        # They ascend up to the message's own, as brokers store them: others would move the reader past records.
+        if any(later <= earlier for earlier, later in pairwise((-1, *offsets))) or max(offsets, default=offset) > offset:
+            raise ValueError("a message holds messages at other offsets than its own")
         return _batches(records), data[size:]
     except ValueError as why:
         raise ClosedMessage(offset + 1, why) from why
@@ -53,15 +55,11 @@ def _records(message: "_Message") -> list[Record]:
     if not message.validate_crc():
         raise NotIntact("message")
     try:
-        return [(old.offset, _timestamp(old.timestamp), b"\0", content_of(old.key, old.value)) for old in message]
+        return [
+            (old.offset, NO_TIMESTAMP if old.timestamp is None else old.timestamp, b"\0", content_of(old.key, old.value)) for old in message
+        ]
     except (AssertionError, IndexError, OverflowError, struct.error) as failure:
         raise ValueError(f"a message cannot be read: {failure}") from failure
-
-
-def _check_offsets(offsets: Sequence[int], last: int) -> None:
-    """Raises ValueError unless they ascend up to the message's own, as brokers store them: others would move the reader past records."""
-    if any(later <= earlier for earlier, later in pairwise((-1, *offsets))) or max(offsets, default=last) > last:
-        raise ValueError("a message holds messages at other offsets than its own")
 
 
 class _Message(LegacyRecordBatch):  # type: ignore[misc]
@@ -90,10 +88,6 @@ class _Message(LegacyRecordBatch):  # type: ignore[misc]
         if not at or at > len(unpacked):
             raise ValueError("a message in a message is cut off")
         return unpacked
-
-
-def _timestamp(milliseconds: int | None) -> int:
-    return NO_TIMESTAMP if milliseconds is None else milliseconds
 
 
 def _batches(records: list[Record]) -> list[RecordBatch]:

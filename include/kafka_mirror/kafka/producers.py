@@ -31,13 +31,6 @@ _BY_DURATION = 1
 _OVER = frozenset({"Empty", "CompleteCommit", "CompleteAbort", "Dead"})
 
 
-class _Answered(NamedTuple):
-    """What a leader says of one partition."""
-
-    code: int
-    producers: tuple[ActiveProducer, ...]
-
-
 def active_producers(
     cluster: Cluster, partitions: Iterable[TopicPartition], refused: MutableMapping[str, MirrorError]
 ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
@@ -48,7 +41,7 @@ def active_producers(
         step = f"asking for the producers of {topic}"
         of_partitions, code = cluster.ask(step, partial(_ask_topic, partitions=list(of_topic)))
         if code:
-            refused[topic] = cluster.errors.refused(code, step, topic=topic, operation="READ", what=f"topic {topic}")
+            refused[topic] = cluster.errors.translate_code(code, step, topic=topic, operation="READ", what=f"topic {topic}")
         producers |= of_partitions
     return producers
 
@@ -77,10 +70,7 @@ def ask_producers(pool: BrokerPool, partitions: Collection[TopicPartition]) -> d
             for topic, there in groupby(sorted(led), key=lambda tp: tp.topic)
         ]
         version = connection.version(DescribeProducersRequest.API_KEY, 0)
-        answered: dict[TopicPartition, _Answered] = connection.ask(
-            DescribeProducersRequest(version=version, topics=topics), _read_producers
-        )
-        for tp, (code, of_partition) in answered.items():
+        for tp, (code, of_partition) in connection.ask(DescribeProducersRequest(version=version, topics=topics), _read_producers).items():
             raise_for(code)
             producers[tp] = of_partition
     if producers.keys() != set(partitions):
@@ -88,9 +78,10 @@ def ask_producers(pool: BrokerPool, partitions: Collection[TopicPartition]) -> d
     return producers
 
 
-def _read_producers(answer: Any) -> dict[TopicPartition, _Answered]:
+def _read_producers(answer: Any) -> dict[TopicPartition, tuple[int, tuple[ActiveProducer, ...]]]:
+    """An error code, and the producers, of each partition."""
     return {
-        TopicPartition(str(topic.name), int(partition.partition_index)): _Answered(
+        TopicPartition(str(topic.name), int(partition.partition_index)): (
             int(partition.error_code),
             tuple(
                 ActiveProducer(
@@ -188,8 +179,12 @@ def _holder(pool: BrokerPool, tp: TopicPartition, offset: int, longest: int) -> 
             raise
         return replace(transaction, why=_reason(failure))
     named = replace(transaction, transactional_id=names[0], coordinator=coordinator.node)
-    open_for = _measure_age(pool, tp, offset, named, description)
-    return open_for if open_for is None or open_for.seconds is None else _limit_age(open_for, open_for.seconds, longest, is_long)
+    measured = _measure_age(pool, tp, offset, named, description)
+    if measured is None or measured.seconds is None or is_long is None:
+        return measured
+    # By our clock, but on that side of the longest time on which the coordinator's clock has it.
+    seconds = max(measured.seconds, longest + 1.0) if is_long else min(measured.seconds, float(longest))
+    return replace(measured, seconds=seconds)
 
 
 def _list_transactions(pool: BrokerPool, producer_id: int, seconds: int | None = None) -> list[str]:
@@ -202,22 +197,21 @@ def _list_transactions(pool: BrokerPool, producer_id: int, seconds: int | None =
         version = connection.version(ListTransactionsRequest.API_KEY, _BY_DURATION, 0 if seconds is None else _BY_DURATION)
         duration = {} if seconds is None else {"duration_filter": seconds * 1000}
         request = ListTransactionsRequest(version=version, state_filters=[], producer_id_filters=[producer_id], **duration)
-        code, listed = connection.ask(request, _names)
+        code, listed = connection.ask(request, _read_names)
         raise_for(code)
         names += listed
     return names
 
 
-def _names(answer: Any) -> tuple[int, list[str]]:
+def _read_names(answer: Any) -> tuple[int, list[str]]:
     return int(answer.error_code), [str(row.transactional_id) for row in answer.transaction_states or ()]
 
 
 def _describe(pool: BrokerPool, node: int, name: str) -> _Description:
     connection = pool.to(node)
     version = connection.version(DescribeTransactionsRequest.API_KEY, 0)
-    answered: dict[str, _Description] = connection.ask(
-        DescribeTransactionsRequest(version=version, transactional_ids=[name]), _read_transactions
-    )
+    request = DescribeTransactionsRequest(version=version, transactional_ids=[name])
+    answered: dict[str, _Description] = connection.ask(request, _read_transactions)
     if name not in answered:
         raise errors.KafkaProtocolError("the answer is about another transaction")
     raise_for(answered[name].code)
@@ -244,13 +238,6 @@ def _is_long(pool: BrokerPool, producer_id: int, longest: int) -> bool | None:
         return None
 
 
-def _limit_age(transaction: OpenTransaction, seconds: float, longest: int, is_long: bool | None) -> OpenTransaction:
-    """The transaction with an age on the right side of the longest one."""
-    if is_long is None:
-        return transaction
-    return replace(transaction, seconds=max(seconds, longest + 1.0) if is_long else min(seconds, float(longest)))
-
-
 def _measure_age(
     pool: BrokerPool, tp: TopicPartition, offset: int, transaction: OpenTransaction, description: _Description
 ) -> OpenTransaction | None:
@@ -272,4 +259,4 @@ def _producer(pool: BrokerPool, tp: TopicPartition, offset: int) -> ActiveProduc
 def _reason(failure: Exception) -> str:
     if isinstance(failure, errors.UnsupportedVersionError):
         return "its brokers are older than Kafka 3.0"
-    return f"{type(failure).__name__.removesuffix('Error')}"
+    return type(failure).__name__.removesuffix("Error")

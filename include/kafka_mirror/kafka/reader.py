@@ -7,7 +7,7 @@ callers that look at every record and keep none.
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping
 from contextlib import closing
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -120,7 +120,7 @@ class RangeReader:
 
     def refusal(self, tp: TopicPartition, code: int) -> MirrorError:
         """The error of ours for an error code of a partition or topic."""
-        return self.cluster.errors.refused(code, f"reading {tp}", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
+        return self.cluster.errors.translate_code(code, f"reading {tp}", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
 
     # ------------------------------------------------------------ inside
 
@@ -240,8 +240,6 @@ _FIRST_BYTES, _GROWTH = 64 * 1024, 4
 _WAIT_MS = 10
 
 Records = Generator[tuple[TopicPartition, list[ReadRecord]], None, None]
-
-__all__ = ["PARTITIONS_AT_ONCE", "BoundedReader", "Part", "PartReader", "Ranges", "TimeIsUp"]
 
 
 def _records(reading: RangeReader, ranges: Ranges) -> Records:
@@ -372,10 +370,7 @@ class PartReader:
             reading = _PartReading(cluster, ranges, self._limits, failed, ends_at=self._ends_at, at_once=PARTITIONS_AT_ONCE)
             for tp, read in _records(reading, ranges):
                 excluded = parts[tp].excluded
-                records = [record for record in read if not _lies_in(record.offset(), excluded)] if excluded else read
-                if records:
-                    yield tp, records
-
-
-def _lies_in(offset: int, intervals: Iterable[Interval]) -> bool:
-    return any(start <= offset < end for start, end in intervals)
+                if excluded:
+                    read = [record for record in read if not any(start <= record.offset() < end for start, end in excluded)]
+                if read:
+                    yield tp, read

@@ -25,7 +25,7 @@ from kafka.protocol.producer import AddOffsetsToTxnRequest, AddPartitionsToTxnRe
 from kafka_mirror.errors import AuthorizationRefused, MirrorError, TransactionTimeoutRefused
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import OF_TARGET
-from kafka_mirror.kafka.broker_pool import OF_TRANSACTIONS, BrokerPool
+from kafka_mirror.kafka.broker_pool import BrokerPool
 from kafka_mirror.kafka.connection_errors import COORDINATOR_MOVES, TOPIC_DENIED, is_retriable, raise_for
 
 _INIT_PRODUCER_ID, _ADD_PARTITIONS, _ADD_OFFSETS = 5, 3, 3
@@ -65,7 +65,7 @@ class Transactions:
         self._coordinator: int | None = None
         try:
             node = self._coordinator = pool.coordinator(transactional_id)
-            level = pool.guarded("connecting", lambda: pool.to(node)).features.get(_FEATURE, 0)
+            level = pool.guard("connecting", lambda: pool.to(node)).features.get(_FEATURE, 0)
             self.version = min(max(level, 1), newest)
             """Of transactions, in this cluster."""
             self.producer = (-1, -1)
@@ -161,7 +161,7 @@ class Transactions:
             return self.translate_fence(code)
         if code == errors.InvalidTransactionTimeoutError.errno:
             return TransactionTimeoutRefused(self.pool.alias, self.timeout_ms / 1000)
-        return self.pool.refused(code, step, operation="WRITE", what=self.what)
+        return self.pool.errors.translate_code(code, step, operation="WRITE", what=self.what)
 
     def translate_fence(self, code: int) -> Exception:
         """What to raise when the coordinator does not know this producer any more; `code` says how it put that."""
@@ -193,9 +193,7 @@ class Transactions:
             """Raises kafka-python's error for a code that passes, and what `translate` makes of every other one."""
             node, self._coordinator = self._coordinator, None
             if node is None:
-                coordinator = pool.coordinators([self.id], OF_TRANSACTIONS)[self.id]
-                raise_for(coordinator.error_code)
-                node = coordinator.node
+                node = pool.coordinator(self.id)
             connection = pool.to(node)
             answer = connection.ask(kind(version=connection.version(kind.API_KEY, highest), **fields))
             code = code_of(answer)

@@ -62,7 +62,7 @@ def await_acknowledgement(
             timeout_ms=int(pool.seconds * 1000),
             topic_data=[topic],
         )
-        answer: Acknowledgement = connection.ask(request, _only)
+        answer: Acknowledgement = connection.ask(request, _read_one)
         if is_retriable(answer.error_code):
             raise_for(answer.error_code)
         return answer
@@ -119,7 +119,7 @@ class RecordWriter:
         self._producer = producer
 
 
-def _only(answered: Any) -> Acknowledgement:
+def _read_one(answered: Any) -> Acknowledgement:
     [answer] = acknowledgements(answered)
     return answer
 
@@ -134,7 +134,7 @@ def _new_producer(pool: BrokerPool, step: str, topic: str) -> _Producer:
             raise_for(answer.error_code)
         if answer.error_code:
             what = f"topic {topic} (before Kafka 3.0 also IDEMPOTENT_WRITE on the cluster)"
-            raise pool.refused(answer.error_code, step, topic=topic, operation="WRITE", what=what)
+            raise pool.errors.translate_code(answer.error_code, step, topic=topic, operation="WRITE", what=what)
         return _Producer(answer.producer_id, answer.producer_epoch)
 
     return pool.ask(step, question)
@@ -155,5 +155,5 @@ def _write(pool: BrokerPool, step: str, producer: _Producer, tp: TopicPartition,
         )
         raise KafkaFailure(said.rstrip(), reason=name_of(answer.error_code), topic=tp.topic, partition=tp.partition, next=_CLOCK_NEXT)
     if answer.error_code not in (0, _THERE_ALREADY):
-        raise pool.refused(answer.error_code, step, topic=tp.topic, operation="WRITE", what=f"topic {tp.topic}")
+        raise pool.errors.translate_code(answer.error_code, step, topic=tp.topic, operation="WRITE", what=f"topic {tp.topic}")
     producer.sequences[tp] = next_sequence(sequence, batch.record_count)

@@ -122,7 +122,7 @@ def test_a_login_that_is_renewed_too_early_is_no_refusal_and_sasl_on_a_listener_
     complaints = ClientErrors("west", {"bootstrap.servers": "b:1"})
     for _ in range(2):
         complaints(KafkaError(KafkaError._AUTHENTICATION, said))
-    assert (complaints.authentication() is not None) is is_refusal
+    assert bool(complaints.refusals) is is_refusal
     cut_off = KafkaException(KafkaError(KafkaError._AUTHENTICATION, "FindCoordinator response error: Local: Authentication failure"))
     assert to_mirror_error(cut_off, complaints, step="fencing", seconds=5).retriable is not is_refusal
 

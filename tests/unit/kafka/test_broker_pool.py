@@ -272,6 +272,6 @@ def test_coordinators_are_found_for_several_at_a_time_with_their_error_codes(poo
 
 
 def test_an_answer_about_other_coordinators_is_none(pool, broker, monkeypatch):
-    monkeypatch.setattr(broker_pool, "_coordinators", lambda _answer: {"c": Coordinator(0, 1, ("h", 1))})
+    monkeypatch.setattr(broker_pool, "_read_coordinators", lambda _answer: {"c": Coordinator(0, 1, ("h", 1))})
     with pytest.raises(KafkaFailure, match="other coordinators"):
         pool.ask("asking", lambda here: here.coordinators(["a"], OF_GROUPS))

@@ -150,13 +150,13 @@ def test_an_acknowledgement_of_any_counts_is_read_or_refused(rest):
 
 
 BY_SCHEMA = {
-    "ACLs": (DescribeAclsResponse[3], acls._bindings),
-    "ACLs of 2.1": (DescribeAclsResponse[1], acls._bindings),
+    "ACLs": (DescribeAclsResponse[3], acls._read_bindings),
+    "ACLs of 2.1": (DescribeAclsResponse[1], acls._read_bindings),
     "producers": (DescribeProducersResponse[0], producers._read_producers),
-    "transactions": (ListTransactionsResponse[1], producers._names),
+    "transactions": (ListTransactionsResponse[1], producers._read_names),
     "a transaction": (DescribeTransactionsResponse[0], producers._read_transactions),
-    "coordinators": (FindCoordinatorResponse[4], broker_pool._coordinators),
-    "a coordinator of 2.1": (FindCoordinatorResponse[2], broker_pool._coordinator),
+    "coordinators": (FindCoordinatorResponse[4], broker_pool._read_coordinators),
+    "a coordinator of 2.1": (FindCoordinatorResponse[2], broker_pool._read_coordinator),
     "metadata of 2.1": (MetadataResponse[7], older_metadata),
     "metadata of 2.4": (MetadataResponse[9], older_metadata),
     "offsets of 2.1": (ListOffsetsResponse[4], older_offsets),

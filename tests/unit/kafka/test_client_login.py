@@ -100,8 +100,8 @@ def test_a_renewal_that_fails_is_complained_of_with_its_reason(monkeypatch):
     time.sleep(0.02)  # longer than the token lives
     with pytest.raises(Exception, match="the provider is gone"):
         callback("")
-    assert complaints.authentication().code() == KafkaError._AUTHENTICATION
-    assert complaints.detail() == "there is no new token to log in with: OSError: the provider is gone"
+    assert complaints.refusals[-1].code() == KafkaError._AUTHENTICATION
+    assert complaints.detail == "there is no new token to log in with: OSError: the provider is gone"
 
 
 def test_tokens_and_secret_properties_are_masked_in_every_line():

@@ -28,7 +28,7 @@ class Controller:
         return request(SimpleNamespace(create_topics=take, create_partitions=take), 1.0)
 
     @staticmethod
-    def outcomes(answers: dict[str, None], _step: str, _operation: str) -> dict[str, None]:
+    def await_outcomes(answers: dict[str, None], _step: str, _operation: str) -> dict[str, None]:
         return answers
 
 

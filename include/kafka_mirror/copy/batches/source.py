@@ -209,8 +209,8 @@ class BatchSource:
             case Cause.NO_BATCHES:
                 return _unreadable(tp, at, f"the source sent no record batch: {fault.detail}")
             case Cause.DENIED:
-                return self.pool.refused(fault.code, "", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
-        return self.pool.refused(fault.code, f"reading {tp}@{at}")
+                return self.pool.errors.translate_code(fault.code, "", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
+        return self.pool.errors.translate_code(fault.code, f"reading {tp}@{at}")
 
 
 def _end_of_fetched(in_flight: InFlightBatches, fetched: FetchedPartition) -> None:

@@ -144,11 +144,11 @@ class BatchProducer:
         for partition in ready:
             by_node.setdefault(self._leaders[partition.remote].node, []).append(partition)
         for node, of_node in by_node.items():
-            connection = self.pool.guarded("connecting", partial(self.pool.to, node))
+            connection = self.pool.guard("connecting", partial(self.pool.to, node))
             while of_node and connection.in_flight < _REQUESTS_IN_FLIGHT and connection.bytes_in_flight < _BYTES_IN_FLIGHT:
                 self._produce(connection, of_node)
                 of_node = [partition for partition in of_node if partition.may_send(now)]
-            self.pool.guarded("writing", connection.flush)
+            self.pool.guard("writing", connection.flush)
         # A broker that hangs is none that is slow: smaller transactions would not help, another leader does.
         self.pool.check_silence(min(self._task.request_seconds, OLD_SHARE * self._transactions.timeout), "writing")
         if self.age >= self._transactions.timeout:

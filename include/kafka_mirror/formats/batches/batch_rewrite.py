@@ -170,7 +170,7 @@ class BatchBuilder:
             if not (position <= offset < next_offset <= end and at < after <= whole):
                 break
             if attributes != codec:
-                if (aborted is not None and aborted.hold_by(next_offset, producer, attributes)) or attributes & _CONTROL:
+                if (aborted is not None and aborted.hold(next_offset, producer, attributes)) or attributes & _CONTROL:
                     if checksum_of(data[at + _CRC_FROM : after]) != checksum:
                         break
                     at, position, epoch = after, next_offset, leader

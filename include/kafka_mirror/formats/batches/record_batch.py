@@ -267,11 +267,7 @@ class AbortedTransactions:
         self._ahead = sorted(((first, producer) for producer, first in transactions), reverse=True)
         self._begun: set[int] = set()
 
-    def hold(self, batch: RecordBatch) -> bool:
-        """Whether the batch is one of an aborted transaction, or the marker of its end."""
-        return self.hold_by(batch.next_offset, batch.producer_id, batch.attributes)
-
-    def hold_by(self, next_offset: int, producer_id: int, attributes: int) -> bool:
+    def hold(self, next_offset: int, producer_id: int, attributes: int) -> bool:
         """Whether the batch with these fields in its header is one of an aborted transaction, or the marker of its end. For a batch with
         records the question may be repeated before the next batch."""
         if not self._ahead and not self._begun:

@@ -33,7 +33,9 @@ def read_by_schema(answer: Any, version: int, frame: memoryview) -> Any:
 
     def decode(body: memoryview) -> Any:
         """Reads header and body; one thread at a time until kafka-python has built the class's reader."""
-        _check_numbers(body)
+        # kafka-python reads a length without an end, in time that grows faster than the bytes.
+        if len(body) >= _LONGEST_NUMBER and any(len(run[0]) >= _LONGEST_NUMBER for run in _HIGH_BYTES.finditer(body)):
+            raise ValueError("a length has no end")
         head = io.BytesIO(body[:_LARGEST_HEADER])
         answer.parse_header(head, version=version)
         with nullcontext() if (answer, version) in _PREPARED else _preparing:
@@ -53,12 +55,6 @@ def read_by(decode: Callable[[Any], Any], body: Any) -> Any:
         raise
     except Exception as failure:
         raise errors.KafkaProtocolError(f"an answer cannot be read: {failure}") from failure
-
-
-def _check_numbers(body: memoryview) -> None:
-    """Refuses bytes whose reading would take time that grows faster than they do: kafka-python reads a length without an end."""
-    if len(body) >= _LONGEST_NUMBER and any(len(run[0]) >= _LONGEST_NUMBER for run in _HIGH_BYTES.finditer(body)):
-        raise ValueError("a length has no end")
 
 
 def _renew_lock() -> None:
