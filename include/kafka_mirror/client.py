@@ -158,7 +158,7 @@ def newest(records: Iterable[tuple[Any, Any]], wanted: Callable[[str], object]) 
     for key, value in records:
         with suppress(ValueError):
             fields = Fields(key)
-            group, partition = fields.string(), TopicPartition(fields.string(), fields.int32())
+            group, partition = fields.string(), TopicPartition(fields.string(), fields.number("i"))
             if not wanted(group):
                 continue
             if value is None:

@@ -121,7 +121,7 @@ def test_java_never_translates_late_by_what_runs_wrote_and_the_nearer_the_end_th
     copied, written, built = [(-1, -1)], list[SyncPair](), OffsetMap()
     for gaps in runs:
         new = records_of(gaps, copied[-1])
-        built = built.extended(runs_of(*zip(*new, strict=True)))
+        built = built.with_runs(runs_of(*zip(*new, strict=True)))
         written += choose_pairs(built, written[-1] if written else None, lag, new[0][0])
         copied += new
     sources, targets = zip(*copied[1:], strict=True)

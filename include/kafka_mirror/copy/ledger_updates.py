@@ -55,7 +55,7 @@ def advance_record(record: LedgerRecord, progress: PartitionProgress, leader_epo
         watermark=progress.next_offset,
         leader_epoch=max(epochs, default=None),
         target_next=record.target_next if progress.target_next is None else progress.target_next,
-        offset_map=record.offset_map.extended(progress.runs),
+        offset_map=record.offset_map.with_runs(progress.runs),
         covered=merge_intervals((*record.covered, (record.watermark, progress.next_offset))),
         records=record.records + progress.records,
         bytes=record.bytes + progress.bytes,

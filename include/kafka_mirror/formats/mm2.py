@@ -11,35 +11,19 @@ from typing import Any, NamedTuple
 
 from kafka_mirror.formats.documents import parse_json
 
-LONGEST_STRING = 2**15 - 1
+_LONGEST_STRING = 2**15 - 1
 """Bytes."""
 
-CHECKPOINT_VERSION = 0
-
-HEARTBEAT_VERSION = 0
+_VERSION = 0
+"""Of checkpoints and heartbeats."""
 
 
 def string(text: str) -> bytes:
     """A STRING. Raises ValueError for one that its length field cannot say."""
     data = text.encode()
-    if len(data) > LONGEST_STRING:
-        raise ValueError(f"a text of {len(data)} bytes is longer than {LONGEST_STRING}")
+    if len(data) > _LONGEST_STRING:
+        raise ValueError(f"a text of {len(data)} bytes is longer than {_LONGEST_STRING}")
     return struct.pack(">h", len(data)) + data
-
-
-def int16(number: int) -> bytes:
-    """An INT16."""
-    return struct.pack(">h", number)
-
-
-def int32(number: int) -> bytes:
-    """An INT32."""
-    return struct.pack(">i", number)
-
-
-def int64(number: int) -> bytes:
-    """An INT64."""
-    return struct.pack(">q", number)
 
 
 class Fields:
@@ -53,22 +37,14 @@ class Fields:
 
     def string(self) -> str:
         """A STRING."""
-        length = self.int16()
+        length = self.number("h")
         if length < 0:
             raise ValueError(f"a text has the length {length}")
         return self._take(length).decode()
 
-    def int16(self) -> int:
-        """An INT16."""
-        return int(struct.unpack(">h", self._take(2))[0])
-
-    def int32(self) -> int:
-        """An INT32."""
-        return int(struct.unpack(">i", self._take(4))[0])
-
-    def int64(self) -> int:
-        """An INT64."""
-        return int(struct.unpack(">q", self._take(8))[0])
+    def number(self, form: str) -> int:
+        """An INT16 (`form` is `h`), INT32 (`i`) or INT64 (`q`)."""
+        return int(struct.unpack(f">{form}", self._take(struct.calcsize(f">{form}")))[0])
 
     def _take(self, count: int) -> bytes:
         end = self._at + count
@@ -91,19 +67,19 @@ class Checkpoint(NamedTuple):
     @property
     def key(self) -> bytes:
         """The record's key: group and remote partition."""
-        return string(self.group) + string(self.topic) + int32(self.partition)
+        return string(self.group) + string(self.topic) + struct.pack(">i", self.partition)
 
     @property
     def value(self) -> bytes:
         """The record's value: a version, both offsets, and what the group noted with its commit."""
-        return int16(CHECKPOINT_VERSION) + int64(self.upstream) + int64(self.downstream) + string(self.metadata)
+        return struct.pack(">hqq", _VERSION, self.upstream, self.downstream) + string(self.metadata)
 
 
 def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
     """The checkpoint in a record; any version is read as MM2 does, as if it were 0. Raises ValueError for bytes that are none."""
     keys, values = Fields(key), Fields(value)
-    values.int16()
-    return Checkpoint(keys.string(), keys.string(), keys.int32(), values.int64(), values.int64(), values.string())
+    values.number("h")
+    return Checkpoint(keys.string(), keys.string(), keys.number("i"), values.number("q"), values.number("q"), values.string())
 
 
 class Heartbeat(NamedTuple):
@@ -121,14 +97,14 @@ class Heartbeat(NamedTuple):
     @property
     def value(self) -> bytes:
         """The record's value: a version and the time."""
-        return int16(HEARTBEAT_VERSION) + int64(self.timestamp)
+        return struct.pack(">hq", _VERSION, self.timestamp)
 
 
 def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
     """The beat in a record; any version is read as MM2 does, as if it were 0. Raises ValueError for bytes that are none."""
     keys, values = Fields(key), Fields(value)
-    values.int16()
-    return Heartbeat(keys.string(), keys.string(), values.int64())
+    values.number("h")
+    return Heartbeat(keys.string(), keys.string(), values.number("q"))
 
 
 class OffsetSync(NamedTuple):
@@ -142,18 +118,18 @@ class OffsetSync(NamedTuple):
     @property
     def key(self) -> bytes:
         """The record's key: the partition."""
-        return string(self.topic) + int32(self.partition)
+        return string(self.topic) + struct.pack(">i", self.partition)
 
     @property
     def value(self) -> bytes:
         """The record's value: the pair. It has no version."""
-        return int64(self.upstream) + int64(self.downstream)
+        return struct.pack(">qq", self.upstream, self.downstream)
 
 
 def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
     """The pair in a record. Raises ValueError for bytes that are none."""
     keys, values = Fields(key), Fields(value)
-    return OffsetSync(keys.string(), keys.int32(), values.int64(), values.int64())
+    return OffsetSync(keys.string(), keys.number("i"), values.number("q"), values.number("q"))
 
 
 # ------------------------------------------------------------ Kafka Connect's source offsets

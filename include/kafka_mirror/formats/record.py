@@ -78,7 +78,7 @@ class UnreadableHeaders(Exception):
         self.offset = offset
 
 
-def headers_or_none(message: Message) -> list[tuple[str, bytes | None]] | None:
+def read_headers(message: Message) -> list[tuple[str, bytes | None]] | None:
     """The headers, none if the message has none; None for one with a name that is not UTF-8."""
     try:
         return list(message.headers() or ())

@@ -15,7 +15,7 @@ from kafka_mirror.formats import mm2
 from kafka_mirror.formats.batches.batch_records import ReadRecord
 from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.formats.record import headers_or_none
+from kafka_mirror.formats.record import read_headers
 from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, SeenLog, SeenLogs, key_of
 from kafka_mirror.groups.offset_sync_store import SyncPair
 from kafka_mirror.kafka.cluster import Cluster
@@ -136,7 +136,7 @@ def read_stored(
 
 
 def _read_checkpoint(record: ReadRecord) -> NotedCheckpoint:
-    checkpoint, headers = mm2.decode_checkpoint(record.key(), record.value()), headers_or_none(record)
+    checkpoint, headers = mm2.decode_checkpoint(record.key(), record.value()), read_headers(record)
     kind, time = record.timestamp()
     stamp = time if kind else None
     generation, place = _header(headers, GENERATION), _header(headers, PLACE) or ""

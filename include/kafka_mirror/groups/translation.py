@@ -195,7 +195,7 @@ def first_unread(position: int, record: LedgerRecord) -> int:
     offset_map, older = record.offset_map, record.older
     if older is None:
         return offset_map.source_of(position) or 0
-    newest = offset_map.read_until(position)
+    newest = offset_map.find_read_end(position)
     newer = offset_map.translate(older.lacking)
     if newest <= older.lacking or (newer is not None and position < newer.target):
         return min(newest, older.start)
@@ -270,7 +270,7 @@ def _read_again(offset: int, answer: TranslatedOffset, record: LedgerRecord) -> 
         # What would be counted holds for as long as the older copies answer, and what a checkpoint notes for longer.
         answer = replace(answer, hole=None)
     source_offset = record.group_map.source_of(position)
-    again = older.again(offset, offset if source_offset is None else source_offset - (answer.kind == EARLY))
+    again = older.count_read_again(offset, offset if source_offset is None else source_offset - (answer.kind == EARLY))
     if again is None:
         return answer
     # Counting would find the older copy, and call exact what reads the newer ones again.
@@ -304,7 +304,7 @@ def _translate_in_map(offset: int, offsets: OffsetMap) -> TranslatedOffset:
     assert translated is not None
     if translated.exact:
         return TranslatedOffset(EXACT, translated.target, translated.target, 0, place=EXACT_PLACE)
-    preceding, following = offsets.around(offset)
+    preceding, following = offsets.find_around(offset)
     reread = min(offset - preceding.source - preceding.length, following.target - translated.target)
     return TranslatedOffset(EARLY, translated.target, following.target, reread, hole=_find_hole(preceding, following))
 

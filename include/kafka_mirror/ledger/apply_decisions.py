@@ -57,12 +57,12 @@ def _restart(record: LedgerRecord, decision: Decision, now: PartitionFacts, remo
     start, same = decision.offset or 0, same_source and same_target
     watermark = max(start, now.log_start or 0)
     target_next = record.target_next if same_target else 0
-    offsets = record.offset_map.before(start) if same else OffsetMap()
+    offsets = record.offset_map.cut_before(start) if same else OffsetMap()
     if same_target and decision.target_end is not None:
         target_next = min(target_next, decision.target_end)
-        offsets = offsets.before_target(target_next)
+        offsets = offsets.cut_before_target(target_next)
         if _is_history_cut(record, _find_lost_start(record, decision)):
-            offsets = offsets.behind_others()
+            offsets = offsets.with_unknown_front()
     copied = min(start, record.watermark) if same else 0
     on_target = min(copied, _find_first_lost(record, decision)) if same else 0
     reason = decision.told_as("restart")

@@ -53,7 +53,7 @@ def decode_key(key: bytes | None, where: str) -> TopicPartition:
 
 def encode(record: LedgerRecord) -> bytes:
     """The ledger value of a record."""
-    runs, pairs = record.offset_map.encoded()
+    runs, pairs = record.offset_map.encode()
     value: dict[str, Any] = {
         "v": VERSION,
         "watermark": record.watermark,
@@ -207,7 +207,7 @@ def _read_older(fields: dict[str, Any]) -> OlderCopies:
 def _write_older(older: OlderCopies) -> dict[str, Any]:
     document: dict[str, Any] = {name: getattr(older, name) for name in _OLDER}
     if older.offset_map is not None:
-        document["offset_map"], pairs = older.offset_map.encoded()
+        document["offset_map"], pairs = older.offset_map.encode()
         if older.offset_map.thinned_behind:
             document["thinned_behind"] = True
         if pairs:

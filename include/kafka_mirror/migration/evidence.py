@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_mirror.config import Flow
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.formats.record import headers_or_none
+from kafka_mirror.formats.record import read_headers
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.migration.connect import READ_SECONDS
 from kafka_mirror.migration.tail_match import (
@@ -120,7 +120,7 @@ def _digest(message: Any, on_target: bool) -> RecordDigest:
 
 
 def _read_headers(message: Any) -> list[bytes | None]:
-    headers = headers_or_none(message)
+    headers = read_headers(message)
     if headers is None:
         return [b"a header whose key the client cannot read"]
     return [part for name, value in headers for part in (name.encode(), value)]

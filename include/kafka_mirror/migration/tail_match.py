@@ -310,7 +310,7 @@ def taken_map(former_map: OffsetMap, syncs: Sequence[SyncPair], pairs: Sequence[
         if sync.upstream < first.upstream and sync.downstream < first.downstream:
             sync_runs.append(Run(sync.upstream, sync.downstream, 1, True))
             first = sync
-    offset_map = former_map.before(first.upstream).before_target(first.downstream).extended([*reversed(sync_runs), *runs])
+    offset_map = former_map.cut_before(first.upstream).cut_before_target(first.downstream).with_runs([*reversed(sync_runs), *runs])
     return offset_map.with_mark(end.downstream > offset_map.target_end)
 
 

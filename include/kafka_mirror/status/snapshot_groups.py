@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.errors import MirrorError, NoGroupOffsets
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.formats.record import has_id_in_header, headers_or_none, schema_id
+from kafka_mirror.formats.record import has_id_in_header, read_headers, schema_id
 from kafka_mirror.groups.context import Offsets, group_clusters, group_context
 from kafka_mirror.groups.exact_offsets import KnownPlaces
 from kafka_mirror.groups.find import find_groups
@@ -169,7 +169,7 @@ class SchemaIdSampler:
         for topic in due:
             records = [messages[remote] for remote, _ in topics[topic][:PARTITIONS_OF_A_TOPIC] if remote in messages]
             if records:
-                self.ids[topic] = ids_of([(record.value(), headers_or_none(record) or ()) for record in records])
+                self.ids[topic] = ids_of([(record.value(), read_headers(record) or ()) for record in records])
 
 
 def ids_of(records: Sequence[tuple[Any, Any]]) -> SchemaIds | None:

@@ -62,7 +62,7 @@ def lives(draw: st.DrawFn) -> Life:
     record = ledger_record(
         watermark=source,
         target_next=last.target + last.length,
-        offset_map=OffsetMap().extended(thinned),
+        offset_map=OffsetMap().with_runs(thinned),
         covered=tuple(merge_intervals(covered)),
         skipped=tuple(skipped),
         start=start,

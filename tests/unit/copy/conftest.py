@@ -215,7 +215,7 @@ def known(world: World, lane_task: LaneTask) -> Callable[..., LedgerRecord]:
     def put(topic: str, copied: int, **changes: object) -> LedgerRecord:
         tp, remote = TopicPartition(topic, 0), lane_task.remote_topics[topic]
         writer = Writer("", "elsewhere", "", datetime.now(UTC))
-        offsets = OffsetMap().extended((Run(0, 0, copied),))
+        offsets = OffsetMap().with_runs((Run(0, 0, copied),))
         record = LedgerRecord(
             copied, 0, f"id-{topic}", remote, f"id-{remote}", copied, "E", "W", 1, offsets, writer, ((0, copied),), records=copied
         )

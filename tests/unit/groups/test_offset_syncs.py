@@ -17,7 +17,7 @@ FAR = 2**62
 
 
 def of(*runs):
-    return OffsetMap().extended(Run(*run) for run in runs)
+    return OffsetMap().with_runs(Run(*run) for run in runs)
 
 
 def written(offset_map, newest=None, lag_max=100, copied_from=FAR):
@@ -97,7 +97,7 @@ def records_of(gaps, upstream=0, downstream=0):
 
 
 def mapped(records, before=None):
-    return (before or OffsetMap()).extended(runs_of(*zip(*records, strict=True)) if records else ())
+    return (before or OffsetMap()).with_runs(runs_of(*zip(*records, strict=True)) if records else ())
 
 
 def test_partition_state_is_that_of_the_golden_sequence():
@@ -241,7 +241,7 @@ def test_a_reader_is_early_or_exact_whatever_becomes_of_the_topics(lives, lag_ma
             records, offset_map, upstream, target_end = [], OffsetMap(), place - 1, 0
         elif what == "restart":
             records = [pair for pair in records if pair[0] < place]
-            offset_map, upstream = offset_map.before(place), place - 1
+            offset_map, upstream = offset_map.cut_before(place), place - 1
         copied = records_of(gaps, upstream, target_end - 1)
         records, offset_map, target_end = records + copied, mapped(copied, offset_map), copied[-1][1] + 2
         if not fails:

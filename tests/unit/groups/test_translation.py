@@ -32,7 +32,7 @@ def mirrored(sources, targets, start=0, watermark=None, cut=None):
     """The record of a partition whose records were mirrored from `start` on, in two transactions."""
     offsets, cut = OffsetMap(), len(sources) if cut is None else cut
     for part in (slice(0, cut), slice(cut, None)):
-        offsets = offsets.extended(runs_of(sources[part], targets[part]))
+        offsets = offsets.with_runs(runs_of(sources[part], targets[part]))
     watermark = sources[-1] + 1 if watermark is None else watermark
     return ledger_record(watermark=watermark, target_next=targets[-1] + 1, offset_map=offsets, covered=((start, watermark),))
 

@@ -63,7 +63,7 @@ records = st.builds(
     target_cluster_id=st.text(),
     lanes=st.integers(1, 256),
     offset_map=st.lists(st.integers(1, 50), max_size=20).map(
-        lambda lengths: OffsetMap().extended([Run(100 * i, 90 * i, length) for i, length in enumerate(lengths)])
+        lambda lengths: OffsetMap().with_runs([Run(100 * i, 90 * i, length) for i, length in enumerate(lengths)])
     )
     | older_maps,
     writer=st.builds(Writer, st.text(), st.text(), st.text(), times),

@@ -290,7 +290,7 @@ def test_a_translation_is_never_late(world, at_stored):
     end = world.target_end + len(behind)
     copied = advance_record(record, PartitionProgress(TopicPartition("t", 0), world.source_end, 0, runs, len(behind), 1, end), 0)
     assert not copied.offset_map.thinned_behind
-    never_late(world, replace(copied, offset_map=decode_map(*copied.offset_map.encoded())), [*world.pairs, *behind])
+    never_late(world, replace(copied, offset_map=decode_map(*copied.offset_map.encode())), [*world.pairs, *behind])
 
 
 def never_late(world, record, pairs):

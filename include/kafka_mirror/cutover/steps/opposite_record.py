@@ -98,7 +98,7 @@ def _is_untouched(record: LedgerRecord, before: LedgerRecord) -> bool:
 def _join(former: OffsetMap, record: LedgerRecord) -> OffsetMap:
     """The map from before the direction changed, and what flowed back since."""
     back = opposite_map(record, since=former.source_end)
-    return former.extended(back.runs).with_mark(back.thinned_behind or (not back.runs and former.thinned_behind))
+    return former.with_runs(back.runs).with_mark(back.thinned_behind or (not back.runs and former.thinned_behind))
 
 
 def _skips(record: LedgerRecord, since: int) -> bool:
@@ -133,7 +133,7 @@ def opposite_map(record: LedgerRecord, since: int = 0) -> OffsetMap:
             has_hole = False
     end = before.source + before.length if before is not None else record.live_start
     after = record.offset_map.thinned_behind or has_hole or _is_hole(record, end, record.watermark) or floor > record.offset_map.target_end
-    return OffsetMap().extended(runs).with_mark(after)
+    return OffsetMap().with_runs(runs).with_mark(after)
 
 
 def _find_history_end(record: LedgerRecord) -> int:

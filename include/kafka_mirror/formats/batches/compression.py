@@ -45,8 +45,7 @@ class _Full(Exception):
 
 def decompress(codec: str, data: memoryview, limit: int = LARGEST_UNPACKED) -> memoryview:
     """The bytes that `codec` (in the words of compression.type) packed, at most `limit` of them, and never more in memory. Raises
-    ValueError
-    if they cannot be had, UnpacksTooLarge for more."""
+    ValueError if they cannot be had, UnpacksTooLarge for more."""
     if codec == "uncompressed":
         return data
     try:
@@ -162,14 +161,10 @@ def _split_xerial(data: memoryview) -> Iterator[memoryview]:
 _OPENERS = {"gzip": _open_gzip, "lz4": _open_lz4, "snappy": _open_snappy, "zstd": _open_zstd}
 
 
+@cache
 def has_packer(codec: str) -> bool:
     """Whether records can be packed and opened by this codec here: not where its package is missing."""
-    return codec in _PACKERS and (codec in _BUILT_IN or _has_cramjam())
-
-
-@cache
-def _has_cramjam() -> bool:
-    return find_spec("cramjam") is not None
+    return codec in _PACKERS and (codec in ("uncompressed", "gzip") or find_spec("cramjam") is not None)
 
 
 def compress(codec: str, data: bytes) -> bytes:
@@ -219,4 +214,3 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "lz4": _pack_lz4,
     "zstd": _pack_zstd,
 }
-_BUILT_IN = ("uncompressed", "gzip")

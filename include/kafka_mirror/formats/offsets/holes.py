@@ -12,6 +12,7 @@ equal, one by one. Where retention took the front of a side, the rest is compare
 where the target holds no more than the source, else only where nothing was ever decided about the partition.
 """
 
+import re
 from array import array
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -120,6 +121,7 @@ EXACT_PLACE = "exact"
 UNPLACED = "unplaced"
 """The hole was counted, and the place of this very offset is unknown: what stood in front of it is gone."""
 _UNCOUNTED = "uncounted"
+_NUMBER = re.compile("[0-9]{1,19}")
 
 
 class UncountedHole(NamedTuple):
@@ -137,10 +139,6 @@ class UncountedHole(NamedTuple):
 def read_uncounted(text: str) -> UncountedHole | None:
     """Reads the note from a checkpoint's header. None for any other text: the note is for later readings, and nothing depends on it."""
     word, *numbers = text.split(" ")
-    if word != _UNCOUNTED or len(numbers) != len(Hole._fields) + 1 or not all(_is_number(number) for number in numbers):
+    if word != _UNCOUNTED or len(numbers) != len(Hole._fields) + 1 or not all(_NUMBER.fullmatch(number) for number in numbers):
         return None
     return UncountedHole(Hole(*map(int, numbers[:-1])), int(numbers[-1]))
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 20

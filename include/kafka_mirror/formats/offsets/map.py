@@ -11,8 +11,8 @@ translation that falls between a kept run and a thinned one answers the position
 A cut through such a hole takes away the run that carries the mark. So the map itself remembers that it was `thinned_behind`: records of
 which it knows nothing stand after its last run, and whichever run comes next is marked.
 
-    before(25)   10 11 12 │ ?? ??        thinned after
-    extended     10 11 12 │ ?? ?? │ 25 … at 40    marked, so translate(21) = 8 still, and not 40
+    cut_before(25)   10 11 12 │ ?? ??        thinned after
+    with_runs        10 11 12 │ ?? ?? │ 25 … at 40    marked, so translate(21) = 8 still, and not 40
 """
 
 from bisect import bisect_right
@@ -112,12 +112,12 @@ class OffsetMap:
     def __repr__(self) -> str:
         return f"OffsetMap({self.runs}{', thinned_behind=True' if self.thinned_behind else ''})"
 
-    def extended(self, runs: Iterable[Run]) -> "OffsetMap":
+    def with_runs(self, runs: Iterable[Run]) -> "OffsetMap":
         """The map with newer runs after it, joined where they touch, thinned until it is small enough to be kept in the ledger."""
         (long_runs, pairs), more = self.parts, tuple(runs)
         if not more:
             return self
-        long_runs = long_runs.extended(more, self.thinned_behind)
+        long_runs = long_runs.with_runs(more, self.thinned_behind)
         if long_runs.size + pairs.size > MAX_ENCODED_BYTES:
             long_runs, pairs = thin(sorted((*long_runs.runs, *pairs.runs)), MAX_ENCODED_BYTES)
         return OffsetMap.of(long_runs, pairs, False)
@@ -145,7 +145,7 @@ class OffsetMap:
             return Translation(run.target + run.length, False)
         return Translation(following.target, True)
 
-    def around(self, source: int) -> tuple[Run, Run]:
+    def find_around(self, source: int) -> tuple[Run, Run]:
         """The runs before and after a source offset that lies between two runs."""
         index = bisect_right(self.runs, source, key=lambda run: run.source)
         return self.runs[index - 1], self.runs[index]
@@ -164,7 +164,7 @@ class OffsetMap:
         following = self.runs[index + 1]
         return run.source + run.length if following.thinned else following.source
 
-    def read_until(self, target: int) -> int:
+    def find_read_end(self, target: int) -> int:
         """The source offset up to which a reader at a target offset has read. Between two runs, where other copies may stand, that is the
         end of the run before."""
         index = bisect_right(self.runs, target, key=lambda run: run.target) - 1
@@ -173,13 +173,14 @@ class OffsetMap:
         run = self.runs[index]
         return run.source + min(target - run.target, run.length)
 
-    def before(self, source: int) -> "OffsetMap":
+    def cut_before(self, source: int) -> "OffsetMap":
         """The map of the records with smaller source offsets alone. Through a hole that was thinned the map is thinned after then."""
         cut = tuple(run._replace(length=min(run.length, source - run.source)) for run in self.runs if run.source < source)
         in_front = cut[-1].source + cut[-1].length if cut else 0
-        return OffsetMap(cut, self._is_marked(len(cut)) and source > in_front)
+        is_marked = self.runs[len(cut)].thinned if len(cut) < len(self.runs) else self.thinned_behind
+        return OffsetMap(cut, is_marked and source > in_front)
 
-    def before_target(self, target: int) -> "OffsetMap":
+    def cut_before_target(self, target: int) -> "OffsetMap":
         """The map of the records with smaller target offsets alone. What stands between its last one and the cut may be anything, such as
         copies from before a restart, so the map is thinned after then."""
         cut = tuple(run._replace(length=min(run.length, target - run.target)) for run in self.runs if run.target < target)
@@ -187,7 +188,7 @@ class OffsetMap:
             return self
         return OffsetMap(cut, target > (cut[-1].target + cut[-1].length if cut else 0))
 
-    def since(self, source: int) -> "OffsetMap":
+    def cut_since(self, source: int) -> "OffsetMap":
         """The map of the records with source offsets from this one on alone."""
         cut = []
         for run in self.runs:
@@ -196,17 +197,13 @@ class OffsetMap:
                 cut.append(run if ahead <= 0 else Run(source, run.target + ahead, run.length - ahead))
         return OffsetMap(tuple(cut), self.thinned_behind)
 
-    def behind_others(self) -> "OffsetMap":
+    def with_unknown_front(self) -> "OffsetMap":
         """This map, marked as one that does not know the records before its first one."""
         if not self.runs:
             return OffsetMap((), True)
         return OffsetMap((self.runs[0]._replace(thinned=True), *self.runs[1:]), self.thinned_behind)
 
-    def _is_marked(self, index: int) -> bool:
-        """Whether records that the map does not know stand in front of a run, or after the last one."""
-        return self.runs[index].thinned if index < len(self.runs) else self.thinned_behind
-
-    def encoded(self) -> tuple[str, str | None]:
+    def encode(self) -> tuple[str, str | None]:
         """The map as two texts: its own bytes, which alone are as sound, and coarser; and the pairs in its holes, None if it has none."""
         return texts(*self.parts)
 

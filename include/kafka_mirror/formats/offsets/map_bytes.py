@@ -30,6 +30,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
+from kafka_mirror.formats.batches.varint import varint
 from kafka_mirror.formats.offsets.intervals import Run
 
 _HIGHEST = 63
@@ -52,11 +53,12 @@ def encode_pairs(runs: Sequence[Run]) -> bytes:
         expected = distance + (change >> level - now if now < level else change)
         surprise = target - source - expected
         number = (surprise << 2) if surprise >= 0 else (-surprise << 2) - 2
-        if not ahead and now == level and length == 1:
-            append_number(out, number)
+        others = () if now == level and length == 1 else (now, length)
+        if not ahead and not others:
+            out += varint(number)
         else:
-            append_number(out, number | 1)
-            _append_more(out, ahead, () if now == level and length == 1 else (now, length))
+            for part in (number | 1, ahead << 1 | bool(others), *others):
+                out += varint(part)
         change, distance, level, last = target - source - distance, target - source, now, source + length - 1
     return bytes(out)
 
@@ -85,35 +87,21 @@ def _find_level(last: int, source: int) -> int:
     return level if (source >> level) - (last >> level) == 1 else level + 1
 
 
-def _append_more(out: bytearray, ahead: int, level_and_length: tuple[int, ...]) -> None:
-    append_number(out, ahead << 1 | bool(level_and_length))
-    for number in level_and_length:
-        append_number(out, number)
-
-
 def _read_more(decoded: Iterator[int], level: int) -> tuple[int, int, int]:
-    ahead = _compute_next(decoded)
+    ahead = _read_next(decoded)
     if not ahead & 1:
         return ahead >> 1, level, 1
-    level, length = _compute_next(decoded), _compute_next(decoded)
+    level, length = _read_next(decoded), _read_next(decoded)
     if level > _HIGHEST or length < 1:
         raise ValueError("the offset map has a pair that is none")
     return ahead >> 1, level, length
 
 
-def _compute_next(decoded: Iterator[int]) -> int:
+def _read_next(decoded: Iterator[int]) -> int:
     number = next(decoded, None)
     if number is None:
         raise ValueError("the offset map ends inside a pair")
     return number
-
-
-def append_number(out: bytearray, number: int) -> None:
-    """Writes a number after what is there."""
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
 
 
 def numbers(data: bytes) -> list[int]:
@@ -164,7 +152,7 @@ class Runs:
         """How many bytes they take."""
         return len(self.data)
 
-    def extended(self, more: Iterable[Run], thinned_behind: bool) -> "Runs":
+    def with_runs(self, more: Iterable[Run], thinned_behind: bool) -> "Runs":
         """With newer runs after them, joined where they touch; only those are encoded. `thinned_behind`: the first of them is marked."""
         runs, data = list(self.runs), self.data
         same = max(len(runs) - 1, 0)
@@ -218,9 +206,7 @@ def encode_runs(runs: Sequence[Run], before: Run | None = None) -> bytes:
     out = bytearray()
     source, target = (before.source + before.length, before.target + before.length) if before else (0, 0)
     for run in runs:
-        append_number(out, run.source - source)
-        append_number(out, run.target - target)
-        append_number(out, run.length << 1 | run.thinned)
+        out += varint(run.source - source) + varint(run.target - target) + varint(run.length << 1 | run.thinned)
         source, target = run.source + run.length, run.target + run.length
     return bytes(out)
 

@@ -36,7 +36,7 @@ class OlderCopies:
     lacking: int = 0
     offset_map: OffsetMap | None = None
 
-    def again(self, group: int, copied: int) -> int | None:
+    def count_read_again(self, group: int, copied: int) -> int | None:
         """How many records a group at a source offset reads again, at most, if the older copies answer for it: newer ones of what it may
         have read stand after them. None if the newer ones answer. `copied` is the source offset of the record that the answer leads to,
         or, where the map is thinned, of the one in front of it."""
@@ -78,7 +78,7 @@ def older_copies(former_map: OffsetMap, before: OlderCopies | None, restart: Res
     if not cut.runs and not cut.thinned_behind and restart.target_end is not None:
         return None  # nothing is left
     if restart.behind_others:
-        cut = cut.behind_others()
+        cut = cut.with_unknown_front()
     end = reached if cut.thinned_behind else min(cut.source_end, reached)
     if before is not None:
         end = max(end, before.end)
@@ -95,13 +95,13 @@ def settle(offset_map: OffsetMap, older: OlderCopies, watermark: int, skipped: I
         return offset_map, older
     passed_over = (min(end, older.end) for start, end in skipped if end > older.restarted and start < older.end)
     lacking = max(older.lacking, *passed_over, 0)
-    before_gap = former_map.before(lacking)
+    before_gap = former_map.cut_before(lacking)
     if not before_gap.thinned_behind:
         lacking = min(lacking, before_gap.source_end)  # of what lies after it newer copies alone may stand there
     if lacking <= older.restarted:
         lacking = min(lacking, older.lacking)
     settled = replace(older, lacking=lacking, offset_map=None)
-    return (_join(former_map.before(lacking), offset_map.since(lacking)) if lacking else offset_map), settled
+    return (_join(former_map.cut_before(lacking), offset_map.cut_since(lacking)) if lacking else offset_map), settled
 
 
 def _cut_map(former_map: OffsetMap, before: OlderCopies | None, target_end: int) -> OffsetMap:
@@ -109,13 +109,13 @@ def _cut_map(former_map: OffsetMap, before: OlderCopies | None, target_end: int)
     left of the same records, so it is thinned after those in front of them."""
     lost = former_map.source_of(target_end)
     if before is None or lost is None or lost >= before.end:
-        return former_map.before_target(target_end)
-    remaining = former_map.before(before.start).before_target(target_end)
+        return former_map.cut_before_target(target_end)
+    remaining = former_map.cut_before(before.start).cut_before_target(target_end)
     return remaining.with_mark(remaining.target_end < target_end)
 
 
 def _join(older: OffsetMap, newer: OffsetMap) -> OffsetMap:
     if not newer.runs:
         return older.with_mark(older.thinned_behind or newer.thinned_behind)
-    joined = older.before_target(newer.runs[0].target).extended(newer.runs)
+    joined = older.cut_before_target(newer.runs[0].target).with_runs(newer.runs)
     return joined.with_mark(newer.thinned_behind)

@@ -84,7 +84,7 @@ class Sources:
             west.log(*REMOTE).append(each)
         self.record = LedgerRecord(
             *(self.watermark, 0, "id-orders", REMOTE.topic, f"id-{REMOTE.topic}", self.watermark, "E", "W", 1),
-            *(OffsetMap().extended((copied,)), Writer("", "elsewhere", "", datetime.now(UTC)), ((0, self.watermark),)),
+            *(OffsetMap().with_runs((copied,)), Writer("", "elsewhere", "", datetime.now(UTC)), ((0, self.watermark),)),
             records=self.watermark,
         )
         self._look_at_ends()

@@ -53,7 +53,7 @@ def test_the_first_direction_keeps_what_it_knew_and_learns_what_flowed_back():
     before = replace(FORWARD, records=20, bytes=200, covered=((10, 52),), start=10, moved=Decided("moved", "x", DECIDED_AT, "y"))
     back = opposite(before)
     flowed = replace(
-        back, watermark=40, target_next=59, offset_map=back.offset_map.extended([Run(32, 52, 7)]), records=7, covered=((31, 40),)
+        back, watermark=40, target_next=59, offset_map=back.offset_map.with_runs([Run(32, 52, 7)]), records=7, covered=((31, 40),)
     )
     record = opposite(flowed, before)
     assert (record.watermark, record.moved, record.live_start, record.totals) == (59, None, 10, (20, 200))

@@ -47,7 +47,7 @@ class Flow:
         """The map as it grows by so many transactions, some at once, read back from its texts at every step."""
         built = OffsetMap()
         for first in range(0, transactions, at_once):
-            built = reread(built.extended(self.transactions(min(at_once, transactions - first))))
+            built = reread(built.with_runs(self.transactions(min(at_once, transactions - first))))
             yield built
 
     def _up_to(self, most: int) -> int:

@@ -11,10 +11,10 @@ PAIRED = OffsetMap.of(
 
 def reread(built: OffsetMap) -> OffsetMap:
     """The map as whoever reads the ledger record has it."""
-    text, pairs = built.encoded()
+    text, pairs = built.encode()
     return decode_map(text, pairs, built.thinned_behind)
 
 
 def text_length(built: OffsetMap) -> int:
     """How many characters both of its texts have."""
-    return sum(len(text) for text in built.encoded() if text)
+    return sum(len(text) for text in built.encode() if text)

@@ -35,7 +35,7 @@ def true_position(sources, targets, offset):
 @given(steps)
 def test_translation_is_exact_while_nothing_was_thinned(gaps):
     sources, targets = pairs_of(gaps)
-    built = OffsetMap().extended(runs_of(sources, targets))
+    built = OffsetMap().with_runs(runs_of(sources, targets))
     if not sources:
         assert built.translate(0) is None
         return
@@ -53,7 +53,7 @@ def first_lost(sources, targets, end):
 @given(steps)
 def test_the_first_record_behind_a_target_offset_is_exact_while_nothing_was_thinned(gaps):
     sources, targets = pairs_of(gaps)
-    built = OffsetMap().extended(runs_of(sources, targets))
+    built = OffsetMap().with_runs(runs_of(sources, targets))
     if not sources:
         assert built.source_of(0) is None
         return
@@ -68,7 +68,7 @@ def test_the_first_record_behind_a_target_offset_is_early_and_never_late_when_th
     built = OffsetMap()
     cut = data.draw(st.integers(1, len(sources) - 1))
     for first, last in ((0, cut), (cut, len(sources))):
-        built = built.extended(runs_of(sources[first:last], targets[first:last]))
+        built = built.with_runs(runs_of(sources[first:last], targets[first:last]))
     kept = {run.target + number: run.source + number for run in built.runs for number in range(run.length)}
     for end in data.draw(st.lists(st.integers(0, targets[-1] + 2), min_size=50, max_size=50)):
         answer, true = built.source_of(end), first_lost(sources, targets, end)
@@ -79,15 +79,15 @@ def test_the_first_record_behind_a_target_offset_is_early_and_never_late_when_th
 @given(steps, st.integers(0, 300), st.booleans())
 def test_a_map_that_was_cut_has_what_lies_in_front_and_nothing_else(gaps, offset, by_target):
     sources, targets = pairs_of(gaps)
-    built = OffsetMap().extended(runs_of(sources, targets))
-    cut = built.before_target(offset) if by_target else built.before(offset)
+    built = OffsetMap().with_runs(runs_of(sources, targets))
+    cut = built.cut_before_target(offset) if by_target else built.cut_before(offset)
     pairs = [pair for pair in zip(sources, targets, strict=True) if pair[by_target] < offset]
     assert [(run.source + n, run.target + n) for run in cut.runs for n in range(run.length)] == pairs
     assert reread(cut) == cut
 
 
 def test_runs_that_touch_are_joined():
-    built = OffsetMap((Run(0, 0, 5),)).extended([Run(5, 5, 3), Run(8, 9, 1)])
+    built = OffsetMap((Run(0, 0, 5),)).with_runs([Run(5, 5, 3), Run(8, 9, 1)])
     assert built.runs == (Run(0, 0, 8), Run(8, 9, 1))
 
 
@@ -98,7 +98,7 @@ def test_a_thinned_map_answers_right_behind_the_kept_run():
 
 
 def test_the_encoding_is_for_keeps():
-    assert OffsetMap((Run(0, 0, 100), Run(102, 101, 3, True))).encoded() == ("AADIAQIBBw==", None)
+    assert OffsetMap((Run(0, 0, 100), Run(102, 101, 3, True))).encode() == ("AADIAQIBBw==", None)
 
 
 @pytest.mark.parametrize("text", ["AA==", "AAA=", "gA==", "not base64!", "AAAA"])

@@ -33,7 +33,7 @@ def grown(transactions: list[list[tuple[int, int, int]]]) -> tuple[OffsetMap, li
     built, runs = OffsetMap(), [Run(0, 0, 0)]
     for each in transactions:
         added = runs_after(runs[-1], each)
-        built = reread(built.extended(added))
+        built = reread(built.with_runs(added))
         runs += added
     return built, runs[1:]
 
@@ -51,7 +51,7 @@ def test_runs_are_the_very_pairs_and_as_few_as_can_be(gaps):
 @given(transactions)
 def test_it_does_not_matter_how_records_were_divided_into_transactions(transactions):
     built, runs = grown(transactions)
-    assert built == OffsetMap().extended(runs)
+    assert built == OffsetMap().with_runs(runs)
 
 
 def many_gaps(random: Random, widest: int) -> list[tuple[int, int, int]]:
@@ -89,7 +89,7 @@ def test_a_later_offset_never_translates_to_an_earlier_position(random, widest):
 @given(st.lists(wide_gaps, min_size=1, max_size=60))
 def test_a_map_of_any_offsets_keeps_its_bound_and_its_ends(gaps):
     runs = runs_after(Run(0, 0, 0), gaps)
-    built = OffsetMap().extended(runs)
+    built = OffsetMap().with_runs(runs)
     assert text_length(built) <= 2048
     assert reread(built) == built
     last = runs[-1]
@@ -104,7 +104,7 @@ def test_a_map_of_any_offsets_keeps_its_bound_and_its_ends(gaps):
 @given(st.text("AQgIw/+=4", max_size=12) | st.binary(max_size=12).map(lambda data: base64.b64encode(data).decode()))
 def test_any_text_is_refused_or_is_the_one_text_of_a_map(text):
     with suppress(ValueError):
-        assert decode_map(text).encoded() == (text, None)
+        assert decode_map(text).encode() == (text, None)
 
 
 awkward_bytes = st.lists(st.sampled_from([0, 1, 2, 3, 0x7F, 0x80, 0x81, 0xFF]), max_size=15).map(bytes) | st.binary(max_size=40)
@@ -127,4 +127,4 @@ def test_bytes_are_refused_when_they_are_read_or_are_a_map_whose_runs_are_looked
     assert [run.length for run in read.runs] == lengths
     assert read == OffsetMap(read.runs)
     assert hash(read) == hash(OffsetMap(read.runs))
-    assert OffsetMap(read.runs).encoded() == (text, None) == read.encoded()
+    assert OffsetMap(read.runs).encode() == (text, None) == read.encode()

@@ -73,7 +73,7 @@ def test_a_group_never_reads_more_again_than_mirror_maker_2_lets_one_that_is_as_
     true = []
     for _ in range(600):
         begun, runs = flow.source, flow.transactions(at_once)
-        built = built.extended(runs)
+        built = built.with_runs(runs)
         true += [(run.source + place, run.target + place) for run in runs for place in range(run.length)]
         newest = (*store.pairs("t", 0), None)[0]
         for pair in choose_pairs(built, newest, 100, begun):
@@ -97,7 +97,7 @@ def read_again(positions, number, position):
 def test_what_is_left_of_a_map_that_is_cut_is_no_longer_than_it_may_be_and_the_same_when_it_is_read_back(flow, records, percent):
     *_, built = flow.grown(max(records // flow.of_the_source, 100), 50)
     source, target = built.source_end * percent // 100, built.target_end * percent // 100
-    for cut in (built.before(source), built.before_target(target), built.since(source), built.behind_others()):
+    for cut in (built.cut_before(source), built.cut_before_target(target), built.cut_since(source), built.with_unknown_front()):
         assert text_length(cut) <= 2048
         assert reread(cut) == cut
         assert all(found.target <= built.translate(found.source).target for found in cut.runs)
@@ -106,7 +106,7 @@ def test_what_is_left_of_a_map_that_is_cut_is_no_longer_than_it_may_be_and_the_s
 @pytest.mark.parametrize("count", [3000, 60_000])
 def test_a_transaction_of_many_runs_is_thinned_at_once(count):
     runs = [Run(2 * number, number, 1) for number in range(count)]
-    built = OffsetMap().extended(runs)
+    built = OffsetMap().with_runs(runs)
     assert text_length(built) <= 2048
     assert (built.runs[0], built.runs[-1][:3]) == (runs[0], runs[-1][:3])
     assert all(known.thinned or known == runs[known.target] for known in built.runs)
@@ -121,7 +121,7 @@ def test_where_the_bytes_do_not_do_for_all_cells_the_holes_get_wider_evenly():
             runs.append(Run(source, target, random.randint(1, 9)))
             source += runs[-1].length + random.randint(1, 200)
             target += runs[-1].length + random.randint(0, 200)
-        built = built.extended(runs)
+        built = built.with_runs(runs)
     assert text_length(built) <= 2048
     assert len(built.runs) >= 350
     assert [(again, lag) for again, lag in holes(built) if again > 0.04 * lag + 200] == []
@@ -129,13 +129,13 @@ def test_where_the_bytes_do_not_do_for_all_cells_the_holes_get_wider_evenly():
 
 def test_a_run_that_is_long_for_its_lag_stays_whole():
     flow = Flow(Random(7), 3, even=True, source=10_000_020, target=10_000_015)
-    built = OffsetMap((Run(0, 0, 10),)).extended([Run(20, 12, 10_000_000), *flow.transactions(5000)])
+    built = OffsetMap((Run(0, 0, 10),)).with_runs([Run(20, 12, 10_000_000), *flow.transactions(5000)])
     assert any(run[:3] == (20, 12, 10_000_000) for run in built.runs)
-    built = built.extended(flow.transactions(400_000))
+    built = built.with_runs(flow.transactions(400_000))
     assert any(run[:3] == (20, 12, 10_000_000) for run in built.runs)
 
 
 def test_a_map_that_was_thinned_again_and_again_knows_all_that_one_knows_that_is_thinned_once():
     *_, often = Flow(Random(7), 60, 3, 1).grown(2000, 1)
-    once = OffsetMap().extended(Flow(Random(7), 60, 3, 1).transactions(2000))
+    once = OffsetMap().with_runs(Flow(Random(7), 60, 3, 1).transactions(2000))
     assert [run for run in once.runs if often.translate(run.source) != Translation(run.target, True)] == []

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_mirror.formats.batches.varint import varint
 from kafka_mirror.formats.offsets.intervals import Run
 from kafka_mirror.formats.offsets.map import OffsetMap, decode_map
-from kafka_mirror.formats.offsets.map_bytes import append_number, decode_pairs, encode_pairs, numbers
+from kafka_mirror.formats.offsets.map_bytes import decode_pairs, encode_pairs, numbers
 from tests.unit.formats.offsets.flows import Flow
 from tests.unit.formats.offsets.map_texts import PAIRED, reread
 
@@ -63,17 +64,17 @@ def test_any_bytes_are_refused_or_are_pairs_in_order(data):
 def test_bytes_that_are_no_pairs_are_refused(found):
     data = bytearray()
     for number in found:
-        append_number(data, number)
+        data += varint(number)
     assert numbers(bytes(data)) == found
     with pytest.raises(ValueError, match="the offset map"):
         decode_pairs(bytes(data))
 
 
 def test_pairs_belong_to_the_very_runs_beside_which_they_were_written():
-    text, pairs = PAIRED.encoded()
+    text, pairs = PAIRED.encode()
     assert reread(PAIRED) == PAIRED
     assert PAIRED.runs == (Run(0, 0, 100), Run(512, 520, 1, True), Run(1024, 1040, 1, True), Run(2000, 2030, 10, True))
-    another, _ = OffsetMap((Run(0, 0, 100), Run(800, 830, 10, True))).encoded()
+    another, _ = OffsetMap((Run(0, 0, 100), Run(800, 830, 10, True))).encode()
     with pytest.raises(ValueError, match="not of this map"):
         decode_map(another, pairs)
     changed = bytearray(base64.b64decode(pairs))
