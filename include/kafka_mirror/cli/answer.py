@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.errors.display import visible
+from kafka_mirror.errors.words import visible
 from kafka_mirror.formats.documents import to_document
 
 DONE, FAILED, UNUSABLE, NOTHING_TO_DO, WAITING = "done", "failed", "unusable", "nothing to do", "waiting"

@@ -25,9 +25,8 @@ from kafka_mirror.cutover.wave.run import WaveRun, get_wave, read_waves, report_
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import StepOptions, StepOutcome
 from kafka_mirror.errors import UsageError, name_flow_in_errors
-from kafka_mirror.errors.display import show, visible
 from kafka_mirror.errors.next_step import mirror_command
-from kafka_mirror.errors.words import count_text
+from kafka_mirror.errors.words import count_text, show, visible
 
 _GROUPS_HEAD = ("group", "positions", "exact", "read again", "no answer", "members", "members on the target")
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, UNUSABLE, WAITING, Table
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.base import separate_next
-from kafka_mirror.errors.display import visible
+from kafka_mirror.errors.words import visible
 from kafka_mirror.status.status import GONE, INTENDED, OPEN_TRANSACTION, PROGRESSING, UNKNOWN, UP_TO_DATE
 
 _NUMBER = re.compile(r"[-+]?[\d,.]+|-|")

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from kafka_mirror.cli.answer import Piece, Table
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.errors.display import visible
-from kafka_mirror.errors.words import duration
+from kafka_mirror.errors.words import duration, visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress

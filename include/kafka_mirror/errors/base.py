@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from kafka_mirror.errors.display import visible
 from kafka_mirror.errors.next_step import NextStep, Part, Remedy, remedies
+from kafka_mirror.errors.words import visible
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from string import Formatter
 from typing import ClassVar, dataclass_transform
 
 from kafka_mirror.errors.base import MirrorError
-from kafka_mirror.errors.display import show
 from kafka_mirror.errors.next_step import Command, Part, Remedy, mirror_command
+from kafka_mirror.errors.words import show
 
 _COMMANDS = {"mirror": mirror_command, "shell": Command}
 _CONVERSIONS = {"r": show, "q": shlex.quote}

@@ -3,8 +3,7 @@
 from dataclasses import field
 
 from kafka_mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
-from kafka_mirror.errors.display import show
-from kafka_mirror.errors.words import first_few
+from kafka_mirror.errors.words import first_few, show
 
 
 class CheckpointsMissing(DeclaredError):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from kafka_mirror.errors.display import visible
+from kafka_mirror.errors.words import visible
 
 FLOW = "<flow>"
 """Stands for the flow's name in an error that does not know it; `ErrorReport.of_flow` puts the name in."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kafka_mirror.errors import CheckpointUnwritable, ErrorReport, MirrorError
-from kafka_mirror.errors.display import show
+from kafka_mirror.errors.words import show
 from kafka_mirror.formats.documents import columns
 from kafka_mirror.formats.mm2 import Checkpoint
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE

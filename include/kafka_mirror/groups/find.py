@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.config.policies import group_filter, topic_selection
 from kafka_mirror.errors import ErrorReport, MirrorError
-from kafka_mirror.errors.display import show
+from kafka_mirror.errors.words import show
 from kafka_mirror.formats.documents import moment_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_mirror.errors import ErrorReport, GroupOffsetsRefused, KafkaFailure, MirrorError
-from kafka_mirror.errors.display import show
-from kafka_mirror.errors.words import first_few
+from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.formats.documents import to_columns
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupContext, Offsets, group_clusters, open_control

@@ -17,8 +17,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kafka_mirror.errors import ControlUnreadable, ErrorReport, GroupRunUnknown, GroupUndoFailed, MirrorError
-from kafka_mirror.errors.display import show
-from kafka_mirror.errors.words import first_few
+from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.formats.documents import to_columns
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupContext, group_context, open_control

@@ -11,7 +11,7 @@ import kafka.errors as errors
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 
 from kafka_mirror.errors import DeadlineExceeded, KafkaFailure, MirrorError
-from kafka_mirror.errors.display import show
+from kafka_mirror.errors.words import show
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_connection import BrokerConnection
 from kafka_mirror.kafka.broker_pool import OF_GROUPS, BrokerPool

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kafka_mirror.errors.display import show, visible
+from kafka_mirror.errors.words import show, visible
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
 

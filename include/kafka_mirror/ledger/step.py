@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.errors.display import visible
+from kafka_mirror.errors.words import visible
 
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow

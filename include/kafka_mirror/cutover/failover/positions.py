@@ -18,8 +18,7 @@ from datetime import UTC, datetime
 from kafka_mirror.cutover.failover.missing_records import show_moment
 from kafka_mirror.cutover.wave.findings import Finding, information, stop, warning
 from kafka_mirror.errors import GroupFurtherOnTarget, GroupIncomplete, GroupNotExact, GroupWithoutAnswer
-from kafka_mirror.errors.display import show
-from kafka_mirror.errors.words import first_few
+from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.formats.offsets.holes import EXACT_PLACE
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoint_rules import NotedCheckpoint, StoredCheckpoints

@@ -45,9 +45,8 @@ from kafka_mirror.errors import (
     PatternMatchesNothing,
     RemoteLogUnknown,
 )
-from kafka_mirror.errors.display import show
 from kafka_mirror.errors.next_step import Command
-from kafka_mirror.errors.words import first_few
+from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoint_rules import StoredCheckpoints
 from kafka_mirror.groups.group_move import move_from_facts, note_by_topic, read_by_partition

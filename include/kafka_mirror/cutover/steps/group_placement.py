@@ -19,8 +19,7 @@ from kafka_mirror.cutover.wave.findings import Finding, stop, warning
 from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.step import EMPTY_SINCE_MS, MOVE_GROUPS, StepOutcome, make_outcome
 from kafka_mirror.errors import DecidedMeanwhile, GroupActive, GroupNotMoved, GroupNotTakenBack, GroupUsedOnTarget, MirrorError
-from kafka_mirror.errors.display import show
-from kafka_mirror.errors.words import first_few
+from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_move import (
     GroupMove,

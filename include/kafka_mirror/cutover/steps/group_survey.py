@@ -33,8 +33,7 @@ from kafka_mirror.errors import (
     PatternMatchesNothing,
     RightMissing,
 )
-from kafka_mirror.errors.display import show
-from kafka_mirror.errors.words import count_text, first_few
+from kafka_mirror.errors.words import count_text, first_few, show
 from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.context import GroupContext, Offsets

@@ -19,8 +19,7 @@ from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, make_outcome
 from kafka_mirror.errors import ClusterContradictsItself, GroupReadOn, GroupUnstable, MirrorError
-from kafka_mirror.errors.display import show
-from kafka_mirror.errors.words import first_few
+from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.groups.group_move import Positions
 from kafka_mirror.kafka.groups import Groups, describe_groups, read_positions
 from kafka_mirror.kafka.model import Committed

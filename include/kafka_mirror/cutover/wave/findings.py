@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
 from kafka_mirror.errors import ErrorReport, MirrorError, PatternMatchesNothing, TopicNotReplicated
-from kafka_mirror.errors.display import visible
+from kafka_mirror.errors.words import visible
 
 STOP, WARNING, INFORMATION = "stop", "warning", "information"
 """A stop keeps the wave from moving. A warning names what a person does before or during the move, or loses by it. The rest informs."""

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.errors import MirrorError, Remedy
-from kafka_mirror.errors.display import show, visible
 from kafka_mirror.errors.next_step import NextStep, flow_command, wave_command
+from kafka_mirror.errors.words import show, visible
 
 NAMES = st.one_of(
     st.text(),
