@@ -20,7 +20,7 @@ from kafka_mirror.airflow.flow_files import configuration_of
 from kafka_mirror.airflow.flow_operator import FAILURE, flow_task, leave
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport, MirrorError, ReportedError
-from kafka_mirror.errors.unknown_failure import report_unexpected
+from kafka_mirror.errors.base import report_unexpected
 from kafka_mirror.formats.documents import pack, unpack
 from kafka_mirror.watchdog.watch import kill_if_hung
 

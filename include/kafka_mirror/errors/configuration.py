@@ -3,8 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import field, replace
 
-from kafka_mirror.errors.base import ErrorReport, MirrorError, Problem
-from kafka_mirror.errors.declaration import DeclaredError
+from kafka_mirror.errors.base import DeclaredError, ErrorReport, MirrorError, Problem
 from kafka_mirror.errors.next_step import Part
 
 
@@ -101,10 +100,9 @@ class AlertNotifierUnusable(DeclaredError):
     reason: str
     text = "Alerts cannot be sent by the {notifier}: {reason}. The alerts are kept."
     next_text = (
-        "Correct mirror.alert.notifiers, or install the package of the class where tasks run; the next freshness run sends what is kept."
+        "Correct `mirror.alert.notifiers`, or install the package of the class where tasks run; the next freshness run sends what is kept."
     )
     lost = "No. The alerts are kept until it is mended."
-    do = "Correct `mirror.alert.notifiers`, or install the package of the class where Airflow's tasks run."
 
 
 class NotificationFailed(DeclaredError):

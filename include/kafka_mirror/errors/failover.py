@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from kafka_mirror.errors.declaration import DeclaredError, GroupError, PartitionError, TopicError
+from kafka_mirror.errors.base import DeclaredError, GroupError, PartitionError, TopicError
 
 
 class FlowClosed(DeclaredError):
@@ -40,9 +40,8 @@ class ExportDiffers(DeclaredError):
     directory: str
     detail: str
     text = "{directory} holds another export: {detail}. Nothing was written there."
-    next_text = "Name another directory with --export."
+    next_text = "Name another directory with `--export`."
     lost = "No, nothing was written."
-    do = "Name another directory with `--export`, and keep both."
     more = "The message says what differs."
 
 
@@ -68,9 +67,8 @@ class RecordsMayBeMissing(TopicError):
 
     what: str
     text = "{what}."
-    next_text = "If the source comes back, `cutover compare` names these records and exports them."
     lost = "Yes, unless the source comes back."
-    do = "If the source comes back, `cutover compare` names these records and exports them."
+    next_text = "If the source comes back, `cutover compare` names these records and exports them."
 
 
 class RemoteLogUnknown(DeclaredError):
@@ -80,7 +78,6 @@ class RemoteLogUnknown(DeclaredError):
     partitions: str
     text = "Leaders on {cluster} did not say whether their logs are those of the groups' checkpoints: {partitions}."
     next_text = "Look at the brokers, and ask again."
-    do = "Look at the target's brokers, and ask again."
 
 
 class GroupIncomplete(GroupError):
@@ -91,7 +88,6 @@ class GroupIncomplete(GroupError):
     text = "{group!r}: records that it had not read are not on {cluster}: {reasons}."
     next_text = "If the source comes back, `cutover compare` says what it still has of them."
     lost = "On the target. The source may still have them."
-    do = "If the source comes back, compare it: `cutover compare` exports what only it has."
 
 
 class SourceTopicRecreated(PartitionError):
@@ -118,6 +114,5 @@ class OnlyOnSource(PartitionError):
 
     what: str
     text = "{topic}-{partition}: {what}."
-    next_text = "Export them with --export DIR before anything else is done there."
+    next_text = "Export them with `--export DIR` before anything else is done there."
     lost = "Not yet: only the source has them."
-    do = "Export them (`cutover compare --export DIR`) before anything else is done there."

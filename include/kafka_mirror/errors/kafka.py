@@ -3,8 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import field
 
-from kafka_mirror.errors.base import MirrorError
-from kafka_mirror.errors.declaration import DeclaredError
+from kafka_mirror.errors.base import DeclaredError, MirrorError
 from kafka_mirror.errors.next_step import Part
 from kafka_mirror.errors.words import first_lines
 
@@ -163,9 +162,8 @@ class CheckpointUnwritable(DeclaredError):
     offset: int
     detail: str
     text = "The checkpoint of the group {group} at {topic}-{partition}@{offset} cannot be written: {detail}. The others are."
-    next_text = "Let the group commit less metadata, or put it into groups.exclude."
     lost = "No. That checkpoint is not written; the others are."
-    do = "Let the group commit less metadata, or put it into `groups.exclude`."
+    next_text = "Let the group commit less metadata, or put it into `groups.exclude`."
 
 
 class GroupOffsetsRefused(DeclaredError):

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from kafka_mirror.errors.base import TOPIC, ErrorReport, MirrorError
-from kafka_mirror.errors.declaration import DeclaredError, OffsetError
+from kafka_mirror.errors.base import TOPIC, DeclaredError, ErrorReport, MirrorError, OffsetError
 from kafka_mirror.errors.next_step import Part, Remedy, mirror_command, the_plan
 
 _LARGEST = "mirror.unpacked.batch.max.bytes"
@@ -75,7 +74,6 @@ class Overtaken(DeclaredError):
     retriable = True
     next_text = "Nothing: the ledger decides what is left to do. If it happens in every run, look for a second scheduler or a run by hand."
     lost = "No, and nothing is doubled."
-    do = "Nothing. If it happens in every run, look for a second scheduler or a run by hand."
 
     def _describe(self) -> str:
         why = f"Lane {self.lane} was taken over by another attempt while it was copied here."
@@ -101,11 +99,7 @@ class TransactionTooSlow(DeclaredError):
     text = "Lane {lane}: a transaction had been open for {seconds:.1f} s and was not done; the target ends it after {timeout:g} s."
     next_text = (
         "Nothing: the next transaction is at most half as large. If it goes on, look at the target's brokers, its quotas and the "
-        "network, or raise mirror.transaction.timeout.ms."
-    )
-    do = (
-        "Nothing: the next transaction is half as large. If it stays, look at the target's brokers and the network, or raise "
-        "`mirror.transaction.timeout.ms`."
+        "network, or raise `mirror.transaction.timeout.ms`."
     )
 
 
@@ -115,8 +109,7 @@ class TransactionTimeoutRefused(DeclaredError):
     cluster: str
     seconds: float
     text = "Cluster '{cluster}' does not allow transactions of {seconds:g} s. Nothing was copied."
-    next_text = "Set mirror.transaction.timeout.ms to at most the brokers' transaction.max.timeout.ms."
-    do = "Set `mirror.transaction.timeout.ms` to at most the brokers' `transaction.max.timeout.ms`."
+    next_text = "Set `mirror.transaction.timeout.ms` to at most the brokers' `transaction.max.timeout.ms`."
 
 
 class UnexpectedOffset(DeclaredError):

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import field
 
-from kafka_mirror.errors.base import MirrorError
-from kafka_mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
+from kafka_mirror.errors.base import DeclaredError, MirrorError, OffsetError, PartitionError
 from kafka_mirror.errors.next_step import Part, Remedy
 
 

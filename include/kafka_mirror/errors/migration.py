@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from kafka_mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
+from kafka_mirror.errors.base import DeclaredError, OffsetError, PartitionError
 from kafka_mirror.errors.words import first_few, show
 
 
@@ -32,11 +32,10 @@ class MirrorMakerRunning(DeclaredError):
     state: str
     members: tuple[str, ...]
     next_text = (
-        "Stop every worker of this flow. One that was killed leaves the group after session.timeout.ms (10 s by default). Then run the "
+        "Stop every worker of this flow. One that was killed leaves the group after `session.timeout.ms` (10 s by default). Then run the "
         "command again."
     )
     lost = "No, nothing was written."
-    do = "Stop them, and wait until a killed one has left the group (`session.timeout.ms`, 10 s by default). Run the command again."
 
     def _describe(self) -> str:
         hosts = ", ".join(self.members[:5]) or "no member is named"
@@ -51,11 +50,10 @@ class ConnectOffsetsMissing(DeclaredError):
     cluster: str
     connectors: tuple[str, ...]
     next_text = (
-        "Name the connector (--connector-name) and the topic (--offsets-topic) as they are on the Connect cluster. A flow that was never "
-        "mirrored needs no take-over: start its copy."
+        "Name the connector (`--connector-name`) and the topic (`--offsets-topic`) as they are on the Connect cluster. A flow that was "
+        "never mirrored needs no take-over: start its copy."
     )
     lost = "No, nothing was written."
-    do = "Name the connector (`--connector-name`) and the topic (`--offsets-topic`). A flow that was never mirrored needs no take-over."
 
     def _describe(self) -> str:
         others = f"it has offsets of {', '.join(self.connectors)}" if self.connectors else "there are none in it, or it does not exist"
@@ -70,9 +68,8 @@ class ConnectOffsetsUnreadable(OffsetError):
 
     detail: str
     text = "Kafka Connect's offsets at {topic}-{partition}@{offset} cannot be read: {detail}. Nothing was written."
-    next_text = "Look at the record with any console consumer, or at open transactions with kafka-transactions.sh find-hanging."
+    next_text = "Look at the record with any console consumer, or at open transactions with `kafka-transactions.sh find-hanging`."
     lost = "No, nothing was written."
-    do = "Look at the record with a console consumer, or end the transaction."
 
 
 class TakeOverRefused(PartitionError):

@@ -4,8 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import field
 
-from kafka_mirror.errors.base import TOPIC, MirrorError
-from kafka_mirror.errors.declaration import DeclaredError, OffsetError, PartitionError
+from kafka_mirror.errors.base import TOPIC, DeclaredError, MirrorError, OffsetError, PartitionError
 from kafka_mirror.errors.next_step import Command, Part, Remedy, flow_command
 
 TELL_NO_PRODUCERS = "its brokers are older than Kafka 2.8"
@@ -205,7 +204,6 @@ class SourceRepeated(OffsetError):
     )
     next_text = "Nothing: the next run reads from the watermark again. If it stays, look at the log of the partition's leader."
     lost = "No, and nothing is doubled: the transaction was aborted."
-    do = "Nothing: the next run reads from the watermark again. If it stays, look at the partition's leader."
 
 
 class NoLeader(PartitionError):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kafka_mirror.errors.declaration import DeclaredError
+from kafka_mirror.errors.base import DeclaredError
 
 _EXACT = "What was committed stays, and the next run does what is left."
 
@@ -15,7 +15,6 @@ class SparkServerUnavailable(DeclaredError):
     retriable = True
     text = f"The Spark server at {{address}} ended, was restarted, has no room, or does not answer: {{detail}}. {_EXACT}"
     next_text = "Look whether the server runs, and what its log says; the next try does what is left."
-    do = "Look whether the server runs, and read its log. The next try does what is left; a copy begins at the ledger."
 
 
 class PysparkMixed(DeclaredError):
@@ -115,4 +114,3 @@ class SparkJobInterrupted(DeclaredError):
     retriable = True
     text = f"The job on the Spark server at {{address}} was interrupted, by its next run or by hand. {_EXACT}"
     next_text = "Nothing, the next run goes on. If it stays, look for somebody else who runs the same."
-    do = "Nothing: the next run does what is left. If it stays, look for a second run beside it."

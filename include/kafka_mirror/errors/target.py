@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from kafka_mirror.errors.base import TOPIC
-from kafka_mirror.errors.declaration import DeclaredError, PartitionError
+from kafka_mirror.errors.base import TOPIC, DeclaredError, PartitionError
 from kafka_mirror.errors.next_step import Part, Remedy, flow_command
 
 
@@ -189,14 +188,10 @@ class TopicGoesRound(DeclaredError):
     topic: str
     way: tuple[str, ...]
     next_text = (
-        "Let one of these flows leave the topic out (topics, topics.exclude), or use the DefaultReplicationPolicy in all of them, with a "
-        "separator that no alias contains."
+        "Let one of these flows leave the topic out (`topics`, `topics.exclude`), or use the DefaultReplicationPolicy in all of them, with "
+        "a separator that no alias contains."
     )
     lost = "No. The topic is left out of each flow that the message names, and every run names it."
-    do = (
-        "Let one of these flows leave it out (`topics`, `topics.exclude`), or use the DefaultReplicationPolicy in all of them, with a "
-        "separator that no alias contains."
-    )
     more = (
         "Every member of `topics` is a pattern, in which a dot is any character. Of two opposite flows one may be the way back of a "
         "cutover (`mirror.way.back`)."

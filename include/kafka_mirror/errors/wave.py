@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from kafka_mirror.errors.declaration import DeclaredError
+from kafka_mirror.errors.base import DeclaredError
 from kafka_mirror.errors.next_step import Part, wave_command
 from kafka_mirror.errors.words import first_few
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import field
 
-from kafka_mirror.errors.declaration import DeclaredError, OffsetError, PartitionError, TopicError
+from kafka_mirror.errors.base import DeclaredError, OffsetError, PartitionError, TopicError
 from kafka_mirror.errors.next_step import Command, Part
 from kafka_mirror.errors.source import TRANSACTION_ENDS_LATE
 
@@ -36,8 +36,7 @@ class WritersUntold(DeclaredError):
         "It is unknown who writes to {partitions}: their leaders are older than Kafka 2.8. The write fence goes by ends that stand still "
         "and transactions that are over: it does not see a producer that is silent meanwhile."
     )
-    next_text = "Make sure by yourself that all producers are stopped, or let --quiet-seconds be longer than any of them is silent."
-    do = "Make sure by yourself that all producers are stopped, or let `--quiet-seconds` be longer than any of them is silent."
+    next_text = "Make sure by yourself that all producers are stopped, or let `--quiet-seconds` be longer than any of them is silent."
 
 
 class TransactionOpen(OffsetError):
@@ -65,8 +64,7 @@ class TopicWithoutAcls(DeclaredError):
         "No ACL is about {topics}, so a DENY would stop no writer (if all are super users), or readers too (with "
         "allow.everyone.if.no.acl.found=true); nothing was changed."
     )
-    next_text = "Give readers and producers ACLs first, or stop the producers and fence with --by hand."
-    do = "Give readers and producers ACLs first, or stop the producers and fence with `--by hand`."
+    next_text = "Give readers and producers ACLs first, or stop the producers and fence with `--by hand`."
 
 
 class NoAuthorizer(DeclaredError):
@@ -74,8 +72,7 @@ class NoAuthorizer(DeclaredError):
 
     cluster: str
     text = "{cluster} has no authorizer, so no ACL can keep producers from its topics; nothing was changed."
-    next_text = "Stop the producers, and fence with --by hand."
-    do = "Stop the producers, and fence with `--by hand`."
+    next_text = "Stop the producers, and fence with `--by hand`."
 
 
 class StillWritten(TopicError):
@@ -153,7 +150,6 @@ class AuditOpen(PartitionError):
     note: str
     text = "{topic}-{partition}: {note}."
     next_text = "Run the wave again once nothing copies."
-    do = "Run the wave again once nothing copies."
 
 
 class AuditTolerated(PartitionError):
@@ -173,7 +169,6 @@ class AuditLeftOut(TopicError):
     reason: str
     text = "{topic}: offsets that the audit says nothing of, in partitions {partitions}: {reason}."
     next_text = "Nothing, if they are not needed on the target."
-    do = "Nothing, if they are not needed on the target."
 
 
 class NothingToOpen(DeclaredError):
@@ -191,7 +186,6 @@ class CopiedMeanwhile(DeclaredError):
     partitions: str
     text = "A copy went on while the wave was opened, in {partitions}."
     next_text = "See who writes to the source, and run the wave again."
-    do = "See who writes to the source, and run the wave again."
 
 
 class TargetWritten(DeclaredError):
@@ -201,7 +195,6 @@ class TargetWritten(DeclaredError):
     topic: str | None = field(default=None, kw_only=True)
     text = "{what}. Somebody writes to the target before the wave is open."
     next_text = "Stop who writes there until the wave is open. Delete the records that are no copies, or copy the topic again."
-    do = "Stop the producers until the wave is open. Delete their records, or copy the topic again."
 
 
 class WayBackDenied(DeclaredError):
@@ -263,7 +256,6 @@ class FenceOfAnotherFlow(DeclaredError):
     acls: str
     text = "A wave of another flow from {cluster} relies on ACLs of an earlier wave. They keep producers from {topics}: {acls}."
     next_text = "End that wave or roll it back, then run this one again."
-    do = "End the other flow's wave, or roll it back. Then run this one again."
 
 
 def transaction_commands(topic: str, partition: int, start: int) -> tuple[Part, ...]:

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
-from kafka_mirror.errors.declaration import DeclaredError, GroupError
+from kafka_mirror.errors.base import DeclaredError, GroupError
 from kafka_mirror.errors.next_step import Command, Part
 
 LEFT_BEHIND = (
@@ -22,8 +22,7 @@ class NoCheckpoints(DeclaredError):
         "{flow} writes no checkpoints (emit.checkpoints.enabled=false), so groups have no position on {target} if it comes to a failover "
         "in the middle of the wave."
     )
-    next_text = "Set emit.checkpoints.enabled=true, unpause the DAG of checkpoints, and let it run once."
-    do = "Set `emit.checkpoints.enabled=true`, unpause the DAG of checkpoints, and let it run once."
+    next_text = "Set `emit.checkpoints.enabled=true`, unpause the DAG of checkpoints, and let it run once."
 
 
 class GroupOffsetsBySchedule(DeclaredError):
@@ -45,9 +44,8 @@ class NoGroups(DeclaredError):
 
     checkpoints: str
     text = "No consumer group has a checkpoint in a topic of the wave, in {checkpoints}."
-    next_text = "Reset groups on the target by hand, by the time of the last record that they had read."
     lost = "No, but it is unknown where groups stood."
-    do = "Reset groups on the target by hand, by the time of the last record that they had read."
+    next_text = "Reset groups on the target by hand, by the time of the last record that they had read."
 
 
 class GroupsLeftOut(DeclaredError):
@@ -55,8 +53,7 @@ class GroupsLeftOut(DeclaredError):
 
     groups: str
     text = "--groups leaves out groups with positions in topics of the wave, which are not moved: {groups}."
-    next_text = "Take them into --groups unless they are no longer in use."
-    do = "Take them into `--groups` unless they are no longer in use."
+    next_text = "Take them into `--groups` unless they are no longer in use."
 
 
 class GroupOfAnotherKind(DeclaredError):
@@ -80,7 +77,6 @@ class GroupStabilityUntold(DeclaredError):
     cluster: str
     text = "A transaction is open that may commit offsets of {groups}. {cluster} is older than Kafka 2.5 and does not tell."
     next_text = "Stop the applications that commit offsets in transactions, and let these end, before the positions are moved."
-    do = "Stop the applications that commit offsets in transactions, and let these end, before the positions are moved."
 
 
 class GroupWithoutAnswer(GroupError):
@@ -174,8 +170,7 @@ class GroupTopicLeftOut(GroupError):
 
     topics: Sequence[str]
     text = "{group!r}: it has positions in topics from the target that the flow's property topics leaves out: {topics}."
-    next_text = "Take them into topics: then it goes on in the topics that they are copies of. Or delete its positions there."
-    do = "Take them into `topics`: then the group goes on in the topics that they are copies of. Or delete its positions there."
+    next_text = "Take them into `topics`: then it goes on in the topics that they are copies of. Or delete its positions there."
 
 
 class GroupWithoutCheckpoints(GroupError):
@@ -214,7 +209,6 @@ class GroupRecordsGone(GroupError):
         "Let it read them on the source, or raise the remote topics' retention before they are copied again. Then run the wave again."
     )
     lost = "On the target: its retention took them. The source has them."
-    do = "Let the group read them on the source, or raise the remote topics' retention and copy them again."
 
 
 class GroupGoesBack(GroupError):
@@ -268,7 +262,6 @@ class GroupNotMoved(GroupError):
     cluster: str
     text = "{group!r}: not all its positions stand on {cluster}: {reasons}."
     next_text = "Look at the group there, and stop its members. Then run the wave again."
-    do = "Look at the group on the target, and stop its members there. Then run the wave again."
 
 
 class GroupNotTakenBack(GroupError):

@@ -2,8 +2,7 @@
 
 from dataclasses import field
 
-from kafka_mirror.errors.base import TOPIC
-from kafka_mirror.errors.declaration import DeclaredError, TopicError
+from kafka_mirror.errors.base import TOPIC, DeclaredError, TopicError
 from kafka_mirror.errors.next_step import Part, Remedy, wave_command
 
 
@@ -26,8 +25,7 @@ class TopicNotReplicated(TopicError):
 
     patterns: str
     text = "{topic} is taken by --topics {patterns!r}, but the flow does not replicate it."
-    next_text = "Take it into the flow's property topics and let it be copied, or leave it out of the wave."
-    do = "Take the topic into the flow's property `topics` and copy it, or leave it out of the wave."
+    next_text = "Take it into the flow's property `topics` and let it be copied, or leave it out of the wave."
 
 
 class WaveBehind(DeclaredError):
@@ -128,7 +126,6 @@ class SourcePartitionGone(TopicError):
     copied: str
     text = "{partitions}: gone from the source, or without a leader there; {copied}."
     next_text = "Bring its brokers back, or find out who deleted it. What was copied of it is on the target."
-    do = "Bring its brokers back, or find out who deleted it. What was copied of it is on the target."
 
 
 class PartitionStateUnknown(TopicError):
@@ -137,7 +134,6 @@ class PartitionStateUnknown(TopicError):
     partitions: str
     text = "{partitions}: how it stands cannot be judged."
     next_text = "Mend what is named beside this, and ask again."
-    do = "Mend what is named beside it, and ask again."
 
 
 class PartitionsDiffer(TopicError):

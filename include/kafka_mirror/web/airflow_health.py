@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from kafka_mirror.errors import NextStep
+from kafka_mirror.errors.base import CLASSES
 from kafka_mirror.errors.next_step import Command, program
-from kafka_mirror.errors.runbook import entries
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.documents import from_document
 from kafka_mirror.status.airflow_view import COPY, AirflowView, Dag
@@ -105,7 +105,7 @@ def alerts_of(view: AirflowView, now: datetime) -> list[Alert]:
             alerts.append(from_document(Alert, document))
         except ValueError:
             continue  # it is damaged; the next run of `freshness` leaves a new one
-    return sorted((alert for alert in alerts if alert.kind not in entries() or alert.kind in of_steps), key=lambda alert: alert.since)
+    return sorted((alert for alert in alerts if alert.kind not in CLASSES or alert.kind in of_steps), key=lambda alert: alert.since)
 
 
 def _age(document: Mapping[str, Any], now: datetime) -> float | None:

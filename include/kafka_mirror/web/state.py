@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kafka_mirror.errors import ErrorReport, NextStep
+from kafka_mirror.errors.base import CLASSES
 from kafka_mirror.errors.next_step import NOTHING
-from kafka_mirror.errors.runbook import entries
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.status.airflow_view import AirflowView
 from kafka_mirror.status.judge import BEHIND, FINE, NOTHING_MIRRORED, STUCK, level, too_few_slots
@@ -117,7 +117,7 @@ def _worst(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> Alert | 
     """The problem to mend first that is no error of the snapshot: of its own, and of those that only alerts know."""
     problems = (*snapshot.problems, *too_few_slots(snapshot.pool, view.pools.get(snapshot.pool), snapshot.slots))
     alerts = {problem.key(snapshot.flow): problem.alert(snapshot.flow, snapshot.taken or now) for problem in problems}
-    alerts = {key: alert for key, alert in alerts.items() if alert.kind not in entries()}
+    alerts = {key: alert for key, alert in alerts.items() if alert.kind not in CLASSES}
     alerts |= {alert.key: alert for alert in alerts_of(view, now)}
     amiss = [alert for alert in alerts.values() if level([alert]) != FINE]
     return min(amiss, key=lambda alert: (-_RANKS[level([alert])], alert.since), default=None)

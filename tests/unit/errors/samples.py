@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from kafka_mirror.errors import MirrorError
+from kafka_mirror.errors.base import CLASSES
 from kafka_mirror.errors.configuration import Problem
-from kafka_mirror.errors.runbook import classes
 
 _VALUES: dict[Any, Any] = {
     str: "orders",
@@ -38,4 +38,4 @@ def sample(each: type[MirrorError]) -> MirrorError:
 
 
 def samples() -> dict[str, MirrorError]:
-    return {code: sample(each) for code, each in classes().items()}
+    return {code: sample(each) for code, each in CLASSES.items()}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafka_mirror.cli.status import summary
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.errors import ErrorReport, LedgerDamaged, RemoteTopicRefused, SourceGap, TargetMissing, UnexplainedTarget
-from kafka_mirror.errors.runbook import classes
+from kafka_mirror.errors.base import CLASSES
 from kafka_mirror.errors.words import duration
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.model import Partition, Topic
@@ -197,7 +197,7 @@ def test_a_duration_has_the_two_largest_units(seconds, text):
 
 
 def test_no_state_of_an_error_is_one_that_needs_nobody():
-    assert not PROGRESSING & {error.partition_state for error in classes().values()}
+    assert not PROGRESSING & {error.partition_state for error in CLASSES.values()}
 
 
 @given(

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka_mirror.errors.runbook import classes
+from kafka_mirror.errors.base import CLASSES
 from kafka_mirror.formats.offsets.partition import lane_of, transactional_id
 from kafka_mirror.groups.mm2_topics import GENERATION
 from kafka_mirror.policy import DefaultReplicationPolicy
@@ -47,7 +47,7 @@ def test_import_path_stays(module: str, name: str) -> None:
 
 
 def test_error_codes() -> None:
-    lines = [f"{name}{' retriable' if each.retriable else ''}" for name, each in sorted(classes().items())]
+    lines = [f"{name}{' retriable' if each.retriable else ''}" for name, each in sorted(CLASSES.items())]
     expect("errors", "\n".join(lines))
 
 

@@ -5,7 +5,7 @@ import re
 
 from kafka_mirror.cutover.wave.findings import INFORMATION, STOP, WARNING, information, sort_findings, stop, warning, with_flow
 from kafka_mirror.errors import GroupActive, KafkaFailure, NotCopiedYet, PartitionsPaused, SourceGap
-from kafka_mirror.errors.runbook import classes
+from kafka_mirror.errors.base import CLASSES
 from kafka_mirror.errors.words import first_few
 from tests.unit.test_imports import LIBRARY, ROOT
 
@@ -71,4 +71,4 @@ def test_the_handbook_names_every_information_and_the_runbook_every_stop_and_war
     told = {name for row in rows for name in re.findall(r"`([A-Z][A-Za-z]+)`", row)}
     assert len(made) > 10
     assert told == made
-    assert {"StillWritten", "GroupActive", "NotCopied"} <= set(classes())
+    assert {"StillWritten", "GroupActive", "NotCopied"} <= set(CLASSES)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from kafka_mirror.airflow.dags import steps
 from kafka_mirror.airflow.dags.heartbeats import KIND as HEARTBEATS
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.errors.runbook import entries
+from kafka_mirror.errors.base import CLASSES
 from kafka_mirror.formats.documents import pack, unpack
 from kafka_mirror.status.alerts.audits import StepErrors, add_step_errors
 from kafka_mirror.status.judge import problems
@@ -31,7 +31,7 @@ def test_an_error_stands_until_a_run_ends_without_it_and_one_that_is_retried_cou
 
 
 @given(
-    code=st.sampled_from(sorted(set(entries()) - {"ClusterUnreachable", "AuthenticationFailed"})),
+    code=st.sampled_from(sorted(set(CLASSES) - {"ClusterUnreachable", "AuthenticationFailed"})),
     topic=st.sampled_from([None, "orders"]),
     step=st.sampled_from(sorted(STEPS)),
     runs=st.integers(2, 5),
@@ -39,7 +39,7 @@ def test_an_error_stands_until_a_run_ends_without_it_and_one_that_is_retried_cou
 def test_every_error_of_the_runbook_that_a_step_ends_with_time_after_time_is_an_alert_and_its_end_ends_it(
     code: str, topic: str | None, step: str, runs: int
 ) -> None:
-    _, retriable = entries()[code]
+    retriable = CLASSES[code].retriable
     known = StepErrors()
     for number in range(runs):
         known = known.record_run(f"{step} {number}", [ErrorReport(code, "It failed.", topic, retriable=retriable)])
