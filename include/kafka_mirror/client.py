@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from kafka_mirror.config import Flow
 from kafka_mirror.config.clients.catalogue import CLIENT_KEYS
-from kafka_mirror.config.clients.mapping import Client, client_settings
+from kafka_mirror.config.clients.mapping import client_settings
 from kafka_mirror.config.policies import policy_of, replication_policy
-from kafka_mirror.config.setting import Setting
+from kafka_mirror.config.setting import Client, Setting
 from kafka_mirror.errors import CheckpointsMissing, ConfigurationError, KafkaFailure, Problem
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.mm2 import Fields

@@ -15,10 +15,10 @@ from kafka_mirror.config import inheritance
 from kafka_mirror.config.catalogue import CATALOGUE
 from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition, reset_position, start_position, word_for
 from kafka_mirror.config.clients.airflow_connection import CONNECTION, CONNECTION_TYPE, ConnectionSettings, connection_settings
-from kafka_mirror.config.clients.mapping import Client, client_settings
+from kafka_mirror.config.clients.mapping import client_settings
 from kafka_mirror.config.file import locate_problems
 from kafka_mirror.config.references import EXTRA, HANDED_OVER, References, has_reference
-from kafka_mirror.config.setting import MappedSettings, Setting, Texts
+from kafka_mirror.config.setting import Client, MappedSettings, Setting, Texts
 from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.errors import ConfigurationError, MirrorError, Problem, UsageError
 

@@ -6,7 +6,7 @@ A remote topic tells by its name where it came from, and is not mirrored back th
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from kafka_mirror.config.file import ClusterPair, ConfigurationFile, beating_pai
 from kafka_mirror.config.flow import Configuration, Flow, FlowName, InvalidFlow
 from kafka_mirror.config.setting import DEFAULT
 from kafka_mirror.config.unknown_keys import UnknownKey, unknown_keys
-from kafka_mirror.config.validate import validate, validate_heartbeat_pair
+from kafka_mirror.config.validate import Findings, validate, validate_heartbeat_pair
 from kafka_mirror.errors import ConfigurationError, ConfigurationMissing, Problem
 
 CONFIG_VARIABLE, CONFIG_OPTION = "MIRROR_CONFIG", "--config"
@@ -31,29 +31,18 @@ def load(paths: Sequence[Path] | None = None, environ: Mapping[str, str] | None 
     `unreadable`; the others live on. Raises ConfigurationError only if that leaves no file at all, ConfigurationMissing if none is named.
     Nothing is resolved but `clusters` and `…enabled`; `environ` stands in for the process's environment.
     """
-    named = _find_configured(environ) if paths is None else paths
+    named = paths_of((os.environ if environ is None else environ).get(CONFIG_VARIABLE, "")) if paths is None else paths
     files, unreadable = _read(named, environ, CONFIG_VARIABLE if paths is None else CONFIG_OPTION)
-    enabled: dict[str, _Draft] = {}
     notices: list[str] = []
-    for file in files:
-        pairs, remarks = enabled_pairs(file)
-        unknown = list(unknown_keys(file.raw, file.clusters))
-        notices += [*(f"{file.path}: {remark}" for remark in remarks), *_note_file(file, pairs, unknown)]
-        for pair in pairs:
-            draft = enabled.setdefault(FlowName(pair.source, pair.target).name, _Draft(FlowName(pair.source, pair.target)))
-            draft.files.append(file)
-            _add(draft, file, pair, unknown)
-    beating = _find_beating(files, enabled, notices)
+    enabled = _draft_enabled(files, notices)
+    beating = _draft_beating(files, enabled, notices)
     _check_between_flows(list(enabled.values()))
     if not enabled and not unreadable:
         notices.append("No flow is enabled: set '<source>-><target>.enabled = true', with two aliases of clusters.")
-    invalid = _list_invalid([draft for draft in enabled.values() if draft.problems])
-    invalid_beating = _list_invalid(
-        [draft for draft in beating.values() if draft.problems], taken=[draft.name for draft in enabled.values()]
-    )
     good, good_beating = (
-        tuple(replace(flow, files=tuple(map(str, named))) for flow in _select_valid(pairs)) for pairs in (enabled, beating)
+        tuple(replace(flow, files=tuple(map(str, named))) for flow in _list_valid(drafts.values())) for drafts in (enabled, beating)
     )
+    invalid, invalid_beating = _list_invalid(enabled.values()), _list_invalid(beating.values(), taken=enabled.values())
     return Configuration(_add_others(good), invalid, tuple(notices), tuple(unreadable), good_beating, invalid_beating)
 
 
@@ -76,6 +65,10 @@ class _Draft:
 
     def refuse(self, key: str, why: str) -> None:
         self.add([Problem(key, why)])
+
+    def judge(self, flow: Flow, findings: Findings) -> None:
+        self.add(findings.problems)
+        self.flow = replace(flow, notices=findings.notices)
 
 
 def _read(
@@ -103,10 +96,6 @@ def join_errors(errors: Sequence[ConfigurationError]) -> ConfigurationError:
     return ConfigurationError(list(dict.fromkeys(problems)))
 
 
-def _find_configured(environ: Mapping[str, str] | None) -> list[Path]:
-    return paths_of((os.environ if environ is None else environ).get(CONFIG_VARIABLE, ""))
-
-
 def paths_of(listed: str) -> list[Path]:
     """The files of a comma-separated list."""
     return [Path(part.strip()) for part in listed.split(",") if part.strip()]
@@ -117,17 +106,26 @@ def load_again(flow: Flow) -> Configuration:
     return load([Path(file) for file in flow.files])
 
 
-def _add(draft: _Draft, file: ConfigurationFile, pair: ClusterPair, unknown: Iterable[UnknownKey]) -> None:
-    draft.add(pair.problems)
-    if pair.problems:
-        return
-    flow = _build_flow(file, pair)
-    findings = validate(flow, [key for key in unknown if key.cluster in ("", pair.source, pair.target) and key.flow in ("", flow.name)])
-    draft.add(findings.problems)
-    draft.flow = replace(flow, notices=findings.notices)
+def _draft_enabled(files: Iterable[ConfigurationFile], notices: list[str]) -> dict[str, _Draft]:
+    """The enabled flows by name. One that several files enable is one draft."""
+    enabled: dict[str, _Draft] = {}
+    for file in files:
+        pairs, remarks = enabled_pairs(file)
+        unknown = list(unknown_keys(file.raw, file.clusters))
+        notices += [*(f"{file.path}: {remark}" for remark in remarks), *_note_file(file, pairs, unknown)]
+        for pair in pairs:
+            name = FlowName(pair.source, pair.target)
+            draft = enabled.setdefault(name.name, _Draft(name))
+            draft.files.append(file)
+            draft.add(pair.problems)
+            if not pair.problems:
+                flow = _build_flow(file, pair)
+                own = [key for key in unknown if key.cluster in ("", pair.source, pair.target) and key.flow in ("", flow.name)]
+                draft.judge(flow, validate(flow, own))
+    return enabled
 
 
-def _find_beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Draft], notices: list[str]) -> dict[str, _Draft]:
+def _draft_beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Draft], notices: list[str]) -> dict[str, _Draft]:
     """The pairs that are no enabled flows and beat all the same. Where several files have one, the first says how; it is one pair."""
     beating: dict[str, _Draft] = {}
     ids = {draft.name.airflow_name for draft in enabled.values()}
@@ -140,10 +138,8 @@ def _find_beating(files: Iterable[ConfigurationFile], enabled: Mapping[str, _Dra
             if draft.name.name in enabled or draft.name.name in beating:
                 continue
             beating[draft.name.name] = draft
-            draft.flow = _build_flow(file, pair)
-            findings = validate_heartbeat_pair(draft.flow)
-            draft.add(findings.problems)
-            draft.flow = replace(draft.flow, notices=findings.notices)
+            flow = _build_flow(file, pair)
+            draft.judge(flow, validate_heartbeat_pair(flow))
             if draft.name.airflow_name in ids:
                 draft.refuse("clusters", f"the id of its DAG ({draft.name.dag_id('heartbeats')}) is that of another pair; rename an alias")
             ids.add(draft.name.airflow_name)
@@ -158,8 +154,21 @@ def _build_flow(file: ConfigurationFile, pair: ClusterPair) -> Flow:
     )
 
 
-def _select_valid(drafts: Mapping[str, _Draft]) -> tuple[Flow, ...]:
-    return tuple(draft.flow for draft in drafts.values() if draft.flow and not draft.problems)
+def _list_valid(drafts: Iterable[_Draft]) -> list[Flow]:
+    return [draft.flow for draft in drafts if draft.flow and not draft.problems]
+
+
+def _list_invalid(drafts: Iterable[_Draft], taken: Iterable[_Draft] = ()) -> tuple[InvalidFlow, ...]:
+    """`taken`: others whose ids they must not share."""
+    wrong = [draft for draft in drafts if draft.problems]
+    ids = [draft.name.airflow_name for draft in (*taken, *wrong)]
+    invalid = []
+    for number, draft in enumerate(wrong, start=len(ids) - len(wrong)):
+        error = ConfigurationError(list(draft.problems), file=" and ".join(dict.fromkeys(draft.paths)), flow=draft.name.name)
+        notices = draft.flow.notices if draft.flow else ()
+        namesake = ids[:number].count(draft.name.airflow_name)
+        invalid.append(InvalidFlow(draft.name.source, draft.name.target, error, draft.flow, notices, namesake))
+    return tuple(invalid)
 
 
 def _add_others(flows: tuple[Flow, ...]) -> tuple[Flow, ...]:
@@ -176,17 +185,17 @@ def _note_file(file: ConfigurationFile, pairs: Iterable[ClusterPair], unknown: I
     noted |= {f"{source}->{target}" for source in file.clusters for target in file.clusters}
     drivers = ", ".join(key for key in file.raw if key in OF_THE_FILE and OF_THE_FILE[key].effect)
     without_effect = f"{file.path}: {drivers}: no effect here, because there is no Connect worker and no REST server."
-    strange = [key for key in unknown if not key.is_own and key.flow not in noted]
     twice = [
         f"{place(key, file.path, file.lines)}: {key} stands in line {' and '.join(map(str, lines))} too; the last one counts."
         for key, lines in file.repeated.items()
     ]
-    notices = [*twice, *(f"{place(key.key, file.path, file.lines)}: {key.key} {key.message}." for key in strange)]
-    return [without_effect, *notices] if drivers else notices
+    strange = [key for key in unknown if not key.is_own and key.flow not in noted]
+    read_by_none = [f"{place(key.key, file.path, file.lines)}: {key.key} {key.message}." for key in strange]
+    return [*([without_effect] if drivers else []), *twice, *read_by_none]
 
 
 def _check_between_flows(drafts: Sequence[_Draft]) -> None:
-    """What only shows when all flows are seen together."""
+    """What only shows when all flows are seen together. A flow that is wrong by itself is left out of what follows."""
     for draft in drafts:
         key = f"{draft.name.name}.enabled"
         if len(draft.paths) > 1:
@@ -195,45 +204,9 @@ def _check_between_flows(drafts: Sequence[_Draft]) -> None:
         if same:
             ids = f"{draft.name.airflow_name}.…"
             draft.refuse(key, f"its DAGs would have the same ids ({ids}) as those of {' and '.join(same)}; rename an alias")
-    for one, other, notice in list(circle_notices([draft.flow for draft in drafts if draft.flow and not draft.problems])):
-        for draft in drafts:
-            if draft.flow in (one, other):
-                draft.flow = replace(draft.flow, notices=(*draft.flow.notices, notice))
-    _refuse_circles(drafts)
+    _note_circles(drafts)
+    _refuse_renamed_circles(drafts)
     _refuse_idle_ways_back(drafts)
-
-
-def _refuse_idle_ways_back(drafts: Sequence[_Draft]) -> None:
-    """Two flows that wait for each other's cutovers. The own problems of a wrong one come first."""
-    idle = idle_ways_back([draft.flow for draft in drafts if draft.flow and not draft.problems])
-    for draft in drafts:
-        if draft.flow and draft.name.name in idle:
-            step = "set it for the one alone that brings moved topics back"
-            draft.refuse(draft.flow.connector["mirror.way.back"].origin, f"{idle[draft.name.name]}; {step}")
-
-
-def _refuse_circles(drafts: Sequence[_Draft]) -> None:
-    """Flows that give topics other names on a circle of flows that keep them."""
-    renamed = renamed_circles([draft.flow for draft in drafts if draft.flow and not draft.problems])
-    for draft in drafts:
-        if draft.flow and draft.name.name in renamed:
-            draft.refuse(
-                draft.flow.connector["mirror.rename"].origin,
-                f"{renamed[draft.name.name]}; rename in flows alone from which no way of flows that keep names leads back, or use the "
-                "DefaultReplicationPolicy",
-            )
-
-
-def _list_invalid(drafts: Sequence[_Draft], taken: Sequence[FlowName] = ()) -> tuple[InvalidFlow, ...]:
-    """`taken`: the names of others whose ids they must not share."""
-    invalid = []
-    names = [*taken, *(draft.name for draft in drafts)]
-    for number, draft in enumerate(drafts):
-        error = ConfigurationError(list(draft.problems), file=" and ".join(dict.fromkeys(draft.paths)), flow=draft.name.name)
-        namesake = sum(other.airflow_name == draft.name.airflow_name for other in names[: len(taken) + number])
-        notices = draft.flow.notices if draft.flow else ()
-        invalid.append(InvalidFlow(draft.name.source, draft.name.target, error, draft.flow, notices, namesake))
-    return tuple(invalid)
 
 
 _NAMING = ("replication.policy.class", "replication.policy.separator")
@@ -242,9 +215,7 @@ _NAMING = ("replication.policy.class", "replication.policy.separator")
 def flows_leading_back(flows: Sequence[Flow]) -> dict[str, tuple[Flow, ...]]:
     """Name of each flow -> the flows by which copies of its topics may come back to its source, whatever topics they choose."""
     by_pair = {(flow.source, flow.target): flow for flow in flows}
-    keeping = {
-        flow.name: flow for flow in _find_circles([flow for flow in flows if flow.value("replication.policy.class") == IDENTITY_POLICY])
-    }
+    keeping = {flow.name: flow for flow in _find_circles(filter(_keeps_names, flows))}
     leading_back = {}
     for flow in flows:
         opposite = by_pair.get((flow.target, flow.source))
@@ -254,52 +225,65 @@ def flows_leading_back(flows: Sequence[Flow]) -> dict[str, tuple[Flow, ...]]:
     return leading_back
 
 
-def circle_notices(flows: Sequence[Flow]) -> Iterator[tuple[Flow, Flow, str]]:
-    """Two opposite flows that name the same topics although copies of them may come back, and what to say of them."""
-    by_pair = {(flow.source, flow.target): flow for flow in flows}
-    for (source, target), one in by_pair.items():
-        other = by_pair.get((target, source))
-        if other is None or source > target:
+def _note_circles(drafts: Sequence[_Draft]) -> None:
+    """Two opposite flows that name the same topics although copies of them may come back."""
+    of_pairs = {(draft.flow.source, draft.flow.target): draft for draft in drafts if draft.flow and not draft.problems}
+    for (source, target), draft in list(of_pairs.items()):
+        opposite = of_pairs.get((target, source))
+        if opposite is None or source > target or not draft.flow or not opposite.flow:
             continue
-        shared, different = _find_shared_names(one, other), [name for name in _NAMING if one.value(name) != other.value(name)]
-        both = f"{one.name} and {other.name}"
+        one, other = draft.flow, opposite.flow
+        excluded = {*one.value("topics.exclude"), *other.value("topics.exclude")}
+        shared = [member for member in one.value("topics") if member in other.value("topics") and member not in excluded]
+        different = [name for name in _NAMING if one.value(name) != other.value(name)]
+        both = f"{one.name} and {other.name} name the same topics ('{shared[0]}')" if shared else ""
+        notice = ""
         if shared and different:
-            values = " and ".join(f"{_list_names(one, name)}, but {_list_names(other, name)}" for name in different)
+            values = " and ".join(f"{_say_value(one, name)}, but {_say_value(other, name)}" for name in different)
             notice = (
-                f"{both} name the same topics ('{shared[0]}') and name remote topics differently ({values}), so neither knows the other's "
-                "remote topics again and records may go round for ever, in MirrorMaker 2 too. Set replication.policy.* alike for both, or "
-                "let them mirror different topics."
+                f"{both} and name remote topics differently ({values}), so neither knows the other's remote topics again and records may "
+                "go round for ever, in MirrorMaker 2 too. Set replication.policy.* alike for both, or let them mirror different topics."
             )
-            yield one, other, notice
         elif shared and _is_taken_back(one, other):
             notice = (
-                f"{both} name the same topics ('{shared[0]}'), and the name of a remote topic does not tell that it came from the other "
-                "side. A topic that both take would go round for ever, as in MirrorMaker 2: every plan leaves it out (TopicGoesRound). Let "
-                "them mirror different topics (topics, topics.exclude)."
+                f"{both}, and the name of a remote topic does not tell that it came from the other side. A topic that both take would go "
+                "round for ever, as in MirrorMaker 2: every plan leaves it out (TopicGoesRound). Let them mirror different topics (topics, "
+                "topics.exclude)."
             )
-            yield one, other, notice
+        if notice:
+            draft.flow = replace(one, notices=(*one.notices, notice))
+            opposite.flow = replace(other, notices=(*other.notices, notice))
 
 
-def idle_ways_back(flows: Iterable[Flow]) -> dict[str, str]:
-    """Name of each flow that is the way back of one that is its own way back -> why neither copies anything."""
-    ways = {(flow.source, flow.target): flow for flow in flows if flow.value("mirror.way.back")}
-    return {
-        flow.name: f"{other.name} is a way back too (mirror.way.back), and a way back copies only what a cutover of its opposite moved, so "
-        "neither ever copies a topic"
-        for (source, target), flow in ways.items()
-        if (other := ways.get((target, source))) is not None
-    }
+def _refuse_renamed_circles(drafts: Sequence[_Draft]) -> None:
+    """Flows that give topics other names on a circle of flows that keep them: what comes back has another name than what went, and nothing
+    tells that it is the same."""
+    circles = {flow.name for flow in _find_circles(filter(_keeps_names, _list_valid(drafts)))}
+    for draft in drafts:
+        if draft.flow and draft.name.name in circles and "mirror.rename" in draft.flow.connector:
+            draft.refuse(
+                draft.flow.connector["mirror.rename"].origin,
+                f"flows that keep topic names lead from {draft.name.target} back to {draft.name.source}, where renamed topics are not "
+                "recognised; rename in flows alone from which no way of flows that keep names leads back, or use the "
+                "DefaultReplicationPolicy",
+            )
 
 
-def renamed_circles(flows: Iterable[Flow]) -> dict[str, str]:
-    """Name of each flow that renames topics on a circle of flows which keep names otherwise -> why it cannot: what comes back has another
-    name than what went, and nothing tells that it is the same."""
-    keeping = [flow for flow in flows if flow.value("replication.policy.class") == IDENTITY_POLICY]
-    return {
-        flow.name: f"flows that keep topic names lead from {flow.target} back to {flow.source}, where renamed topics are not recognised"
-        for flow in _find_circles(keeping)
-        if "mirror.rename" in flow.connector
-    }
+def _refuse_idle_ways_back(drafts: Sequence[_Draft]) -> None:
+    """Two flows that wait for each other's cutovers."""
+    ways = {(flow.source, flow.target): flow for flow in _list_valid(drafts) if flow.value("mirror.way.back")}
+    for draft in drafts:
+        other = ways.get((draft.name.target, draft.name.source))
+        if other and draft.flow and (draft.name.source, draft.name.target) in ways:
+            draft.refuse(
+                draft.flow.connector["mirror.way.back"].origin,
+                f"{other.name} is a way back too (mirror.way.back), and a way back copies only what a cutover of its opposite moved, so "
+                "neither ever copies a topic; set it for the one alone that brings moved topics back",
+            )
+
+
+def _keeps_names(flow: Flow) -> bool:
+    return bool(flow.value("replication.policy.class") == IDENTITY_POLICY)
 
 
 def _is_taken_back(one: Flow, other: Flow) -> bool:
@@ -316,19 +300,15 @@ def _is_taken_back(one: Flow, other: Flow) -> bool:
     )
 
 
-def _find_shared_names(one: Flow, other: Flow) -> list[str]:
-    excluded = {*one.value("topics.exclude"), *other.value("topics.exclude")}
-    return [member for member in one.value("topics") if member in other.value("topics") and member not in excluded]
-
-
-def _list_names(flow: Flow, name: str) -> str:
+def _say_value(flow: Flow, name: str) -> str:
     setting = flow.connector.get(name)
     origin = "by default" if setting is None or setting.origin == DEFAULT else f"by {setting.origin}"
     return f"{name} of {flow.name} is '{flow.value(name)}' {origin}"
 
 
-def _find_circles(flows: Sequence[Flow]) -> list[Flow]:
+def _find_circles(candidates: Iterable[Flow]) -> list[Flow]:
     """The flows whose target leads back to their source, whatever the topics: in large meshes most do not, and are not looked at again."""
+    flows = list(candidates)
     beyond = {flow.source: {flow.source} for flow in flows}
     grown = True
     while grown:

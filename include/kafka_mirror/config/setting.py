@@ -1,4 +1,4 @@
-"""One configured value with the key that it comes from, and the settings of librdkafka that values become."""
+"""One configured value with the key that it comes from, and the settings of librdkafka that the values of a client become."""
 
 import re
 from collections.abc import Callable
@@ -29,6 +29,10 @@ class Setting(NamedTuple):
         """Without the text: it may be a secret that stands in the file itself."""
         return f"Setting({self.origin})"
 
+    def refuse(self, why: str) -> Problem:
+        """What is wrong with it, as a problem."""
+        return Problem(self.origin, why, self.display_text)
+
     @property
     def display_text(self) -> str | None:
         """The text for a message; None if the property may hold a secret."""
@@ -49,12 +53,25 @@ def is_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
-@dataclass
-class MappedSettings:
-    """Collects while the settings of one client are mapped. `settings` holds secrets."""
+@dataclass(frozen=True)
+class Client:
+    """Which client of a flow it is."""
 
+    flow: str
+    alias: str
+    side: str
+    role: str
     files: bool = False
     """Whether the files that settings name may be opened (at run time) or not (when the configuration is loaded)."""
+
+
+@dataclass
+class MappedSettings:
+    """Collects while the settings of one client are mapped. `java` and `settings` hold secrets."""
+
+    client: Client
+    java: dict[str, Setting] = field(repr=False)
+    """The settings that are mapped, by the names of Java's client."""
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
     origins: dict[str, tuple[Setting, ...]] = field(default_factory=dict)
     """librdkafka's setting -> the Java settings that it was made from; what is not in it is a default of ours."""
@@ -77,6 +94,5 @@ class MappedSettings:
         self.origins[name] = tuple(setting for setting in made_from if setting is not None)
 
     def refuse(self, what: Setting | str, why: str) -> None:
-        """Note a problem of a setting, or of a property that is missing."""
-        key, text = (what, None) if isinstance(what, str) else (what.origin, what.display_text)
-        self.problems.append(Problem(key, why, text))
+        """Note a problem of a setting, or of a property of the cluster that is missing."""
+        self.problems.append(Problem(f"{self.client.alias}.{what}", why) if isinstance(what, str) else what.refuse(why))

@@ -79,7 +79,8 @@ def connection_settings(extra: Mapping[str, Any], connection: Setting) -> Connec
     for name, value in extra.items():
         setting = Setting(_write_text(value), f"{connection.origin} (extra.{name})", hidden=True)
         if name in _AS_THEY_ARE:
-            java[_AS_THEY_ARE[name]] = _translate(name, setting)
+            is_off = name == "ssl.endpoint.identification.algorithm" and setting.text.strip().lower() == "none"
+            java[_AS_THEY_ARE[name]] = setting._replace(text="") if is_off else setting
         elif name in _FILES:
             java[_FILES[name]] = _read_content(setting, problems)
         elif name in _TUNING - _OURS:
@@ -88,9 +89,13 @@ def connection_settings(extra: Mapping[str, Any], connection: Setting) -> Connec
             problems.append(Problem(setting.origin, complaint))
     mechanism = java["sasl.mechanism"].text.strip().upper() if "sasl.mechanism" in java else ""
     if mechanism in _MODULES and any(name in extra for name in _LOGIN):
-        java["sasl.jaas.config"] = _build_jaas(extra, mechanism, connection)
+        options = {name.removeprefix("sasl."): _write_text(extra[name]) for name in _LOGIN if name in extra}
+        java["sasl.jaas.config"] = _build_jaas(_MODULES[mechanism], options, connection, _LOGIN)
     elif mechanism == GSSAPI:
-        java["sasl.jaas.config"] = _build_kerberos_jaas(extra, connection)
+        by_keytab = {"useKeyTab": "true", "keyTab": _write_text(extra.get(KEYTAB)), "principal": _write_text(extra.get(PRINCIPAL, ""))}
+        # By the keytab if there is one, else by the ticket of the process.
+        options = by_keytab if extra.get(KEYTAB) else {"useTicketCache": "true"}
+        java["sasl.jaas.config"] = _build_jaas(_KERBEROS_MODULE, options, connection, _KERBEROS)
     for part in ("truststore", "keystore"):
         if any(name.startswith(f"ssl.{part}.") for name in java):
             java[f"ssl.{part}.type"] = Setting("PEM", connection.origin, hidden=True)
@@ -108,9 +113,9 @@ def refuse_both(mapped: MappedSettings, settings: Mapping[str, Setting]) -> None
             )
 
 
-def tune(mapped: MappedSettings, connection: ConnectionSettings, role: str) -> None:
+def tune(mapped: MappedSettings, connection: ConnectionSettings) -> None:
     """Passes on what of the connection is meant for a client of this role, and notes what the file says too."""
-    of_role = {client_property.librdkafka for client_property in CLIENT_PROPERTIES.values() if role in client_property.roles}
+    of_role = {one.librdkafka for one in CLIENT_PROPERTIES.values() if mapped.client.role in one.roles}
     for name, (value, setting) in connection.librdkafka.items():
         if name in mapped.origins:
             mapped.refuse(
@@ -131,12 +136,6 @@ def _read_number(value: Any) -> Any:
     return {"true": True, "false": False}.get(text.lower(), int(text) if text.lstrip("-").isdecimal() else text)
 
 
-def _translate(name: str, setting: Setting) -> Setting:
-    if name == "ssl.endpoint.identification.algorithm" and setting.text.strip().lower() == "none":
-        return setting._replace(text="")
-    return setting
-
-
 def _read_content(setting: Setting, problems: list[Problem]) -> Setting:
     """What stands in the file; one that cannot be read is noted, and nothing more is said of it."""
     try:
@@ -147,16 +146,9 @@ def _read_content(setting: Setting, problems: list[Problem]) -> Setting:
         return setting._replace(unresolved=True)
 
 
-def _build_jaas(extra: Mapping[str, Any], mechanism: str, connection: Setting) -> Setting:
-    options = {name.removeprefix("sasl."): _write_text(extra[name]) for name in _LOGIN if name in extra}
-    return Setting(jaas_text(_MODULES[mechanism], options), f"{connection.origin} (extra.sasl.username, extra.sasl.password)", hidden=True)
-
-
-def _build_kerberos_jaas(extra: Mapping[str, Any], connection: Setting) -> Setting:
-    """By the keytab if there is one, else by the ticket of the process."""
-    by_keytab = {"useKeyTab": "true", "keyTab": _write_text(extra.get(KEYTAB)), "principal": _write_text(extra.get(PRINCIPAL, ""))}
-    options = by_keytab if extra.get(KEYTAB) else {"useTicketCache": "true"}
-    return Setting(jaas_text(_KERBEROS_MODULE, options), f"{connection.origin} (extra.{PRINCIPAL}, extra.{KEYTAB})", hidden=True)
+def _build_jaas(module: str, options: Mapping[str, str], connection: Setting, made_from: tuple[str, str]) -> Setting:
+    origin = f"{connection.origin} ({', '.join(f'extra.{name}' for name in made_from)})"
+    return Setting(jaas_text(module, options), origin, hidden=True)
 
 
 def _explain(name: str, text: str) -> str:

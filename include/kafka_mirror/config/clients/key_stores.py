@@ -1,9 +1,20 @@
 """What a key or trust store holds, as PEM: PEM, PKCS12 and JKS become the same three texts, and no file but the store is ever needed.
 
-So a store is read where the configuration is, and a Spark worker needs neither the file nor a JDK.
+So a store is read where the configuration is, and a Spark worker needs neither the file nor a JDK. JKS, the key store of Java's own:
+
+    file   = magic FEEDFEED, version (1 or 2), number of entries, entries, SHA-1(password + "Mighty Aphrodite" + all before it)
+    entry  = tag, alias, time of creation, and
+             tag 1, a private key: the protected key, its certificate chain
+             tag 2, a trusted certificate
+    string = length in two bytes, text; bytes = length in four bytes, bytes; all numbers big-endian; passwords as UTF-16
+
+A key is protected by a keystream of SHA-1 digests, each of the password and the digest before it, the first of the password and a salt of
+20 bytes: salt, key XOR stream, SHA-1(password + key). Formats: sun.security.provider.JavaKeyStore and KeyProtector.
 """
 
+import hashlib
 import re
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,9 +31,125 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
 
-from kafka_mirror.config.clients.jks import MAGIC, DamagedKeyStore, WrongKeyPassword, WrongPassword, read_jks
-
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----", re.DOTALL)
+_MAGIC = bytes.fromhex("feedfeed")
+_WHITENER = b"Mighty Aphrodite"
+_DIGEST = 20
+
+
+class DamagedKeyStore(ValueError):
+    """Raised when the bytes are no key store of this kind."""
+
+
+class WrongKeyPassword(ValueError):
+    """Raised when the store opens, but the key in it does not."""
+
+
+class WrongPassword(ValueError):
+    """Raised when the password of the store or of a key is not the right one."""
+
+
+@dataclass(frozen=True)
+class ProtectedKey:
+    """A private key as it stands in the store, and its certificates in DER, its own first."""
+
+    protected: bytes = field(repr=False)
+    chain: tuple[bytes, ...]
+
+    def open(self, password: str) -> bytes:
+        """The key in DER (PKCS #8). Raises WrongPassword."""
+        data = _find_encrypted_data(self.protected)
+        salt, covered, check = data[:_DIGEST], data[_DIGEST:-_DIGEST], data[-_DIGEST:]
+        secret = password.encode("utf-16-be")
+        stream, digest = b"", salt
+        while len(stream) < len(covered):
+            digest = _hash(secret + digest)
+            stream += digest
+        key = bytes(one ^ other for one, other in zip(covered, stream, strict=False))
+        if _hash(secret + key) != check:
+            raise WrongPassword
+        return key
+
+
+def read_jks(content: bytes, password: str | None) -> tuple[list[ProtectedKey], list[bytes]]:
+    """The keys of a store, and its trusted certificates in DER. Without a password it is not checked, as in Java. Raises DamagedKeyStore,
+    and WrongPassword (or damaged)."""
+    reader = _Reader(content)
+    if reader.take(4) != _MAGIC or (version := reader.number()) not in (1, 2):
+        raise DamagedKeyStore
+    keys: list[ProtectedKey] = []
+    certificates: list[bytes] = []
+    for _ in range(reader.number()):
+        tag = reader.number()
+        reader.string()
+        reader.take(8)
+        if tag == 1:
+            protected = reader.block()
+            keys.append(ProtectedKey(protected, tuple(reader.certificate(version) for _ in range(reader.number()))))
+        elif tag == 2:
+            certificates.append(reader.certificate(version))
+        else:
+            raise DamagedKeyStore
+    covered = content[: reader.position]
+    if password is not None and reader.take(_DIGEST) != _hash(password.encode("utf-16-be") + _WHITENER + covered):
+        raise WrongPassword
+    return keys, certificates
+
+
+class _Reader:
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self.position = 0
+
+    def take(self, count: int) -> bytes:
+        part = self._content[self.position : self.position + count]
+        if len(part) != count:
+            raise DamagedKeyStore
+        self.position += count
+        return part
+
+    def number(self) -> int:
+        return int(struct.unpack(">I", self.take(4))[0])
+
+    def string(self) -> bytes:
+        return self.take(struct.unpack(">H", self.take(2))[0])
+
+    def block(self) -> bytes:
+        return self.take(self.number())
+
+    def certificate(self, version: int) -> bytes:
+        """Version 2 says of what kind it is; no other than X.509 was ever written."""
+        if version == 2:
+            self.string()
+        return self.block()
+
+
+def _find_encrypted_data(info: bytes) -> bytes:
+    """The octets of an EncryptedPrivateKeyInfo: SEQUENCE { algorithm, OCTET STRING }."""
+    outer = _read_der(info, 0)
+    algorithm = _read_der(info, outer[0])
+    start, end = _read_der(info, algorithm[1])
+    if end - start <= 2 * _DIGEST:
+        raise DamagedKeyStore
+    return info[start:end]
+
+
+def _read_der(data: bytes, position: int) -> tuple[int, int]:
+    """Where the content of the DER value at a position begins and ends."""
+    try:
+        length, start = data[position + 1], position + 2
+        if length & 0x80:
+            count = length & 0x7F
+            length, start = int.from_bytes(data[start : start + count]), start + count
+    except IndexError:
+        raise DamagedKeyStore from None
+    if start + length > len(data):
+        raise DamagedKeyStore
+    return start, start + length
+
+
+def _hash(data: bytes) -> bytes:
+    return hashlib.sha1(data, usedforsecurity=False).digest()
 
 
 @dataclass(frozen=True)
@@ -37,8 +164,8 @@ def trusted_certificates(content: bytes, kind: str, password: str | None) -> str
     """The certificates of a trust store as PEM. Raises WrongPassword, Damaged, and ValueError with a reason."""
     if kind == "PEM":
         certificates = _read_pem(content)
-    elif content.startswith(MAGIC):
-        certificates = [_load_certificate(certificate) for certificate in read_jks(content, password).certificates]
+    elif content.startswith(_MAGIC):
+        certificates = [_load_certificate(certificate) for certificate in read_jks(content, password)[1]]
     else:
         store = _load_pkcs12(content, password)
         certificates = [cert.certificate for cert in (*store.additional_certs, *([store.cert] if store.cert else []))]
@@ -51,13 +178,13 @@ def identity(content: bytes, kind: str, password: str | None, key_password: str 
     """The one private key of a key store and its chain. Raises as `trusted_certificates`, and WrongKeyPassword."""
     if kind == "PEM":
         return identity_of_pem(content, content, key_password)
-    if content.startswith(MAGIC):
-        keys = read_jks(content, password).keys
+    if content.startswith(_MAGIC):
+        keys, _ = read_jks(content, password)
         if len(keys) > 1:
             raise ValueError(f"holds {len(keys)} private keys; it must be one")
         # Without a password of its own, the key has the store's.
-        der = [_open(key, key_password if key_password is not None else password or "") for key in keys]
-        return _build_identity(der[0] if der else None, [_load_certificate(certificate) for key in keys for certificate in key.chain])
+        opened = [_open(key, key_password if key_password is not None else password or "") for key in keys]
+        return _build_identity(opened[0] if opened else None, [_load_certificate(certificate) for key in keys for certificate in key.chain])
     store = _load_pkcs12(content, password)
     chain = [cert.certificate for cert in ([store.cert] if store.cert else []) + list(store.additional_certs)]
     return _build_identity(store.key, chain)
@@ -96,7 +223,7 @@ def _build_identity(key: Any, chain: list[Any]) -> Identity:
     return Identity(_write_pem(chain), pem.decode("ascii"))
 
 
-def _open(protected: Any, password: str) -> Any:
+def _open(protected: ProtectedKey, password: str) -> Any:
     try:
         return load_der_private_key(protected.open(password), None)
     except WrongPassword:

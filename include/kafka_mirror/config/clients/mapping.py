@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kafka_mirror.config.catalogue.values import parse_list
@@ -12,7 +11,7 @@ from kafka_mirror.config.clients.airflow_connection import CONNECTION, Connectio
 from kafka_mirror.config.clients.catalogue import CLIENT_KEYS, CLIENT_PROPERTIES, SECURITY_PROPERTIES, ClientProperty
 from kafka_mirror.config.clients.sasl import sasl_settings
 from kafka_mirror.config.clients.tls import tls_settings
-from kafka_mirror.config.setting import MappedSettings, Setting
+from kafka_mirror.config.setting import Client, MappedSettings, Setting
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -23,12 +22,35 @@ DEFAULT_CODEC = "lz4"
 """Unless set: MM2 writes uncompressed by default, which would inflate a compressed source."""
 
 
-def security_settings(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str) -> None:
-    """Map `security.protocol`, `ssl.*` and `sasl.*` of a client of the cluster `alias`."""
-    setting = settings.get("security.protocol")
-    if setting is None:
-        return
-    if setting.unresolved:
+def client_settings(settings: Mapping[str, Setting], client: Client, connection: ConnectionSettings | None = None) -> MappedSettings:
+    """librdkafka's settings for a client, by the Java settings that MM2 would give it. Never raises: problems are in the result.
+
+    `connection`: what the cluster's Airflow connection says, where the settings name one and it was asked for."""
+    mapped = MappedSettings(client, {**settings, **(connection.java if connection else {})})
+    if CONNECTION in settings:
+        refuse_both(mapped, settings)
+    if connection is not None:
+        mapped.problems += connection.problems
+    if "bootstrap.servers" in mapped.java:
+        mapped.take("bootstrap.servers", mapped.java["bootstrap.servers"], _check_addresses)
+    elif CONNECTION not in settings or connection is not None:
+        mapped.refuse("bootstrap.servers", "is missing; it has to say where the brokers of this cluster are: host:port, …")
+    _map_security(mapped)
+    for name, setting in mapped.java.items():
+        client_property = CLIENT_PROPERTIES.get(name)
+        if client_property and client.role in client_property.roles:
+            _map_one(mapped, client_property, setting)
+    if connection is not None:
+        tune(mapped, connection)
+    _agree(mapped.settings)
+    _add_defaults(mapped.settings, client)
+    return mapped
+
+
+def _map_security(mapped: MappedSettings) -> None:
+    """Map `security.protocol`, `ssl.*` and `sasl.*`."""
+    setting = mapped.java.get("security.protocol")
+    if setting is None or setting.unresolved:
         return
     protocol = setting.text.strip().upper()
     if protocol not in PROTOCOLS:
@@ -37,48 +59,13 @@ def security_settings(mapped: MappedSettings, settings: Mapping[str, Setting], a
     mapped.put("security.protocol", protocol.lower(), setting)
     tls, sasl = protocol.endswith("SSL"), protocol.startswith("SASL_")
     if tls:
-        tls_settings(mapped, settings, alias)
+        tls_settings(mapped)
     if sasl:
-        sasl_settings(mapped, settings, alias)
-    for name, setting in settings.items():
+        sasl_settings(mapped)
+    for name, setting in mapped.java.items():
         client_property = SECURITY_PROPERTIES.get(name)
         if client_property and client_property.effect and ((tls and name.startswith("ssl.")) or (sasl and name.startswith("sasl."))):
             mapped.without_effect[setting.origin] = client_property.effect
-
-
-@dataclass(frozen=True)
-class Client:
-    """Which client of a flow it is. `files`: whether files that the settings name may be opened."""
-
-    flow: str
-    alias: str
-    side: str
-    role: str
-    files: bool = False
-
-
-def client_settings(settings: Mapping[str, Setting], client: Client, connection: ConnectionSettings | None = None) -> MappedSettings:
-    """librdkafka's settings for a client, by the Java settings that MM2 would give it. Never raises: problems are in the result.
-
-    `connection`: what the cluster's Airflow connection says, where the settings name one and it was asked for."""
-    mapped = MappedSettings(client.files)
-    if CONNECTION in settings:
-        refuse_both(mapped, settings)
-    if connection is not None:
-        settings = {**settings, **connection.java}
-        mapped.problems += connection.problems
-    if CONNECTION not in settings or connection is not None:
-        _map_bootstrap(mapped, settings.get("bootstrap.servers"), client.alias)
-    security_settings(mapped, settings, client.alias)
-    for name, setting in settings.items():
-        client_property = CLIENT_PROPERTIES.get(name)
-        if client_property and client.role in client_property.roles:
-            _map_one(mapped, client_property, setting)
-    if connection is not None:
-        tune(mapped, connection, client.role)
-    _agree(mapped.settings)
-    _add_defaults(mapped.settings, client)
-    return mapped
 
 
 def is_known(name: str, role: str) -> bool:
@@ -96,13 +83,6 @@ def _map_one(mapped: MappedSettings, client_property: ClientProperty, setting: S
             mapped.refuse(setting, complaint)
     elif client_property.effect and client_property.noticed:
         mapped.without_effect[setting.origin] = client_property.effect
-
-
-def _map_bootstrap(mapped: MappedSettings, setting: Setting | None, alias: str) -> None:
-    if setting is None:
-        mapped.refuse(f"{alias}.bootstrap.servers", "is missing; it has to say where the brokers of this cluster are: host:port, …")
-        return
-    mapped.take("bootstrap.servers", setting, _check_addresses)
 
 
 def _check_addresses(text: str) -> str:

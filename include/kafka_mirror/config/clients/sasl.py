@@ -68,12 +68,8 @@ def parse_jaas(text: str) -> LoginModule:
 
 def jaas_text(module: str, options: Mapping[str, str]) -> str:
     """The text that `parse_jaas` reads as this login module with these options."""
-    written = "".join(f' {name}="{_quote(value)}"' for name, value in options.items())
-    return f"{module} required{written};"
-
-
-def _quote(value: str) -> str:
-    return "".join(_NAMES.get(character, character) for character in value)
+    quoted = {name: "".join(_NAMES.get(character, character) for character in value) for name, value in options.items()}
+    return " ".join([module, "required", *(f'{name}="{value}"' for name, value in quoted.items())]) + ";"
 
 
 def _split(text: str) -> Iterator[tuple[str, str]]:
@@ -113,12 +109,12 @@ def why_impossible() -> str:
     return "" if importlib.util.find_spec("gssapi") else _NO_GSSAPI
 
 
-def kerberos_settings(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str, module: LoginModule | None) -> None:
+def _map_kerberos(mapped: MappedSettings, module: LoginModule | None) -> None:
     """Map the login by a keytab or a ticket cache. Java's rules (Kafka's KerberosLogin): one service name, from either place."""
-    jaas = settings.get("sasl.jaas.config")
+    jaas = mapped.java.get("sasl.jaas.config")
     if module is None or jaas is None or jaas.unresolved:
         return
-    _set_service(mapped, settings, alias, jaas, module)
+    _set_service(mapped, jaas, module)
     options = module.options
     principal, keytab = options.get("principal", ""), options.get("keyTab", "")
     if _is_true(options, "useKeyTab"):
@@ -127,7 +123,7 @@ def kerberos_settings(mapped: MappedSettings, settings: Mapping[str, Setting], a
         else:
             mapped.put(KEYTAB, keytab.removeprefix("file:"), jaas)
             mapped.put(PRINCIPAL, principal, jaas)
-            if mapped.files and not Path(keytab.removeprefix("file:")).is_file():
+            if mapped.client.files and not Path(keytab.removeprefix("file:")).is_file():
                 mapped.refuse(jaas, f"names the keytab {keytab}, and there is no such file")
     elif _is_true(options, "useTicketCache"):
         mapped.put(TICKET_CACHE, options.get("ticketCache", ""), jaas)
@@ -137,8 +133,8 @@ def kerberos_settings(mapped: MappedSettings, settings: Mapping[str, Setting], a
         )
 
 
-def _set_service(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str, jaas: Setting, module: LoginModule) -> None:
-    named, setting = module.options.get("serviceName", ""), settings.get(SERVICE)
+def _set_service(mapped: MappedSettings, jaas: Setting, module: LoginModule) -> None:
+    named, setting = module.options.get("serviceName", ""), mapped.java.get(SERVICE)
     if setting is not None and setting.unresolved:
         return
     text = setting.text.strip() if setting is not None else ""
@@ -147,7 +143,7 @@ def _set_service(mapped: MappedSettings, settings: Mapping[str, Setting], alias:
     elif named or text:
         mapped.put(SERVICE, named or text, setting or jaas)
     else:
-        mapped.refuse(f"{alias}.{SERVICE}", "is missing: the brokers' own name in Kerberos, which is kafka nearly everywhere")
+        mapped.refuse(SERVICE, "is missing: the brokers' own name in Kerberos, which is kafka nearly everywhere")
 
 
 def _is_true(options: Mapping[str, str], name: str) -> bool:
@@ -164,40 +160,33 @@ _NEAREST = (
     "for Microsoft Entra ID kafka_mirror.logins.azure_entra.EntraTokens"
 )
 
-Settings = Mapping[str, Setting]
 
-
-def oauth_settings(mapped: MappedSettings, settings: Settings, alias: str, module: LoginModule | None) -> None:
+def _map_oauth(mapped: MappedSettings, module: LoginModule | None) -> None:
     """Map `sasl.oauthbearer.*` and the classes that Java's clients would load. What is not resolved yet is left for later."""
-    handler, retriever = settings.get(_HANDLER), settings.get(_RETRIEVER)
+    handler, retriever = mapped.java.get(_HANDLER), mapped.java.get(_RETRIEVER)
     if any(setting and setting.unresolved for setting in (handler, retriever)):
         return
     named = handler.text.strip() if handler else ""
     if handler and named not in ("", *OAUTH_HANDLERS):
-        _log_in_by_class(mapped, settings, TOKEN_CLASSES.get(named, named), handler, module)
+        _log_in_by_class(mapped, TOKEN_CLASSES.get(named, named), handler, module)
         return
     way = (retriever.text.strip() if retriever else "") or _DEFAULT
     if retriever and way not in OAUTH_RETRIEVERS:
         mapped.refuse(retriever, f"a Java class cannot be loaded here; known are {', '.join(OAUTH_RETRIEVERS)}")
-    elif way == _FILE or (way == _DEFAULT and _URL in settings and settings[_URL].text.strip().lower().startswith("file:")):
-        _log_in_by_class(mapped, settings, "kafka_mirror.logins.oauth.TokenFile", settings["sasl.mechanism"], module)
+    elif way == _FILE or (way == _DEFAULT and _URL in mapped.java and mapped.java[_URL].text.strip().lower().startswith("file:")):
+        _log_in_by_class(mapped, "kafka_mirror.logins.oauth.TokenFile", mapped.java["sasl.mechanism"], module)
     elif way == _JWT_BEARER:
-        _log_in_by_class(mapped, settings, "kafka_mirror.logins.oauth.JwtBearer", settings["sasl.mechanism"], module)
-    elif _ASSERTION + "file" in settings or _ASSERTION + "claim.iss" in settings:
-        _log_in_by_class(mapped, settings, "kafka_mirror.logins.oauth.ClientAssertion", settings["sasl.mechanism"], module)
+        _log_in_by_class(mapped, "kafka_mirror.logins.oauth.JwtBearer", mapped.java["sasl.mechanism"], module)
+    elif _ASSERTION + "file" in mapped.java or _ASSERTION + "claim.iss" in mapped.java:
+        _log_in_by_class(mapped, "kafka_mirror.logins.oauth.ClientAssertion", mapped.java["sasl.mechanism"], module)
     else:
-        _log_in_by_secret(mapped, settings, alias, module)
+        _log_in_by_secret(mapped, module)
 
 
-def msk_iam_settings(mapped: MappedSettings, settings: Settings, module: LoginModule | None) -> None:
-    """Map AWS_MSK_IAM: the same brokers take the same signature as a token, at the same port."""
-    _log_in_by_class(mapped, settings, "kafka_mirror.logins.clouds.MskIamTokens", settings["sasl.mechanism"], module)
-
-
-def _log_in_by_class(mapped: MappedSettings, settings: Settings, kind: str, said: Setting, module: LoginModule | None) -> None:
+def _log_in_by_class(mapped: MappedSettings, kind: str, said: Setting, module: LoginModule | None) -> None:
     """Tokens of a class. It is made once to see whether it can be: `said` is the setting that asks for it."""
-    given = {name: setting for name, setting in settings.items() if name == "bootstrap.servers" or name.startswith("sasl.oauthbearer.")}
-    jaas = settings.get("sasl.jaas.config")
+    given = {name: setting for name, setting in mapped.java.items() if name == "bootstrap.servers" or name.startswith("sasl.oauthbearer.")}
+    jaas = mapped.java.get("sasl.jaas.config")
     if any(setting.unresolved for setting in given.values()) or (jaas and (jaas.unresolved or module is None)):
         return
     properties = {name: setting.text.strip() for name, setting in given.items()} | dict(module.options if module else {})
@@ -213,26 +202,26 @@ def _log_in_by_class(mapped: MappedSettings, settings: Settings, kind: str, said
     mapped.put(PROPERTIES, json.dumps(properties, sort_keys=True), jaas, *given.values())
 
 
-def _log_in_by_secret(mapped: MappedSettings, settings: Settings, alias: str, module: LoginModule | None) -> None:
+def _log_in_by_secret(mapped: MappedSettings, module: LoginModule | None) -> None:
     """Client credentials (KIP-768)."""
     options = module.options if module else {}
-    jaas = settings.get("sasl.jaas.config")
+    jaas = mapped.java.get("sasl.jaas.config")
     wanted = (
         (_URL, _URL, "", True),
         ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.credentials.client.id", "clientId", True),
         ("sasl.oauthbearer.client.secret", "sasl.oauthbearer.client.credentials.client.secret", "clientSecret", True),
         ("sasl.oauthbearer.scope", "sasl.oauthbearer.scope", "scope", False),
     )
-    mapped.put("sasl.oauthbearer.method", "oidc", settings["sasl.mechanism"])
+    mapped.put("sasl.oauthbearer.method", "oidc", mapped.java["sasl.mechanism"])
     for name, property_name, option, needed in wanted:
-        if property_name in settings:
-            mapped.take(name, settings[property_name], str.strip)
+        if property_name in mapped.java:
+            mapped.take(name, mapped.java[property_name], str.strip)
         elif option in options:
             assert jaas is not None
             mapped.take(name, jaas._replace(text=options[option]), str)
         elif needed and not (jaas and jaas.unresolved and module is None):
             mapped.refuse(
-                f"{alias}.{property_name}",
+                property_name,
                 "is missing, and client credentials need it; for tokens of another kind name a class in sasl.login.callback.handler.class",
             )
     extensions = [f"{name.removeprefix('extension_')}={value}" for name, value in options.items() if name.startswith("extension_")]
@@ -252,64 +241,59 @@ _TOKENS = ("OAUTHBEARER", "AWS_MSK_IAM")
 _KNOWN = f"{', '.join(_MODULES)} are possible"
 
 
-def sasl_settings(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str) -> None:
+def sasl_settings(mapped: MappedSettings) -> None:
     """Map `sasl.*` of a client whose protocol is SASL_PLAINTEXT or SASL_SSL."""
-    setting = settings.get("sasl.mechanism")
+    setting = mapped.java.get("sasl.mechanism")
     if setting is not None and setting.unresolved:
         return
     mechanism = setting.text.strip().upper() if setting is not None else GSSAPI
     impossible = why_impossible() if mechanism == GSSAPI else ""
     if setting is None and impossible:
-        mapped.refuse(f"{alias}.sasl.mechanism", f"is missing, and Java's default, {impossible}")
+        mapped.refuse("sasl.mechanism", f"is missing, and Java's default, {impossible}")
         return
     if setting is not None and (impossible or mechanism not in _MODULES):
         mapped.refuse(setting, impossible or f"this mechanism is not possible here; {_KNOWN}")
-        if "sasl.jaas.config" in settings:
-            _parse_module(mapped, settings["sasl.jaas.config"])
+        if "sasl.jaas.config" in mapped.java:
+            _parse_module(mapped, mapped.java["sasl.jaas.config"])
         return
-    _refuse_java_classes(mapped, settings, mechanism)
-    module = _find_login_module(mapped, settings, alias, mechanism)
+    _refuse_java_classes(mapped, mechanism)
+    module = _find_login_module(mapped, mechanism)
     mapped.put("sasl.mechanism", "OAUTHBEARER" if mechanism in _TOKENS else mechanism, setting)
     if mechanism == "OAUTHBEARER":
-        oauth_settings(mapped, settings, alias, module)
+        _map_oauth(mapped, module)
     elif mechanism == "AWS_MSK_IAM":
-        msk_iam_settings(mapped, settings, module)
+        # The same brokers take the same signature as a token, at the same port.
+        _log_in_by_class(mapped, "kafka_mirror.logins.clouds.MskIamTokens", mapped.java["sasl.mechanism"], module)
     elif mechanism == GSSAPI:
-        kerberos_settings(mapped, settings, alias, module)
+        _map_kerberos(mapped, module)
     elif module is not None:
-        _set_password(mapped, settings["sasl.jaas.config"], module)
+        _set_password(mapped, mapped.java["sasl.jaas.config"], module)
 
 
-def _refuse_java_classes(mapped: MappedSettings, settings: Mapping[str, Setting], mechanism: str) -> None:
+def _refuse_java_classes(mapped: MappedSettings, mechanism: str) -> None:
     """Which class gives tokens is for OAUTHBEARER to say; there is no other that could be named."""
-    login = settings.get("sasl.login.callback.handler.class") if mechanism != "OAUTHBEARER" else None
+    login = mapped.java.get("sasl.login.callback.handler.class") if mechanism != "OAUTHBEARER" else None
     for setting, allowed in (
-        (settings.get("sasl.login.class"), ()),
-        (settings.get("sasl.client.callback.handler.class"), CLIENT_HANDLERS),
+        (mapped.java.get("sasl.login.class"), ()),
+        (mapped.java.get("sasl.client.callback.handler.class"), CLIENT_HANDLERS),
         (login, ()),
     ):
         if setting is not None and not setting.unresolved and setting.text.strip() not in ("", *allowed):
             mapped.refuse(setting, NO_JAVA)
 
 
-def _find_login_module(mapped: MappedSettings, settings: Mapping[str, Setting], alias: str, mechanism: str) -> LoginModule | None:
-    setting = settings.get("sasl.jaas.config")
+def _find_login_module(mapped: MappedSettings, mechanism: str) -> LoginModule | None:
+    setting = mapped.java.get("sasl.jaas.config")
     if setting is None:
         if mechanism not in _TOKENS:
-            mapped.refuse(
-                f"{alias}.sasl.jaas.config",
-                f"is missing; for {mechanism} it has to name the {_MODULES[mechanism]}, {_choose_mechanism(mechanism)}",
-            )
+            how = "with keytab and principal, or a ticket cache" if mechanism == GSSAPI else "username and password"
+            mapped.refuse("sasl.jaas.config", f"is missing; for {mechanism} it has to name the {_MODULES[mechanism]}, {how}")
         return None
     module = _parse_module(mapped, setting)
     if module is not None and module.simple_name != _MODULES[mechanism]:
         mapped.refuse(setting, f"names the {module.simple_name}, but {mechanism} needs the {_MODULES[mechanism]}")
         return None
     return module
-
-
-def _choose_mechanism(mechanism: str) -> str:
-    return "with keytab and principal, or a ticket cache" if mechanism == GSSAPI else "username and password"
 
 
 def _parse_module(mapped: MappedSettings, setting: Setting) -> LoginModule | None:

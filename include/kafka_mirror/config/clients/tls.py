@@ -3,13 +3,12 @@
 Stores are opened where a cluster is, and not while DAG files are read: what opens them is imported then.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from kafka_mirror.config.clients.jks import DamagedKeyStore, WrongKeyPassword, WrongPassword
 from kafka_mirror.config.setting import MappedSettings, Setting
 
 if TYPE_CHECKING:
@@ -18,23 +17,20 @@ if TYPE_CHECKING:
 _TYPES = ("PEM", "PKCS12", "JKS")
 _NEEDS_PEM = "certificates and keys that stand in the configuration itself need the type PEM"
 
-Settings = Mapping[str, Setting]
 
-
-def tls_settings(mapped: MappedSettings, settings: Settings, alias: str) -> None:
-    """Map `ssl.*` of a client of the cluster `alias` whose protocol is SSL or SASL_SSL."""
-    engine = settings.get("ssl.engine.factory.class")
+def tls_settings(mapped: MappedSettings) -> None:
+    """Map `ssl.*` of a client whose protocol is SSL or SASL_SSL."""
+    engine = mapped.java.get("ssl.engine.factory.class")
     if engine and engine.text.strip():
         mapped.refuse(engine, "a Java class cannot be loaded here; remove it")
-    if "ssl.endpoint.identification.algorithm" in settings:
-        mapped.take("ssl.endpoint.identification.algorithm", settings["ssl.endpoint.identification.algorithm"], _map_identification)
-    _map_trust(mapped, settings)
-    key_identity = _map_key(mapped, settings, alias)
+    if "ssl.endpoint.identification.algorithm" in mapped.java:
+        mapped.take("ssl.endpoint.identification.algorithm", mapped.java["ssl.endpoint.identification.algorithm"], _map_identification)
+    _map_trust(mapped)
+    key_identity = _map_key(mapped)
     if key_identity:
-        mapped.put(
-            "ssl.certificate.pem", key_identity.chain, *(settings.get(f"ssl.keystore.{part}") for part in ("certificate.chain", "location"))
-        )
-        mapped.put("ssl.key.pem", key_identity.key, *(settings.get(f"ssl.{part}") for part in ("keystore.key", "keystore.location")))
+        chain, key, location = (mapped.java.get(f"ssl.keystore.{part}") for part in ("certificate.chain", "key", "location"))
+        mapped.put("ssl.certificate.pem", key_identity.chain, chain, location)
+        mapped.put("ssl.key.pem", key_identity.key, key, location)
 
 
 def _map_identification(text: str) -> str:
@@ -44,19 +40,19 @@ def _map_identification(text: str) -> str:
     return word or "none"
 
 
-def _map_trust(mapped: MappedSettings, settings: Settings) -> None:
-    inline, location = settings.get("ssl.truststore.certificates"), settings.get("ssl.truststore.location")
-    kind = _check_type(mapped, settings.get("ssl.truststore.type"))
+def _map_trust(mapped: MappedSettings) -> None:
+    inline, location = mapped.java.get("ssl.truststore.certificates"), mapped.java.get("ssl.truststore.location")
+    kind = _check_type(mapped, mapped.java.get("ssl.truststore.type"))
     where = inline or location
     if where is None or not kind:
         return
     if inline and kind != "PEM":
-        mapped.refuse(settings.get("ssl.truststore.type", inline), _NEEDS_PEM)
+        mapped.refuse(mapped.java.get("ssl.truststore.type", inline), _NEEDS_PEM)
         return
     content = _read_content(mapped, where, is_file=not inline)
     if content is None:
         return
-    password = settings.get("ssl.truststore.password")
+    password = mapped.java.get("ssl.truststore.password")
     if password and password.unresolved:
         return
     with _note_errors(mapped, where, password):
@@ -70,28 +66,28 @@ def _key_stores() -> ModuleType:
     return key_stores
 
 
-def _map_key(mapped: MappedSettings, settings: Settings, alias: str) -> "Identity | None":
-    chain, key = settings.get("ssl.keystore.certificate.chain"), settings.get("ssl.keystore.key")
-    location = settings.get("ssl.keystore.location")
-    kind = _check_type(mapped, settings.get("ssl.keystore.type"))
+def _map_key(mapped: MappedSettings) -> "Identity | None":
+    chain, key = mapped.java.get("ssl.keystore.certificate.chain"), mapped.java.get("ssl.keystore.key")
+    location = mapped.java.get("ssl.keystore.location")
+    kind = _check_type(mapped, mapped.java.get("ssl.keystore.type"))
     if not kind:
         return None
     if chain or key:
         if kind != "PEM":
-            mapped.refuse(settings.get("ssl.keystore.type") or chain or "ssl.keystore.type", _NEEDS_PEM)
+            mapped.refuse(mapped.java.get("ssl.keystore.type") or chain or "ssl.keystore.type", _NEEDS_PEM)
         elif chain is None or key is None:
             mapped.refuse(
-                f"{alias}.ssl.keystore.{'key' if chain else 'certificate.chain'}", "is missing; certificate chain and key belong together"
+                f"ssl.keystore.{'key' if chain else 'certificate.chain'}", "is missing; certificate chain and key belong together"
             )
         else:
-            return _open(mapped, settings, kind, chain, key)
+            return _open(mapped, kind, chain, key)
         return None
-    return _open(mapped, settings, kind, location) if location else None
+    return _open(mapped, kind, location) if location else None
 
 
-def _open(mapped: MappedSettings, settings: Settings, kind: str, where: Setting, key: Setting | None = None) -> "Identity | None":
+def _open(mapped: MappedSettings, kind: str, where: Setting, key: Setting | None = None) -> "Identity | None":
     """The identity in a store, or in the two texts of the configuration; notes what is wrong with it."""
-    password, key_password = settings.get("ssl.keystore.password"), settings.get("ssl.key.password")
+    password, key_password = mapped.java.get("ssl.keystore.password"), mapped.java.get("ssl.key.password")
     content = _read_content(mapped, where, is_file=key is None)
     key_content = _read_content(mapped, key, is_file=False) if key else content
     if content is None or key_content is None or any(setting and setting.unresolved for setting in (password, key_password)):
@@ -109,26 +105,23 @@ def _open(mapped: MappedSettings, settings: Settings, kind: str, where: Setting,
 @contextmanager
 def _note_errors(mapped: MappedSettings, where: Setting, password: Setting | None, key_password: Setting | None = None) -> Iterator[None]:
     """Opens a store whose faults are problems of the configuration, each of the property to look at."""
+    stores = _key_stores()
     try:
         yield
-    except WrongKeyPassword:
+    except stores.WrongKeyPassword:
         if key_password:
             mapped.refuse(key_password, f"is not the password of the private key in {where.origin}")
         else:
             mapped.refuse(where, "holds a private key with a password of its own, and ssl.key.password is missing")
-    except WrongPassword:
-        _note_wrong_password(mapped, where, password)
-    except DamagedKeyStore:
+    except stores.WrongPassword:
+        if password:
+            mapped.refuse(password, f"is not the password of the store in {where.origin}, or that file is damaged")
+        else:
+            mapped.refuse(where, "this store has a password, and the setting for it is missing")
+    except stores.DamagedKeyStore:
         mapped.refuse(where, "is neither a JKS nor a PKCS12 store")
     except ValueError as error:
         mapped.refuse(where, str(error))
-
-
-def _note_wrong_password(mapped: MappedSettings, where: Setting, password: Setting | None) -> None:
-    if password:
-        mapped.refuse(password, f"is not the password of the store in {where.origin}, or that file is damaged")
-    else:
-        mapped.refuse(where, "this store has a password, and the setting for it is missing")
 
 
 def _check_type(mapped: MappedSettings, setting: Setting | None) -> str:
@@ -152,8 +145,8 @@ def _read_content(mapped: MappedSettings, where: Setting, is_file: bool) -> byte
         if "-----BEGIN " not in where.text:
             mapped.refuse(where, "must be PEM text: -----BEGIN CERTIFICATE----- or -----BEGIN PRIVATE KEY----- …")
             return None
-        return where.text.encode() if mapped.files else None
-    if not mapped.files:
+        return where.text.encode() if mapped.client.files else None
+    if not mapped.client.files:
         return None
     try:
         return Path(where.text.strip()).read_bytes()

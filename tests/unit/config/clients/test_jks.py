@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.config.clients.jks import DamagedKeyStore, WrongPassword, read_jks
+from kafka_mirror.config.clients.key_stores import DamagedKeyStore, ProtectedKey, WrongPassword, read_jks
 
 PASSWORDS = st.text(st.characters(codec="utf-16", exclude_categories=["Cs"]), max_size=20)
 
@@ -59,10 +59,10 @@ KEYS = st.tuples(st.binary(min_size=1, max_size=200), PASSWORDS, st.lists(CERTIF
 
 @given(st.lists(st.one_of(KEYS, CERTIFICATES), max_size=4), PASSWORDS, st.sampled_from([1, 2]))
 def test_what_was_stored_is_found(entries, password, version):
-    found = read_jks(store(entries, password, version), password)
-    assert found.certificates == tuple(entry for entry in entries if isinstance(entry, bytes))
+    found, certificates = read_jks(store(entries, password, version), password)
+    assert certificates == [entry for entry in entries if isinstance(entry, bytes)]
     keys = [entry for entry in entries if isinstance(entry, tuple)]
-    assert [(each.open(key_password), each.chain) for each, (_, key_password, _) in zip(found.keys, keys, strict=True)] == [
+    assert [(each.open(key_password), each.chain) for each, (_, key_password, _) in zip(found, keys, strict=True)] == [
         (key, tuple(chain)) for key, _, chain in keys
     ]
 
@@ -70,7 +70,7 @@ def test_what_was_stored_is_found(entries, password, version):
 @given(PASSWORDS, PASSWORDS)
 def test_another_password_opens_neither_store_nor_key(password, other):
     content = store([(b"key", password, [])], password)
-    (key,) = read_jks(content, None).keys
+    (key,), _ = read_jks(content, None)
     if password == other:
         assert key.open(other) == b"key"
         return
@@ -95,7 +95,5 @@ def test_damage_is_told_and_nothing_else_happens(data):
 
 def test_a_key_in_no_known_wrapping_is_damage():
     for info in (b"", b"\x30", b"\x30\x05\x30\x00\x04\x01x", b"\x30\x84"):
-        from kafka_mirror.config.clients.jks import ProtectedKey
-
         with pytest.raises(DamagedKeyStore):
             ProtectedKey(info, ()).open("p")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.config.clients import sasl
-from kafka_mirror.config.clients.mapping import Client, client_settings
+from kafka_mirror.config.clients.mapping import client_settings
 from kafka_mirror.config.clients.sasl import why_impossible
-from kafka_mirror.config.setting import MappedSettings, Setting
+from kafka_mirror.config.setting import Client, MappedSettings, Setting
 from kafka_mirror.logins.token import KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
 
 MODULE = "com.sun.security.auth.module.Krb5LoginModule required"

@@ -4,8 +4,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_mirror.config.clients.catalogue import CLIENT_PROPERTIES
-from kafka_mirror.config.clients.mapping import Client, client_settings
-from kafka_mirror.config.setting import Setting
+from kafka_mirror.config.clients.mapping import client_settings
+from kafka_mirror.config.setting import Client, Setting
 from kafka_mirror.errors import ConfigurationError
 
 LARGEST = str(2**31 - 1)

@@ -7,8 +7,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 import kafka_mirror.logins.token
-from kafka_mirror.config.clients.mapping import Client, client_settings
-from kafka_mirror.config.setting import Setting
+from kafka_mirror.config.clients.mapping import client_settings
+from kafka_mirror.config.setting import Client, Setting
 from kafka_mirror.kafka.admin import ClientErrors, settings_with
 from kafka_mirror.logins.token import CLASS, PROPERTIES
 

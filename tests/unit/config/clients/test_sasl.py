@@ -1,8 +1,8 @@
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from kafka_mirror.config.clients.mapping import Client, client_settings
-from kafka_mirror.config.setting import Setting
+from kafka_mirror.config.clients.mapping import client_settings
+from kafka_mirror.config.setting import Client, Setting
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"

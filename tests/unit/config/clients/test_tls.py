@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat, pkcs12
 from cryptography.x509.oid import NameOID
 
-from kafka_mirror.config.clients.mapping import Client, client_settings
-from kafka_mirror.config.setting import Setting
+from kafka_mirror.config.clients.mapping import client_settings
+from kafka_mirror.config.setting import Client, Setting
 from services.waiting import PATIENCE
 
 
