@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kafka_mirror.config.catalogue import CATALOGUE, OF_THE_FILE
-from kafka_mirror.config.catalogue.connect import WORKER_NAMES
+from kafka_mirror.config.catalogue.mm2 import WORKER_NAMES
 from kafka_mirror.config.catalogue.values import Property
 from kafka_mirror.config.clients.catalogue import ALL, CLIENT_PROPERTIES, SECURITY_PROPERTIES, ClientProperty
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 
 from kafka_mirror.config import Flow
-from kafka_mirror.config.catalogue.side_jobs import REMOTE, TOPIC
+from kafka_mirror.config.catalogue.mirror import REMOTE, TOPIC
 from kafka_mirror.config.policies import config_property_filter, topic_selection
 from kafka_mirror.errors import HistoryIntoCompacted, HistoryTopicRefused, KafkaFailure, MirrorError
 from kafka_mirror.kafka.cluster import Cluster

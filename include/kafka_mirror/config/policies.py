@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from kafka_mirror.config import Flow
 
 
-_JAVA_PACKAGE = "org.apache.kafka.connect.mirror."
+MIRROR_CLASSES = "org.apache.kafka.connect.mirror."
 
 
 def java_name(kind: type) -> str:
     """The name of MirrorMaker 2's class that one of ours stands for."""
-    return _JAVA_PACKAGE + kind.__name__
+    return MIRROR_CLASSES + kind.__name__
 
 
 def custom_class(name: str, named: str, base: type) -> type:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kafka_mirror.config.catalogue import CATALOGUE, OF_THE_FILE
-from kafka_mirror.config.catalogue.connect import WORKER_NAMES
+from kafka_mirror.config.catalogue.mm2 import WORKER_NAMES
 from kafka_mirror.config.clients.airflow_connection import CONNECTION
 from kafka_mirror.config.clients.catalogue import CLIENT_KEYS, CLIENT_PROPERTIES, ROLES
 from kafka_mirror.config.clients.mapping import is_known

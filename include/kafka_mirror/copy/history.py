@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from itertools import count
 
-from kafka_mirror.config.catalogue.side_jobs import REMOTE
+from kafka_mirror.config.catalogue.mirror import REMOTE
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import (
     BatchNotUnpacked,

@@ -8,7 +8,7 @@ default filters, SourceConnectorConfig) and does not come from the catalogue. A 
 import pytest
 
 from kafka_mirror.config.catalogue import CATALOGUE, CONNECTORS, OF_THE_FILE, TOP_LEVEL, connectors_reading
-from kafka_mirror.config.catalogue.connect import WORKER_NAMES
+from kafka_mirror.config.catalogue.mm2 import WORKER_NAMES
 
 TABLE = r"""
 admin.timeout.ms LONG all 60000

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from kafka_mirror.config.catalogue.alerts import ALERTS
-from kafka_mirror.config.catalogue.connect import CONNECT, DRIVER
-from kafka_mirror.config.catalogue.mirror import MIRROR, RUNNING
-from kafka_mirror.config.catalogue.mm2 import CHECKPOINT, COMMON, HEARTBEAT, INHERITED, SOURCE
-from kafka_mirror.config.catalogue.side_jobs import BACKFILL, SCHEMAS
+from kafka_mirror.config.catalogue.mirror import BACKFILL, MIRROR, SCHEMAS
+from kafka_mirror.config.catalogue.mm2 import CHECKPOINT, COMMON, CONNECT, DRIVER, HEARTBEAT, INHERITED, SOURCE
 from kafka_mirror.config.catalogue.values import Property
 
 CATALOGUE: Mapping[str, Property] = MappingProxyType(
-    {prop.name: prop for prop in (*MIRROR, *RUNNING, *ALERTS, *BACKFILL, *SCHEMAS, *COMMON, *SOURCE, *CHECKPOINT, *HEARTBEAT, *CONNECT)}
+    {prop.name: prop for prop in (*MIRROR, *ALERTS, *BACKFILL, *SCHEMAS, *COMMON, *SOURCE, *CHECKPOINT, *HEARTBEAT, *CONNECT)}
 )
 
 OF_THE_FILE: Mapping[str, Property] = MappingProxyType({prop.name: prop for prop in DRIVER})

@@ -1,4 +1,7 @@
-"""Our own properties, `mirror.*`, of the copy and of what shows it; `alerts` and `side_jobs` have others. An unknown one is an error."""
+"""Our own properties, `mirror.*`: of the copy, of what shows it, of backfills and of schemas; `alerts` has the others. An unknown one is an
+error."""
+
+import re
 
 from kafka_mirror.config.catalogue.per_topic import allow_start, allow_words
 from kafka_mirror.config.catalogue.values import (
@@ -7,21 +10,19 @@ from kafka_mirror.config.catalogue.values import (
     allow_one_of,
     allow_several_of,
     between,
+    context_rules,
     factor,
     regexes,
     rename_rules,
 )
 
-GROUP = "mirror"
-
 MIRROR = (
-    Property("mirror.copy.interval.seconds", "LONG", 300, "The time between two copy runs.", GROUP, between(10)),
+    Property("mirror.copy.interval.seconds", "LONG", 300, "The time between two copy runs.", between(10)),
     Property(
         "mirror.lanes",
         "INT",
         16,
         "The number of lanes of the flow: as many transactions can be written at once. It is fixed once the flow has a ledger.",
-        GROUP,
         between(1, 256),
     ),
     Property(
@@ -29,7 +30,6 @@ MIRROR = (
         "SHORT",
         None,
         "The replication factor of the ledger topic and the control topic on the target.",
-        GROUP,
         factor(),
         default_from="offset-syncs.topic.replication.factor",
     ),
@@ -39,7 +39,6 @@ MIRROR = (
         (),
         "Where a partition begins that is first seen; by default as the source consumer's auto.offset.reset says, else earliest. "
         "One that is added to a mirrored topic begins at its earliest record.",
-        GROUP,
         allow_start(),
     ),
     Property(
@@ -47,7 +46,6 @@ MIRROR = (
         "PER-TOPIC",
         (".*-repartition=skip-and-record", "fail"),
         "What to do when the source lost records before they were copied; fail where no rule matches.",
-        GROUP,
         allow_words("fail", "skip-and-record"),
     ),
     Property(
@@ -55,7 +53,6 @@ MIRROR = (
         "PER-TOPIC",
         ("fail",),
         "What to do when a remote partition holds records that the ledger does not account for.",
-        GROUP,
         allow_words("fail", "append"),
     ),
     Property(
@@ -64,7 +61,6 @@ MIRROR = (
         (),
         "Rules that give topics another name on the target, such as shop.(.+) -> store.$1. The first that is for a topic counts. "
         "Outside of groups a pattern is plain text. MirrorMaker 2 has nothing like it.",
-        GROUP,
         rename_rules(),
     ),
     Property(
@@ -73,17 +69,15 @@ MIRROR = (
         "auto",
         "What becomes of the source's record batches. auto and batches mean the same: they are forwarded closed where they can. records "
         "rewrites every batch.",
-        GROUP,
         allow_one_of("records", "batches", "auto"),
     ),
-    Property("mirror.run.max.seconds", "LONG", 300, "How long one run copies; what is left is the next run's.", GROUP, between(1)),
+    Property("mirror.run.max.seconds", "LONG", 300, "How long one run copies; what is left is the next run's.", between(1)),
     Property(
         "mirror.follow.seconds",
         "DOUBLE",
         1,
         "How often a run that has copied what was there asks the source for more, and copies it, until the next run takes over. "
         "0: a run ends with its plan; `copy --follow` asks every second.",
-        GROUP,
         between(0, 3600),
     ),
     Property(
@@ -91,7 +85,6 @@ MIRROR = (
         "LONG",
         30,
         "How often a copy that follows asks the source for new topics and partitions. 0: never; the next run finds them.",
-        GROUP,
         between(0),
     ),
     Property(
@@ -99,7 +92,6 @@ MIRROR = (
         "LONG",
         180,
         "How often the DAG `freshness` looks at the flow and sends alerts.",
-        GROUP,
         between(10, 600),
     ),
     Property(
@@ -108,7 +100,6 @@ MIRROR = (
         0,
         "Up to how many bytes a minute the task of a flow that follows copies itself, in Airflow's worker; more is copied on Spark. "
         "0: always on Spark.",
-        GROUP,
         between(0),
     ),
     Property(
@@ -116,15 +107,13 @@ MIRROR = (
         "STRING",
         "default_pool",
         "The Airflow pool of the flow's copies. `pools` prints it for `airflow pools import`; until Airflow has it, no copy starts.",
-        GROUP,
     ),
-    Property("mirror.run.max.bytes", "LONG", -1, "How many bytes one run copies; -1: no limit.", GROUP, between(-1)),
+    Property("mirror.run.max.bytes", "LONG", -1, "How many bytes one run copies; -1: no limit.", between(-1)),
     Property(
         "mirror.transaction.max.bytes",
         "LONG",
         33554432,
         "About how many bytes one transaction holds at most; smaller ones come first, and while the target is slow.",
-        GROUP,
         between(1),
     ),
     Property(
@@ -132,7 +121,6 @@ MIRROR = (
         "LONG",
         67108864,
         "How many bytes the records of a compressed batch may have, unpacked, when it must be opened; a larger one stops its partition.",
-        GROUP,
         between(1_048_576, 1_073_741_824),
     ),
     Property(
@@ -140,22 +128,14 @@ MIRROR = (
         "INT",
         60000,
         "After how long the target ends an open transaction; at most its transaction.max.timeout.ms.",
-        GROUP,
         between(1000),
     ),
-    Property(
-        "mirror.installation",
-        "STRING",
-        "",
-        "The name of this installation. Set, it keeps a second one from writing the same flow.",
-        GROUP,
-    ),
+    Property("mirror.installation", "STRING", "", "The name of this installation. Set, it keeps a second one from writing the same flow."),
     Property(
         "mirror.open.transaction.max.seconds",
         "LONG",
         900,
         "For how long an open transaction on the source may hold back its partition before the run turns red.",
-        GROUP,
         between(1),
     ),
     Property(
@@ -163,7 +143,6 @@ MIRROR = (
         "BOOLEAN",
         False,
         "Whether heartbeats come at the exact interval, from Airflow's triggerer, instead of one with each run.",
-        GROUP,
     ),
     Property(
         "mirror.way.back",
@@ -171,7 +150,6 @@ MIRROR = (
         False,
         "Whether the flow is the way back of the opposite one: it copies the topics alone that a cutover moved to its source. So both may "
         "keep topic names, and no record goes round.",
-        GROUP,
     ),
     Property(
         "mirror.one.cluster",
@@ -179,22 +157,19 @@ MIRROR = (
         False,
         "Whether source and target may be one cluster; without it a flow stops where they have the same id. A topic that is the remote "
         "topic of another one by its name is then never mirrored itself.",
-        GROUP,
     ),
-    Property("mirror.strict", "BOOLEAN", False, "Whether an unknown property is an error instead of a notice.", GROUP),
+    Property("mirror.strict", "BOOLEAN", False, "Whether an unknown property is an error instead of a notice."),
     Property(
         "mirror.spark.connection",
         "STRING",
         "",
         "The Airflow connection of the Spark cluster: type spark or spark_connect; empty: local[*,4], without a connection.",
-        GROUP,
     ),
     Property(
         "mirror.checkpoints.spark.threshold",
         "INT",
         20000,
         "With more group-partitions than these, group offsets are translated by a Spark job instead of in the task.",
-        GROUP,
         between(0),
     ),
     Property(
@@ -203,73 +178,45 @@ MIRROR = (
         268435456,
         "How many bytes one step may read, on both clusters together, to count the places of groups that the offset map no longer knows "
         "exactly. 0: it counts none.",
-        GROUP,
         between(0),
     ),
-    Property(
-        "mirror.translation.count.max.seconds",
-        "LONG",
-        20,
-        "For how many seconds one step may count such places.",
-        GROUP,
-        between(1),
-    ),
+    Property("mirror.translation.count.max.seconds", "LONG", 20, "For how many seconds one step may count such places.", between(1)),
     Property(
         "mirror.audit.spark.threshold",
         "LONG",
         2000000,
         "An audit that has more offsets than these to read on the source is a Spark job instead of running in the task.",
-        GROUP,
         between(0),
     ),
-    Property(
-        "mirror.audit.max.seconds",
-        "LONG",
-        86400,
-        "How long an audit may take before Airflow ends it and tries again.",
-        GROUP,
-        between(60),
-    ),
+    Property("mirror.audit.max.seconds", "LONG", 86400, "How long an audit may take before Airflow ends it and tries again.", between(60)),
     Property(
         "mirror.task.max.seconds",
         "LONG",
         1800,
         "How long a task may take before Airflow ends it and tries again, unless it copies or audits: these have limits of their own.",
-        GROUP,
         between(60),
     ),
-    Property("mirror.spark.properties.file", "STRING", "", "A spark-defaults file for the jobs of spark-submit.", GROUP),
+    Property("mirror.spark.properties.file", "STRING", "", "A spark-defaults file for the jobs of spark-submit."),
     Property(
         "mirror.spark.tasks",
         "INT",
         0,
         "How many tasks a Spark job runs at once. 0: as many as Spark has cores when the job begins. Name a number where executors come "
         "only when there are tasks for them, as with dynamic allocation.",
-        GROUP,
         between(0),
     ),
-)
-
-
-def _allow_rate() -> Valid:
-    return Valid("-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "must be -1 (no limit) or at least 1")
-
-
-RUNNING = (
     Property(
         "mirror.max.bytes.per.second",
         "LONG",
         -1,
         "How many bytes of keys, values and headers a second the flow copies at most; -1: no limit. `decide throttle` overrides it.",
-        GROUP,
-        _allow_rate(),
+        Valid("-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "must be -1 (no limit) or at least 1"),
     ),
     Property(
         "mirror.assets.topics",
         "LIST",
         (),
         "The source topics whose remote topics are assets of Airflow, with the events of mirror.assets.events.",
-        GROUP,
         regexes("topic"),
     ),
     Property(
@@ -278,7 +225,6 @@ RUNNING = (
         ("copies",),
         "When an asset gets an event. copies: records came. hours, days: an hour or a day (UTC) is complete and audited; "
         "its event has it as the partition key.",
-        GROUP,
         allow_several_of("copies", "hours", "days"),
     ),
     Property(
@@ -286,14 +232,12 @@ RUNNING = (
         "BOOLEAN",
         False,
         "Whether an hour or day that got records after its event gets another event, with the reason.",
-        GROUP,
     ),
     Property(
         "mirror.status.refresh.seconds",
         "LONG",
         15,
         "How often the status page and the metrics look at the clusters at most, while somebody asks for them.",
-        GROUP,
         between(5, 240),
     ),
     Property(
@@ -301,14 +245,107 @@ RUNNING = (
         "PASSWORD",
         "",
         "The token with which Prometheus may read the flow's metrics; best a reference. MIRROR_METRICS_TOKEN opens those of all flows.",
-        GROUP,
     ),
     Property(
         "mirror.metrics.series.max",
         "INT",
         1000,
         "Of how many partitions, topics and groups each there are metrics of their own; with more of a kind, that kind is left out.",
-        GROUP,
         between(0),
+    ),
+)
+
+REMOTE, TOPIC = "{remote}", "{topic}"
+"""What stands for the remote topic's name, and for the source topic's, in mirror.backfill.into."""
+
+_FIELD = r"(?:\*|[0-9]{1,2}(?:-[0-9]{1,2})?(?:,[0-9]{1,2}(?:-[0-9]{1,2})?)*)(?:/[0-9]{1,2})?"
+_NAMED = r"[A-Za-z]{3}(?:[-,][A-Za-z]{3})*"
+_CRON = re.compile(rf"{_FIELD}(?: +{_FIELD}){{2}}(?: +(?:{_FIELD}|{_NAMED})){{2}}")
+
+
+def _allow_schedules() -> Valid:
+    def check(value: str) -> str | None:
+        match = _CRON.fullmatch(value.strip())
+        return None if match else "must be a cron expression of five fields, such as '0 0 * * *'; its times are UTC"
+
+    return Valid("cron expression, UTC", check)
+
+
+BACKFILL = (
+    Property(
+        "mirror.backfill.schedule",
+        "STRING",
+        "0 0 * * *",
+        "When the backfill DAG runs by itself, and how long its data intervals are, so also the steps of Airflow's backfills.",
+        _allow_schedules(),
+    ),
+    Property(
+        "mirror.backfill.into",
+        "STRING",
+        "history.{remote}",
+        "The topic on the target that history goes to: {remote} is the remote topic's name, {topic} the source topic's. '{remote}' alone "
+        "is the remote topic itself.",
+    ),
+    Property(
+        "mirror.backfill.into.allowed",
+        "LIST",
+        (r"history\..*",),
+        "Which topics history may go to, beside the remote topic itself.",
+        regexes("topic"),
+    ),
+    Property(
+        "mirror.backfill.order",
+        "STRING",
+        "time",
+        "Whether history of a partition is written in the order of time only, or in whatever order it is asked for.",
+        allow_one_of("time", "any"),
+    ),
+    Property(
+        "mirror.backfill.on.wild.timestamp",
+        "PER-TOPIC",
+        ("fail",),
+        "What a backfill does with an interval over which a record jumps that is stamped far ahead: fail, or take it as it is.",
+        allow_words("fail", "accept"),
+    ),
+)
+
+
+def _allow_urls() -> Valid:
+    def check(value: tuple[str, ...]) -> str | None:
+        wrong = [url for url in value if not url.startswith(("http://", "https://"))]
+        return f"has to begin with http:// or https:// ({wrong[0]} does not)" if wrong else None
+
+    return Valid("addresses that begin with http:// or https://", check)
+
+
+def _define_side(side: str) -> tuple[Property, ...]:
+    own = f"mirror.schemas.{side}"
+    return (
+        Property(f"{own}.url", "LIST", (), "Where the schema registry of this side answers (Confluent's API).", _allow_urls()),
+        Property(f"{own}.basic.auth.user.info", "PASSWORD", "", "name:password for this side's registry; best a reference."),
+        Property(f"{own}.bearer.auth.token", "PASSWORD", "", "The token for this side's registry; best a reference."),
+        Property(f"{own}.ssl.ca.location", "STRING", "", "A PEM file of those who may sign the certificate of this side's registry."),
+        Property(f"{own}.ssl.certificate.location", "STRING", "", "A PEM file with our certificate for this side's registry."),
+        Property(f"{own}.ssl.key.location", "STRING", "", "A PEM file with the key of that certificate, if it stands elsewhere."),
+    )
+
+
+SCHEMAS = (
+    *_define_side("source"),
+    *_define_side("target"),
+    Property("mirror.schemas.interval.seconds", "LONG", 600, "The time between two runs that bring schemas to the target.", between(10)),
+    Property(
+        "mirror.schemas.subjects",
+        "LIST",
+        (".*",),
+        "Which subjects the target gets, by their names without a context. What their schemas refer to comes too.",
+        regexes("subject"),
+    ),
+    Property(
+        "mirror.schemas.contexts",
+        "LIST",
+        (),
+        "Contexts that have another name on the target: `.prod -> .copy`. `.` is the default context.",
+        context_rules(),
     ),
 )

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from kafka_mirror.config.policies import check_class
@@ -163,8 +163,9 @@ class Property:
     default: Any
     """The typed default; None: there is none, or it is taken from `default_from`."""
     doc: str
-    group: str
     valid: Valid | None = None
+    group: str = "mirror"
+    """Under which heading the handbook has it."""
     default_from: str = ""
     """The property whose value stands in if this one is not set."""
     top_level: bool = True
@@ -183,3 +184,8 @@ class Property:
         if complaint:
             raise ValueError(complaint)
         return value
+
+
+def group_under(group: str, *properties: Property) -> tuple[Property, ...]:
+    """The properties under this heading of the handbook."""
+    return tuple(replace(one, group=group) for one in properties)
