@@ -22,8 +22,8 @@ from py4j.protocol import INPUT_CONVERTER
 from pyspark import SparkConf, SparkContext, cloudpickle
 
 from kafka_mirror.spark import worker
-from kafka_mirror.spark.driver import Run, require_prepared_workers, run_job
-from kafka_mirror.spark.log import UI, wanted_level
+from kafka_mirror.spark.log import UI, require_prepared_workers, wanted_level
+from kafka_mirror.spark.run import Run, run_job
 from kafka_mirror.spark.start import is_local
 
 log = logging.getLogger("kafka_mirror.spark.job")

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from kafka_mirror.spark.package import INCLUDE
+from kafka_mirror.spark.files import INCLUDE
 from kafka_mirror.spark.serve import TOKEN
 from kafka_mirror.spark.start import installed_spark
 from services.ports import LOOPBACK, free_ports

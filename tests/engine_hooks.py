@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from kafka_mirror.copy.batches.engine import BatchEngine
-from kafka_mirror.copy.engine import PartitionProgress
+from kafka_mirror.copy.model import PartitionProgress
 from services.waiting import PATIENCE
 
 Call = Callable[[], None]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafka_mirror.config import Flow
-from kafka_mirror.spark.driver import run_job
 from kafka_mirror.spark.files import JobFiles
+from kafka_mirror.spark.run import run_job
 
 
 class SparkOfThisProcess:
@@ -53,7 +53,7 @@ class SparkOfThisProcess:
         with pytest.MonkeyPatch.context() as patch:
             for variable, value in environment.items():
                 patch.setenv(variable, value)
-            patch.setattr("kafka_mirror.spark.driver.log_to_standard_error", lambda _level: None)
+            patch.setattr("kafka_mirror.spark.run.log_to_standard_error", lambda _level: None)
             return run_job(str(work), str(result), self._open)
 
     @contextmanager

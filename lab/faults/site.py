@@ -14,8 +14,7 @@ from kafka_mirror.copy.follow import Following
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.copy.run_result import RunResult
-from kafka_mirror.copy.verdict import FAILED, NOTHING_TO_DO
+from kafka_mirror.copy.run_result import FAILED, NOTHING_TO_DO, RunResult
 from kafka_mirror.decide.binding import DecisionWithEffect
 from kafka_mirror.decide.request import DecisionRequest
 from kafka_mirror.decide.run import decide

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_mirror.formats.documents import from_document
-from kafka_mirror.spark.driver import Job, find_function, work_type
+from kafka_mirror.spark.run import Job, find_function, work_type
 from tests.spark_session import SparkOfThisProcess
 
 

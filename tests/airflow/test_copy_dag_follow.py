@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from kafka_mirror.airflow.spark_hook import TaskRunner
-from kafka_mirror.copy.job import DRIVER_DIED, FollowWork
 from kafka_mirror.copy.model import LaneResult, Watermark
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.plan.run import PlanContext
 from kafka_mirror.copy.publish import Published
+from kafka_mirror.copy.run import DRIVER_DIED, FollowWork
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import ClusterUnreachable, MirrorError, RecordRefused
 from kafka_mirror.formats.documents import to_document
@@ -107,7 +107,7 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     monkeypatch.setattr("kafka_mirror.copy.follow.plan_context", core.plan_context)
     monkeypatch.setattr("kafka_mirror.copy.follow.watch_idle", core.watch)
     monkeypatch.setattr("kafka_mirror.copy.follow._SECONDS_WORTH_A_PLAN", 0.1)
-    monkeypatch.setattr("kafka_mirror.copy.verdict.publish", core.publish)
+    monkeypatch.setattr("kafka_mirror.copy.run_result.publish", core.publish)
     monkeypatch.setattr(
         "kafka_mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options)
     )

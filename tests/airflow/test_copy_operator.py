@@ -13,7 +13,7 @@ from kafka_mirror.config import load
 from kafka_mirror.copy.model import LaneResult, Watermark
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.publish import Published
-from kafka_mirror.copy.verdict import Verdict
+from kafka_mirror.copy.run_result import Verdict
 from kafka_mirror.errors import (
     AuthorizationRefused,
     ClusterUnreachable,
@@ -103,7 +103,7 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     configured(*ONE_RUN)
     core = Core()
     monkeypatch.setattr("kafka_mirror.copy.plan.run.plan", core.plan)
-    monkeypatch.setattr("kafka_mirror.copy.verdict.publish", core.publish)
+    monkeypatch.setattr("kafka_mirror.copy.run_result.publish", core.publish)
     monkeypatch.setattr("kafka_mirror.copy.publish.read_reached", core.reached)
     monkeypatch.setattr(
         "kafka_mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options)

@@ -156,7 +156,7 @@ def test_the_newest_verdict_of_a_copy_is_told(api: TestClient, run_dag: Callable
     from kafka_mirror.airflow.copy_xcom import verdict_to_xcom
     from kafka_mirror.airflow.page import AirflowAccess
     from kafka_mirror.config.flow import FlowName
-    from kafka_mirror.copy.verdict import Verdict
+    from kafka_mirror.copy.run_result import Verdict
 
     judged, run = Verdict("done", records=5, bytes=12), run_dag("east-to-west.copy").run_id
     with create_session() as session:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.verdict import DONE, FAILED
+from kafka_mirror.copy.model import PartitionProgress
+from kafka_mirror.copy.run_result import DONE, FAILED
 from lab.faults.__main__ import new_site
 from lab.faults.results import Outcome
 from lab.faults.site import Site

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_mirror.copy.verdict import DONE
+from kafka_mirror.copy.run_result import DONE
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.bootstrap_servers import begin_at_server, servers
 from kafka_mirror.kafka.cluster import Cluster

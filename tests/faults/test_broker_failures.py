@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kafka_mirror.copy.verdict import Verdict
+from kafka_mirror.copy.run_result import Verdict
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.partition import lane_of
 from lab.faults.injections import Kill, MoveLeaders, Pause, draw

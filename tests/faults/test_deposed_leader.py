@@ -16,7 +16,7 @@ from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.publish import publish
 from kafka_mirror.copy.run import copy_in_process, lane_task
-from kafka_mirror.copy.verdict import DONE, NOTHING_TO_DO, verdict
+from kafka_mirror.copy.run_result import DONE, NOTHING_TO_DO, verdict
 from kafka_mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
 from kafka_mirror.formats.batches.batch_records import StoredRecord
 from kafka_mirror.formats.offsets.partition import TopicPartition

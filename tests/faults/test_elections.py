@@ -16,7 +16,7 @@ import pytest
 
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.copy.verdict import Verdict
+from kafka_mirror.copy.run_result import Verdict
 from kafka_mirror.cutover.failover.source_comparison import LESS, compare_source
 from kafka_mirror.cutover.steps import open_wave
 from kafka_mirror.cutover.wave.findings import STOP

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_mirror.copy.verdict import DONE, FAILED, Verdict
+from kafka_mirror.copy.run_result import DONE, FAILED, Verdict
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.clusters import clusters

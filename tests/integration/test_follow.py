@@ -18,8 +18,7 @@ from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.copy.run_result import RunResult
-from kafka_mirror.copy.verdict import Verdict, publish_and_judge
+from kafka_mirror.copy.run_result import RunResult, Verdict, publish_and_judge
 from kafka_mirror.formats import mm2
 from kafka_mirror.groups.context import group_context
 from kafka_mirror.groups.mm2_topics import read_topic

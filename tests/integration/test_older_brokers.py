@@ -7,7 +7,7 @@ from confluent_kafka import OFFSET_INVALID, Consumer
 from confluent_kafka import TopicPartition as ClientTopicPartition
 
 from kafka_mirror.copy.batches.engine import BatchEngine
-from kafka_mirror.copy.engine import PartitionAssignment, RecordLimits, TransactionLimits
+from kafka_mirror.copy.model import PartitionAssignment, RecordLimits, TransactionLimits
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import lane_tasks
 from kafka_mirror.errors import Overtaken

@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from kafka_mirror.__main__ import main
-from kafka_mirror.copy.job import follow_with_spark
 from kafka_mirror.copy.plan.run import plan
-from kafka_mirror.copy.verdict import publish_and_judge
+from kafka_mirror.copy.run import follow_with_spark
+from kafka_mirror.copy.run_result import publish_and_judge
 from kafka_mirror.spark.run import SparkRunner
 from kafka_mirror.spark.serve import TOKEN as TOKEN_VARIABLE
 from services.certificates import Authority

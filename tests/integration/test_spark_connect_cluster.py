@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_mirror.spark.package import INCLUDE
+from kafka_mirror.spark.files import INCLUDE
 from services.consumers import set_offsets
 from services.flows import ClusterPair
 from services.oracle import Oracle, Side

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.spark.package import INCLUDE
+from kafka_mirror.spark.files import INCLUDE
 from kafka_mirror.spark.start import JOBS, environment, program, properties_file, tuned_spark
 from tests.spark_stranger import refusals
 

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from kafka_mirror.config import Flow
     from kafka_mirror.copy.model import LaneResult
     from kafka_mirror.copy.plan.model import Plan
-    from kafka_mirror.copy.run_result import RunResult
-    from kafka_mirror.copy.verdict import Verdict
+    from kafka_mirror.copy.run_result import RunResult, Verdict
 
 
 log = logging.getLogger(__name__)
@@ -84,7 +83,7 @@ class CopyOperator(RunsOnSpark, ReportsLineage, FlowOperator):
 
     def copy_by_job(self, flow: Flow, plan: Plan) -> list[LaneResult]:
         """Copies the plan's ranges by a Spark job."""
-        from kafka_mirror.copy.job import copy_with_spark
+        from kafka_mirror.copy.run import copy_with_spark
 
         return copy_with_spark(self.spark_runner(flow), flow, plan, run_name())
 
@@ -158,7 +157,7 @@ class MirrorCopyOperator(CopyOperator):
     def _judge(self, flow: Flow, result: RunResult) -> tuple[Verdict, bool]:
         """The verdict, and whether another try may mend what the run failed with: an error of its lanes or of its plans. What the plan said
         and what could not be published is the next run's."""
-        from kafka_mirror.copy.verdict import publish_and_judge
+        from kafka_mirror.copy.run_result import publish_and_judge
         from kafka_mirror.status.run_log import lanes_line, reached_lines, verdict_lines
 
         self.lineage = lineage_of_copy(flow, result.results)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafka_mirror.copy.plan.model import Plan
-    from kafka_mirror.copy.verdict import Verdict
+    from kafka_mirror.copy.run_result import Verdict
 
 MAX_ENTRIES = 200
 """How many errors, notices and runs go into XCom where all of them are too many for it."""
@@ -38,7 +38,7 @@ def plan_from_xcom(value: Mapping[str, Any]) -> Plan | None:
 
 def verdict_to_xcom(judged: Verdict) -> dict[str, Any]:
     """The verdict with its watermarks by column; packed, the verdict without watermarks is beside it."""
-    from kafka_mirror.copy.verdict import to_columns
+    from kafka_mirror.copy.run_result import to_columns
 
     first = {name: getattr(judged, name)[:MAX_ENTRIES] for name in ("errors", "notices", "copied_elsewhere")}
     return to_xcom(to_columns(judged), to_columns(replace(judged, watermarks=(), **first)))
@@ -46,7 +46,7 @@ def verdict_to_xcom(judged: Verdict) -> dict[str, Any]:
 
 def verdict_from_xcom(value: Mapping[str, Any]) -> Verdict:
     """The verdict of a value; without watermarks where XCom has no more."""
-    from kafka_mirror.copy.verdict import from_columns
+    from kafka_mirror.copy.run_result import from_columns
 
     document = from_xcom(value)
     return from_columns(value["totals"] if document is None else document)

@@ -17,10 +17,9 @@ from kafka_mirror.airflow.tasks import from_xcom, run_name, to_xcom, try_number
 from kafka_mirror.config import Flow
 from kafka_mirror.config.deadlines import hand_over_seconds
 from kafka_mirror.copy.follow import Following, due_time
-from kafka_mirror.copy.job import follow_with_spark
 from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
-from kafka_mirror.copy.run import copy_in_process
+from kafka_mirror.copy.run import copy_in_process, follow_with_spark
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.formats.documents import from_document, to_document
 from kafka_mirror.groups.job import checkpoints_meanwhile

@@ -15,7 +15,7 @@ from kafka_mirror.airflow import api_server
 from kafka_mirror.airflow.copy_xcom import verdict_from_xcom
 from kafka_mirror.airflow.tasks import from_xcom
 from kafka_mirror.config.flow import FlowName
-from kafka_mirror.copy.verdict import DONE
+from kafka_mirror.copy.run_result import DONE
 from kafka_mirror.status.airflow_view import COPY, AirflowView, CopyRun, Dag, DagRun, Person
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from kafka_mirror.airflow.flow_operator import SPARK_UI, leave
 from kafka_mirror.config import Flow
 from kafka_mirror.config.flow import hand_over_connections
 from kafka_mirror.errors import ConfigurationError, Problem
-from kafka_mirror.spark.files import JobFiles
+from kafka_mirror.spark.files import JobFiles, package
 from kafka_mirror.spark.log import UI, level_for_job, log_lines, relay_log
-from kafka_mirror.spark.package import package
 from kafka_mirror.spark.run import SparkRunner
 from kafka_mirror.spark.start import JOB, LOCAL_MASTER, environment, is_local, program, properties_file, settings, spark_master, tuned_spark
 

@@ -25,8 +25,7 @@ from kafka_mirror.config import Flow
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.reader import Part
-from kafka_mirror.spark.driver import Spark
-from kafka_mirror.spark.run import SparkRunner, runner_by_hand
+from kafka_mirror.spark.run import Spark, SparkRunner, runner_by_hand
 
 MOST_STRETCHES = 500
 """How many stretches one task compares at most; most of a small one's time is waiting for brokers."""

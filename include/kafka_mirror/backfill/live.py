@@ -9,8 +9,7 @@ from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import LaneResult
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import PlanContext, survey
-from kafka_mirror.copy.run_result import RunResult
-from kafka_mirror.copy.verdict import describe_other_runs, publish_and_judge
+from kafka_mirror.copy.run_result import RunResult, describe_other_runs, publish_and_judge
 from kafka_mirror.errors import NothingMoved, SourceRecreated, SourceTruncated, name_flow_in_errors
 from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.partition import TopicPartition

@@ -9,10 +9,11 @@
 | `ledger_updates`, `history` | the ledger record that a transaction leaves; the same of a range that lies before the watermark |
 | `next_transaction`, `throttle` | what a transaction holds, and when it may begin |
 | `remote_partitions` | the target as a lane finds it |
-| `engine`, `batches/` | moves a transaction: what it is given and gives back; what moves it, batch by batch |
-| `model`, `run`, `job` | a lane's task and result, lanes side by side in a process and their shares of the budget, and as a job on Spark |
-| `follow`, `run_result` | a run that follows until the next one is due, and what came of its plans together |
-| `publish`, `verdict` | after the copy: what the ledger says, and whether that is what was planned |
+| `batches/` | the engine: moves a transaction, batch by batch |
+| `model` | what a lane and its engine are given to do, and what they answer |
+| `run` | lanes side by side in a process and their shares of the budget, and as a job on Spark |
+| `follow`, `follow_turn` | a run that follows until the next one is due; what its lanes ask in each turn |
+| `publish`, `run_result` | after the copy: what the ledger says; what came of the run, and whether that is what was planned |
 
 `audit`, `decide` and every room above them may import it.
 """

@@ -3,6 +3,9 @@
 It runs where Spark is already there: in the driver of the job, or in the process with a session of a Spark Connect server, or that copies
 itself. Before anything is to be copied it only waits, and holds no Spark; a little can be copied without Spark, a minute at a time. Seconds
 and bytes are those of the whole run.
+
+Lanes on Spark's workers cannot see the files of the configuration, but all of them watch the end of the control topic. So the process that
+can see the files announces a change there, and the lanes end for the next plan, as after a decision.
 """
 
 import logging
@@ -11,12 +14,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from kafka_mirror.config import Flow, load_again
 from kafka_mirror.config.policies import replication_policy
-from kafka_mirror.copy.changed_files import ChangedFiles, announce_meanwhile
+from kafka_mirror.copy.follow_turn import Discovery, known_topics
 from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult
-from kafka_mirror.copy.plan.discovery import Discovery, known_topics
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import PlanContext, plan_context
 from kafka_mirror.copy.publish import sync_meanwhile
@@ -25,16 +28,20 @@ from kafka_mirror.copy.throttle import estimate_bytes
 from kafka_mirror.errors import ErrorReport, MirrorError, report_unexpected
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.clusters import clusters
+from kafka_mirror.kafka.polling import repeat_meanwhile
+from kafka_mirror.ledger.clusters import clusters, control_of
 
 Copy = Callable[[Flow, Plan, int], Sequence[LaneResult]]
 """Copies by a plan and follows. The number is how many bytes the run has left; -1: no limit."""
 Wait = Callable[[float], bool]
 """Waits for this many seconds. False, at once: the run is to stop."""
 Ends = dict[TopicPartition, int]
+Stamps = list[tuple[int, int, int] | None]
 
 _SECONDS_WORTH_A_PLAN = 2.0
 _MINUTE = 60.0
+_LOOK_SECONDS = 0.25
+"""How often files are looked at, by their times and sizes."""
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +57,55 @@ def plan_anew(flow: Flow, by_person: bool, follow_for: float) -> tuple[Flow, Pla
     """The flow as it is configured now, and its plan. Raises what both raise."""
     flow = load_again(flow).flow(flow.name)
     return flow, plan_context(flow, by_person=by_person, follow_for=follow_for)
+
+
+class ChangedFiles:
+    """Compares the files with the flow as it was loaded."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._judged: Stamps = []
+        self._last: Stamps | None = None
+
+    def mean_another_flow(self) -> bool:
+        """Whether the files now configure the flow in another way, or no longer. It reads them only after a change, and only once they were
+        the same twice: somebody may be writing. Files that cannot be loaded do not count; the log says so."""
+        last, self._last = self._last, [_stamp(file) for file in self._flow.files]
+        if self._last != last or self._last == self._judged:
+            return False
+        self._judged = self._last
+        try:
+            now = load_again(self._flow)
+            is_gone = self._flow.name not in {flow.name for flow in (*now.flows, *now.invalid)} and not now.unreadable
+            return is_gone or now.flow(self._flow.name).config_hash != self._flow.config_hash
+        except Exception as failure:  # noqa: BLE001 — a run goes on as it was planned; the next one fails, and says why
+            log.warning("%s: its configuration was changed and cannot be loaded; the run goes on without it: %s", self._flow.name, failure)
+            return False
+
+
+def announce_meanwhile(flow: Flow, seconds: float = _LOOK_SECONDS) -> AbstractContextManager[None]:
+    """Looks at the files while the block lasts, in a thread of its own, and announces the first change in the control topic."""
+    files = ChangedFiles(flow)
+
+    def announce() -> bool:
+        """Whether to look again."""
+        if not files.mean_another_flow():
+            return True
+        log.info("%s: its configuration was changed; lanes end, and the run plans with it.", flow.name)
+        with clusters(flow) as (_, target):
+            control_of(flow, target).announce_configuration()
+        return False
+
+    otherwise = f"{flow.name}: the change cannot be announced to the lanes; the next plan counts it"
+    return repeat_meanwhile("configuration", seconds, announce, otherwise, flow.request_seconds)
+
+
+def _stamp(file: str) -> tuple[int, int, int] | None:
+    try:
+        stat = Path(file).stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 @contextmanager

@@ -5,13 +5,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kafka_mirror.copy.engine import BatchRefused, NothingRead, PaceChanged
+from kafka_mirror.copy.follow_turn import SharedTurn
 from kafka_mirror.copy.lane_log import error_text
 from kafka_mirror.copy.lane_protocol import Attempt
 from kafka_mirror.copy.lane_state import LaneState
-from kafka_mirror.copy.model import NEWS, LaneResult, LaneTask, Watermark
+from kafka_mirror.copy.model import NEWS, BatchRefused, LaneResult, LaneTask, NothingRead, PaceChanged, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
-from kafka_mirror.copy.shared_turn import SharedTurn
 from kafka_mirror.errors import (
     AuthenticationFailed,
     ErrorReport,

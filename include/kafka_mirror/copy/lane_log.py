@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.model import BatchShare, CopiedElsewhere, LaneTask, RewriteReason
+from kafka_mirror.copy.model import BatchShare, CopiedElsewhere, LaneTask, PartitionProgress, RewriteReason
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.copy.run_result import batches_text
 from kafka_mirror.errors import ErrorReport, MirrorError

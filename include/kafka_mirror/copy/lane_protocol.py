@@ -31,19 +31,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kafka_mirror.copy.batches.engine import BatchEngine
-from kafka_mirror.copy.engine import (
+from kafka_mirror.copy.follow_turn import look_for_more
+from kafka_mirror.copy.history import merge_history
+from kafka_mirror.copy.lane_preflight import LanePreflight
+from kafka_mirror.copy.lane_state import LaneState
+from kafka_mirror.copy.ledger_updates import advance_record, check_write_order, mark_blocked, with_source_end
+from kafka_mirror.copy.model import (
+    LaneTask,
     PaceChanged,
     PartitionAssignment,
     PartitionProgress,
     PoisonRecord,
     TransactionLimits,
 )
-from kafka_mirror.copy.history import merge_history
-from kafka_mirror.copy.lane_preflight import LanePreflight
-from kafka_mirror.copy.lane_state import LaneState
-from kafka_mirror.copy.ledger_updates import advance_record, check_write_order, mark_blocked, with_source_end
-from kafka_mirror.copy.model import LaneTask
-from kafka_mirror.copy.new_ranges import look_for_more
 from kafka_mirror.copy.next_transaction import waiting
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.copy.remote_partitions import TargetView

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from kafka_mirror.copy.engine import PartitionProgress
+from kafka_mirror.copy.follow_turn import Discovery, SharedTurn, TurnEnds
 from kafka_mirror.copy.lane_log import LaneLog
 from kafka_mirror.copy.model import (
     HANDED_OVER,
@@ -14,6 +14,7 @@ from kafka_mirror.copy.model import (
     BatchShare,
     CopiedElsewhere,
     LaneTask,
+    PartitionProgress,
     RewriteReason,
     SkippedRecords,
     add_up_reasons,
@@ -21,9 +22,7 @@ from kafka_mirror.copy.model import (
     is_hand_over,
 )
 from kafka_mirror.copy.next_transaction import SMALLEST_TRANSACTION, BatchBisection, TransactionSize, Turns
-from kafka_mirror.copy.plan.discovery import Discovery
 from kafka_mirror.copy.plan.model import Range
-from kafka_mirror.copy.shared_turn import SharedTurn, TurnEnds
 from kafka_mirror.copy.throttle import Pace
 from kafka_mirror.errors import ErrorReport, RecordRefused, TargetLostRecords
 from kafka_mirror.formats.offsets.partition import TopicPartition

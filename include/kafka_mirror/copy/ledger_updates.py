@@ -3,8 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_mirror.copy.engine import PartitionProgress
-from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.copy.model import LaneTask, PartitionProgress
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import ErrorReport, KafkaFailure, MirrorError, TargetLostRecords
 from kafka_mirror.formats.offsets.intervals import merge_intervals

@@ -8,7 +8,7 @@ ledger keeps the order in which they were written. Times say nothing here: the h
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kafka_mirror.copy.engine import BatchRefused, PoisonRecord, RefusedRecord
+from kafka_mirror.copy.model import BatchRefused, PoisonRecord, RefusedRecord
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.record import LedgerRecord
 

@@ -10,8 +10,7 @@ partition ends after `target_next` as it should, and only a reader of committed 
 
 from collections.abc import Iterable, Mapping
 
-from kafka_mirror.copy.engine import RecordLimits
-from kafka_mirror.copy.model import RECORDS, LaneTask
+from kafka_mirror.copy.model import RECORDS, LaneTask, RecordLimits
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.copy.plan.target_checks import LIMITS, UNKNOWN, RemotePartition, ends_with_ours, limits_text
 from kafka_mirror.errors import MirrorError, TargetLostRecords

@@ -1,4 +1,4 @@
-"""From a plan to lane tasks, and from tasks to results: what the Spark job and the command line run alike.
+"""From a plan to lane tasks, and from tasks to results: in this process, or as a job on Spark, by one plan or following.
 
 The lanes share the run's budget. An idle lane is done in a second, and a backlog may take all day: so each lane has an equal share of the
 seconds and bytes first, and what is left goes to the lanes that only the budget stopped.
@@ -9,27 +9,44 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import replication_policy, topic_selection
 from kafka_mirror.config.resolved_flow import resolved_flow
+from kafka_mirror.copy.follow import Following
+from kafka_mirror.copy.follow_turn import SharedTurn, known_topics
 from kafka_mirror.copy.history import add_history_advice
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import LaneResult, LaneTask
-from kafka_mirror.copy.plan.discovery import known_topics
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Plan, Range
-from kafka_mirror.copy.run_result import growth, join_results
-from kafka_mirror.copy.shared_turn import SharedTurn
+from kafka_mirror.copy.run_result import RunResult, growth, join_results
 from kafka_mirror.copy.throttle import divide_rate
-from kafka_mirror.errors import MirrorError, report_unexpected
+from kafka_mirror.errors import JobFailed, MirrorError, report_unexpected
 from kafka_mirror.formats.offsets.partition import lane_of, transactional_id
 from kafka_mirror.ledger.checks import check_configuration
-from kafka_mirror.spark.driver import Spark
+from kafka_mirror.spark.run import Spark, SparkRunner
 from kafka_mirror.watchdog.watch import kill_if_hung
 
+STEP = "copy"
+LANES_AT_ONCE = 8
+"""How many lanes one process copies at once; most of a lane's time is waiting for brokers, the more so the farther they are."""
+BESIDE_COPYING_SECONDS = 600
+"""Beyond its budget, how long a lane may take before its process is ended: fences, the last transaction, what it waits for brokers."""
+ON_WORKERS = "kafka_mirror.copy.run:copy_side_by_side"
+"""What a worker of Spark runs."""
+DRIVER_DIED = JobFailed(
+    "The Spark job ended while its lanes copied or followed.",
+    next="Look at the job's output above; what was committed is in the ledger, and the next run goes on after it.",
+).report()
+_NEXT_ATTEMPT = (
+    "Spark, Airflow or the next run begins the lane again, fences this attempt and goes on at the ledger's watermarks: nothing is lost "
+    "or doubled."
+)
 _SECONDS_WORTH_A_SHARE = 1.0
+
+log = logging.getLogger(__name__)
 
 Copy = Callable[[Sequence[LaneTask]], Sequence[LaneResult]]
 """Copies lanes, a few side by side, and answers in their order."""
@@ -86,24 +103,6 @@ def _share(tasks: Sequence[LaneTask], at_once: int, seconds: float, size: int) -
 
 def _bytes(results: Iterable[LaneResult]) -> int:
     return sum(mark.bytes for result in results for mark in result.watermarks)
-
-
-log = logging.getLogger(__name__)
-
-LANES_AT_ONCE = 8
-"""How many lanes one process copies at once; most of a lane's time is waiting for brokers, the more so the farther they are."""
-
-
-BESIDE_COPYING_SECONDS = 600
-"""Beyond its budget, how long a lane may take before its process is ended: fences, the last transaction, what it waits for brokers."""
-
-_NEXT_ATTEMPT = (
-    "Spark, Airflow or the next run begins the lane again, fences this attempt and goes on at the ledger's watermarks: nothing is lost "
-    "or doubled."
-)
-
-ON_WORKERS = "kafka_mirror.copy.run:copy_side_by_side"
-"""What a worker of Spark runs."""
 
 
 def lane_tasks(flow: Flow, plan: Plan, run: str = "", max_bytes: int | None = None) -> list[LaneTask]:
@@ -249,3 +248,56 @@ class _Common:
         """Whether records that the ledger does not explain may stand in the topic's remote topic; in another one history stands alone."""
         into = self._plan.into.get(topic) or self._selection.remote(topic)
         return into == self._selection.remote(topic) and self._flow.per_topic("mirror.on.unexplained.target", topic) == "append"
+
+
+@dataclass(frozen=True)
+class CopyWork:
+    """What a job copies. `run` names the run in the ledger."""
+
+    plan: Plan
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class FollowWork(CopyWork):
+    """What a job copies first, before it follows `until` a time, in seconds since the epoch."""
+
+    until: float = 0.0
+
+
+def copy_plan(spark: Spark, flow: Flow, work: CopyWork) -> tuple[LaneResult, ...]:
+    """The job: copies the plan's ranges, and says what each lane did."""
+    return tuple(copy_on_spark(flow, work.plan, work.run, spark))
+
+
+def follow_plans(spark: Spark, flow: Flow, work: FollowWork) -> RunResult:
+    """The job of a run that follows: what came of all of its plans. Should its driver die, its submitter knows what it was to copy.
+
+    On a Spark that stays it takes half of the cores, so that the next run has the other half to take over with. One core is no place for
+    both: there the lanes end when their run is due.
+    """
+
+    def copy(now: Flow, planned: Plan, max_bytes: int) -> Sequence[LaneResult]:
+        if not spark.is_shared:
+            return copy_on_spark(now, planned, work.run, spark, max_bytes)
+        cores = spark.cores()
+        half = replace(spark, cores=lambda: max(1, cores // 2))
+        return copy_on_spark(now, planned if cores > 1 else replace(planned, hand_over_for=0.0), work.run, half, max_bytes)
+
+    def keep(result: RunResult) -> None:
+        spark.keep(replace(result, failure=DRIVER_DIED))
+
+    due = work.until - time.time() + time.monotonic()
+    hand_over = work.plan.hand_over_for
+    return Following(flow, RunResult(work.plan), work.run, due, spark.wait, plan=work.plan, hand_over=hand_over, keep=keep).run(copy)
+
+
+def copy_with_spark(runner: SparkRunner, flow: Flow, plan: Plan, run: str) -> list[LaneResult]:
+    """Copies the plan's ranges by a job, and returns what each lane did. Raises as `SparkRunner.run`."""
+    return list(runner.run(copy_plan, flow, CopyWork(plan, run), STEP))
+
+
+def follow_with_spark(runner: SparkRunner, flow: Flow, plan: Plan, run: str, due: float) -> RunResult:
+    """Copies and follows by a job until `due`, by the monotonic clock. The run before it hands its lanes over, so only an earlier try of
+    this run is interrupted. Raises as `SparkRunner.run`."""
+    return runner.run(follow_plans, flow, FollowWork(plan, run, time.time() + due - time.monotonic()), STEP, run)

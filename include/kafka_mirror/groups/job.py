@@ -19,8 +19,7 @@ from kafka_mirror.groups.find import KnownGroups, known_groups
 from kafka_mirror.groups.group_offsets import GroupOffsetsResult
 from kafka_mirror.kafka.polling import repeat_meanwhile
 from kafka_mirror.ledger.step import StepResult
-from kafka_mirror.spark.driver import Spark
-from kafka_mirror.spark.run import SparkRunner, runner_by_hand
+from kafka_mirror.spark.run import Spark, SparkRunner, runner_by_hand
 
 MOST_AT_ONCE = 2_000
 """How many groups one Spark task looks at; what each of them reads of ledger and checkpoints is the same."""

@@ -22,9 +22,8 @@ from kafka_mirror.errors import ConfigurationError, JobFailed, Problem, SparkSer
 from kafka_mirror.spark import worker
 from kafka_mirror.spark.connect_errors import as_our_errors, first_line, is_handshake_failure, translate_failure, worker_error
 from kafka_mirror.spark.connect_url import ConnectUrl, connect_url, session_id, stranger_on
-from kafka_mirror.spark.driver import require_prepared_workers
-from kafka_mirror.spark.log import LEVEL, SayLines, level_for_job, write_lines
-from kafka_mirror.spark.package import code_digest, package
+from kafka_mirror.spark.files import code_digest, package
+from kafka_mirror.spark.log import LEVEL, SayLines, level_for_job, require_prepared_workers, write_lines
 
 _MOST_SESSIONS = 16
 _MOST_RETRIES = 6

@@ -1,7 +1,7 @@
-"""The two files between the submitter of a Spark job and the job: its work goes in, the answer comes out.
+"""The files between the submitter of a Spark job and the job (work in, answer out), and this library as a zip for its workers.
 
-Both are readable by their owner alone (mode 0600 in a directory of 0700). They hold no secret: the job loads the configuration itself and
-resolves secrets where they are needed; its work only carries the hash that says which configuration it was made with.
+Work and answer are readable by their owner alone (mode 0600 in a directory of 0700). They hold no secret: the job loads the configuration
+itself and resolves secrets where they are needed; its work only carries the hash that says which configuration it was made with.
 
 A submitter that is killed cannot delete its directory; the next one does. A directory is in use while anybody holds the lock on the file in
 it: its maker, and the job that the maker started, which inherits the lock and may live on for a while. The kernel lets go of it however
@@ -9,26 +9,31 @@ they end, so no process id is compared and none can be mistaken.
 """
 
 import fcntl
+import hashlib
 import json
 import logging
 import os
 import shutil
 import stat
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from kafka_mirror.errors import ErrorReport, JobFailed, MirrorError, ReportedError
 from kafka_mirror.formats.documents import from_document, to_document
 
+_LIBRARY = Path(__file__).resolve().parents[1]
+INCLUDE = _LIBRARY.parent
+"""The folder, or on a worker the zip, in which the library stands."""
 _LOCK = "lock"
+_PREFIX = "mirror-copy-"
 
 log = logging.getLogger(__name__)
-
-_PREFIX = "mirror-copy-"
 
 
 @contextmanager
@@ -142,3 +147,35 @@ def write_private(path: Path, document: Any) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(document, file, separators=(",", ":"))
     unfinished.rename(path)
+
+
+@cache
+def code_digest() -> str:
+    """Names the library's code: the same where it is installed and where it came as a zip, another one for other code."""
+    digest = hashlib.sha256()
+    for name, source in _sources():
+        digest.update(f"{name}:{len(source)}:".encode() + source)
+    return digest.hexdigest()[:32]
+
+
+def package(directory: Path, name: str = "mirror.zip") -> Path:
+    """A zip of this library in the directory, for the workers of a cluster."""
+    archive = directory / name
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        for source in sorted(_files()):
+            target.write(source, source.relative_to(INCLUDE))
+    return archive
+
+
+def _sources() -> Iterator[tuple[str, bytes]]:
+    if INCLUDE.is_file():
+        with zipfile.ZipFile(INCLUDE) as archive:
+            yield from ((name, archive.read(name)) for name in sorted(archive.namelist()))
+        return
+    names = {source.relative_to(INCLUDE).as_posix(): source for source in _files()}
+    yield from ((name, names[name].read_bytes()) for name in sorted(names))
+
+
+def _files() -> Iterator[Path]:
+    """Modules, and the schemas that stand beside them."""
+    return (source for source in _LIBRARY.rglob("*") if source.suffix in (".py", ".json"))

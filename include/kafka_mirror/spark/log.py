@@ -15,6 +15,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Any
+
+from kafka_mirror.errors import WorkerUnprepared
 
 SayLines = Callable[[Iterable[Sequence[str]]], None]
 """Takes the lines that several workers logged."""
@@ -105,6 +108,17 @@ def write_lines(workers: Iterable[Sequence[str]]) -> None:
     """Runs on the driver: writes what several workers handed over, in the order of time."""
     for text in _sort_by_time(workers):
         print(text, file=sys.stderr)  # noqa: T201 — the job's log
+
+
+def require_prepared_workers(answers: Sequence[Any], say: SayLines = write_lines) -> Sequence[Any]:
+    """The workers' answers, without the lines of their logs, which `say` takes. Raises WorkerUnprepared if one of them says that its worker
+    lacks a module."""
+    said = [answer for answer in answers if isinstance(answer, dict)]
+    say(answer["log"] for answer in said if "log" in answer)
+    for answer in said:
+        if "log" not in answer:
+            raise WorkerUnprepared(**answer)
+    return [answer for answer in answers if not isinstance(answer, dict)]
 
 
 def log_lines(workers: Iterable[Sequence[str]]) -> None:

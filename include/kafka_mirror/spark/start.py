@@ -21,9 +21,8 @@ from kafka_mirror.config.flow import hand_over_connections
 from kafka_mirror.config.references import Connections
 from kafka_mirror.errors import ConfigurationError, JobFailed, Problem
 from kafka_mirror.spark.connect_url import SCHEME
-from kafka_mirror.spark.files import JobFiles
+from kafka_mirror.spark.files import INCLUDE, JobFiles, package
 from kafka_mirror.spark.log import drop_noise, level_for_job
-from kafka_mirror.spark.package import INCLUDE, package
 
 SPARK_CONNECT = "spark_connect"
 """The type of the Airflow connection of a Spark Connect server."""

@@ -49,7 +49,7 @@ def run_on_worker(function: str, level: str, hand_over: bool, tasks: Iterable[by
 def run_on_same_code(digest: str, function: str, level: str, tasks: Iterable[bytes]) -> Iterator[Any]:
     """The function's answers to the tasks, if the worker's library is the one with this digest; else the one answer OTHER_CODE."""
     try:
-        own_digest = importlib.import_module("kafka_mirror.spark.package").code_digest()
+        own_digest = importlib.import_module("kafka_mirror.spark.files").code_digest()
     except (ImportError, AttributeError):
         own_digest = ""
     if own_digest == digest:

@@ -10,7 +10,7 @@ from kafka_mirror.airflow import page
 from kafka_mirror.airflow.copy_xcom import verdict_to_xcom
 from kafka_mirror.airflow.page import MAX_STALE_SECONDS, AirflowAccess, StaleWhileRevalidate
 from kafka_mirror.config.flow import FlowName
-from kafka_mirror.copy.verdict import DONE, FAILED, NOTHING_TO_DO, Verdict
+from kafka_mirror.copy.run_result import DONE, FAILED, NOTHING_TO_DO, Verdict
 from kafka_mirror.status.airflow_view import AirflowView, CopyRun, DagRun, Person
 
 IDLE, RED = Verdict(NOTHING_TO_DO), Verdict(FAILED, records=7)

@@ -35,7 +35,7 @@ from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import Record
 from kafka_mirror.kafka.reader import Part
-from kafka_mirror.spark.driver import Spark
+from kafka_mirror.spark.run import Spark
 from tests.unit.audit.memory import MemoryMessage, MemorySide, at_offsets, numbered
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

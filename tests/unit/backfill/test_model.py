@@ -19,9 +19,9 @@ from kafka_mirror.backfill.model import (
     time_interval,
 )
 from kafka_mirror.backfill.summary import BackfillSummary, RangeSummary, summary
-from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.history import merge_history, view_as_history
 from kafka_mirror.copy.ledger_updates import advance_record
+from kafka_mirror.copy.model import PartitionProgress
 from kafka_mirror.copy.plan.model import HISTORY, Range
 from kafka_mirror.errors import ErrorReport, UsageError
 from kafka_mirror.formats.documents import from_document, to_document

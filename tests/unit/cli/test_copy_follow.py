@@ -27,7 +27,7 @@ class Flow:
         self.while_copying = lambda stop: None
         monkeypatch.setattr(command, "plan", self.plan)
         monkeypatch.setattr("kafka_mirror.copy.follow.plan_context", self.plan_context)
-        monkeypatch.setattr("kafka_mirror.copy.verdict.publish", self.publish)
+        monkeypatch.setattr("kafka_mirror.copy.run_result.publish", self.publish)
         monkeypatch.setattr(command, "checkpoints_meanwhile", lambda _flow, _due: nullcontext())
         monkeypatch.setattr(command, "copy_in_process", self.copy)
 
@@ -95,7 +95,7 @@ def test_a_spark_job_is_ended_by_ctrl_c_and_the_ledger_says_what_it_copied(run, 
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kafka_mirror.spark.run.submit", interrupted)
-    monkeypatch.setattr("kafka_mirror.copy.verdict.publish", lambda *_, **__: Published((Watermark("orders", 0, 7, 7, 7, 70),)))
+    monkeypatch.setattr("kafka_mirror.copy.run_result.publish", lambda *_, **__: Published((Watermark("orders", 0, 7, 7, 7, 70),)))
     code, output, _ = run("copy", "--json", "--flow", "east->west", "--follow", "10m")
     assert (code, json.loads(output)["flows"][0]["result"]["records"]) == (0, 7)
     assert run("copy", "--json", "--flow", "east->west")[0] == 130

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_mirror.copy import lane, lane_preflight, lane_protocol, shared_turn
-from kafka_mirror.copy.engine import PartitionAssignment, PartitionProgress, TransactionLimits
+from kafka_mirror.copy import follow_turn, lane, lane_preflight, lane_protocol
 from kafka_mirror.copy.lane import LaneCopy
-from kafka_mirror.copy.model import LaneResult, LaneTask
+from kafka_mirror.copy.model import LaneResult, LaneTask, PartitionAssignment, PartitionProgress, TransactionLimits
 from kafka_mirror.copy.plan.model import BEHIND, Range
 from kafka_mirror.errors import AuthorizationRefused
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
@@ -183,7 +182,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         monkeypatch.setattr(fake, "world", made, raising=False)
     monkeypatch.setattr(lane_protocol, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane_protocol, "BatchEngine", lambda _task, _limit: MemoryEngine(made))
-    monkeypatch.setattr(shared_turn, "Cluster", MemoryCluster)
+    monkeypatch.setattr(follow_turn, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane_preflight, "Cluster", MemoryCluster)
     monkeypatch.setattr(lane_preflight, "Ledger", MemoryLedger)
     monkeypatch.setattr(lane_preflight, "BoundedReader", MemoryReader)

@@ -11,8 +11,7 @@ from kafka_mirror.copy.model import NEWS, LaneResult, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
 from kafka_mirror.copy.plan.run import PlanContext
 from kafka_mirror.copy.publish import compare_results
-from kafka_mirror.copy.run_result import RunResult
-from kafka_mirror.copy.verdict import verdict
+from kafka_mirror.copy.run_result import RunResult, verdict
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.ledger.record import Writer

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kafka_mirror.copy.engine import (
+from kafka_mirror.copy.model import (
     BatchRefused,
     PartitionAssignment,
     PartitionProgress,

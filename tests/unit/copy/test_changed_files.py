@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.copy.changed_files import ChangedFiles
+from kafka_mirror.copy.follow import ChangedFiles
 
 FILE = """clusters = east, west
 east.bootstrap.servers = 127.0.0.1:9

@@ -1,5 +1,6 @@
 """The copy as a job, with a Spark that answers by itself: by one plan, and following."""
 
+import os
 import subprocess
 import sys
 import time
@@ -12,10 +13,10 @@ import pytest
 
 from kafka_mirror.config import Flow, load
 from kafka_mirror.copy import follow
-from kafka_mirror.copy.job import copy_with_spark, follow_with_spark
 from kafka_mirror.copy.model import NEWS, BatchShare, CopiedElsewhere, LaneResult, LaneTask, RewriteReason, SkippedRecords, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
 from kafka_mirror.copy.plan.run import PlanContext
+from kafka_mirror.copy.run import copy_with_spark, follow_with_spark
 from kafka_mirror.copy.run_result import RunResult
 from kafka_mirror.errors import Overtaken, SparkServerUnavailable
 from kafka_mirror.formats.documents import from_document, to_document
@@ -126,7 +127,7 @@ def test_a_job_that_follows_ends_with_its_submitter(
 ) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         pass
-    monkeypatch.setattr("kafka_mirror.spark.run.os", SimpleNamespace(getpid=lambda: gone.pid))
+    monkeypatch.setattr("kafka_mirror.spark.run.os", SimpleNamespace(getpid=lambda: gone.pid, getppid=os.getppid, kill=os.kill))
     result = follow_with_spark(SparkRunner(CLUSTER), flow, plan(5), "a run", time.monotonic() + 600)
     assert (plans, marks(result.results)) == ([], [(5, 5)])
     assert not spark.waits[0](0)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.history import add_history_advice, another_topic, merge_history, view_as_history
 from kafka_mirror.copy.ledger_updates import advance_record
+from kafka_mirror.copy.model import PartitionProgress
 from kafka_mirror.copy.plan.model import BEHIND, FIRST_SIGHT, HISTORY, Range
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport
 from kafka_mirror.formats.offsets.partition import TopicPartition

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_mirror.copy.engine import NothingRead
+from kafka_mirror.copy.model import NothingRead
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
 from kafka_mirror.errors import (
     AuthenticationFailed,

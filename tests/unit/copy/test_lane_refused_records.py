@@ -1,7 +1,6 @@
 """A lane and records that the target refuses: noted, narrowed down to, passed over, tried again."""
 
-from kafka_mirror.copy.engine import BatchRefused
-from kafka_mirror.copy.model import SkippedRecords
+from kafka_mirror.copy.model import BatchRefused, SkippedRecords
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
 from kafka_mirror.errors import ClusterUnreachable
 from kafka_mirror.formats.offsets.partition import TopicPartition

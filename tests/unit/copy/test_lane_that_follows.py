@@ -8,15 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kafka_mirror.copy import throttle
-from kafka_mirror.copy.engine import NothingRead
+from kafka_mirror.copy.follow_turn import SharedTurn
 from kafka_mirror.copy.lane import LaneCopy
-from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult, Watermark
+from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult, NothingRead, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, HISTORY, Plan, Range
 from kafka_mirror.copy.publish import Published
 from kafka_mirror.copy.run import list_unfinished
-from kafka_mirror.copy.run_result import join_results
-from kafka_mirror.copy.shared_turn import SharedTurn
-from kafka_mirror.copy.verdict import verdict
+from kafka_mirror.copy.run_result import join_results, verdict
 from kafka_mirror.errors import AuthorizationRefused, ClusterUnreachable, ErrorReport, Overtaken
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import LEDGER, PAUSE, Decision, encode

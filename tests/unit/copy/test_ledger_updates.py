@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import advance_record, with_source_end
+from kafka_mirror.copy.model import PartitionProgress
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_mirror.copy.new_ranges import look_for_more
+from kafka_mirror.copy.follow_turn import look_for_more
 from kafka_mirror.copy.plan.model import BEHIND, Range
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import LogOffsets

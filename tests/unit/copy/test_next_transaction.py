@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.copy.engine import BatchRefused, RefusedRecord
+from kafka_mirror.copy.model import BatchRefused, RefusedRecord
 from kafka_mirror.copy.next_transaction import BatchBisection, TransactionSize
 from kafka_mirror.formats.offsets.partition import TopicPartition
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from kafka_mirror.copy import shared_turn
-from kafka_mirror.copy.shared_turn import SharedTurn
+from kafka_mirror.copy import follow_turn
+from kafka_mirror.copy.follow_turn import SharedTurn
 from kafka_mirror.errors import ClusterUnreachable
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import End
@@ -54,7 +54,7 @@ def brokers(monkeypatch):
                 raise ClusterUnreachable(self.alias, "broker:9092", self.seconds)
             return {tp: made.ends[tp] for tp in partitions if tp in made.ends}
 
-    monkeypatch.setattr(shared_turn, "Cluster", Cluster)
+    monkeypatch.setattr(follow_turn, "Cluster", Cluster)
     return made
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_mirror.copy.engine import BatchRefused
+from kafka_mirror.copy.model import BatchRefused
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Range
 from kafka_mirror.copy.plan.run import order_ranges
 from kafka_mirror.formats.offsets.map import OffsetMap

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_mirror.copy.engine import TransactionLimits
+from kafka_mirror.copy.model import TransactionLimits
 
 LIMITS = TransactionLimits(bytes=1000, seconds=15.0)
 

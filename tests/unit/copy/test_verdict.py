@@ -10,8 +10,7 @@ import pytest
 from kafka_mirror.copy.model import JOINED, REWRITTEN, BatchShare, LaneResult, RewriteReason, SkippedRecords, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
 from kafka_mirror.copy.publish import Published, compare_results
-from kafka_mirror.copy.run_result import copy_once
-from kafka_mirror.copy.verdict import Verdict, from_columns, to_columns, verdict
+from kafka_mirror.copy.run_result import Verdict, copy_once, from_columns, to_columns, verdict
 from kafka_mirror.errors import ErrorReport, JobFailed, Overtaken
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_syncs import OffsetSyncsResult

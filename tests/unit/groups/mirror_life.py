@@ -15,9 +15,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
-from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.history import merge_history, view_as_history
 from kafka_mirror.copy.ledger_updates import advance_record, mark_blocked
+from kafka_mirror.copy.model import PartitionProgress
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats.mm2 import Checkpoint, OffsetSync

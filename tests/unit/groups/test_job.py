@@ -30,8 +30,7 @@ from kafka_mirror.groups.job import (
     run_part,
 )
 from kafka_mirror.ledger.step import StepResult
-from kafka_mirror.spark.driver import Spark
-from kafka_mirror.spark.run import runner_by_hand
+from kafka_mirror.spark.run import Spark, runner_by_hand
 from tests.spark_session import SparkOfThisProcess
 from tests.unit.copy.made_up_mirror import CONFIGURATION
 

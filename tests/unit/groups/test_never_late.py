@@ -13,8 +13,8 @@ from unittest.mock import patch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import advance_record
+from kafka_mirror.copy.model import PartitionProgress
 from kafka_mirror.formats.offsets import map as offset_map
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.groups.offset_sync_store import SyncPair

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import advance_record
+from kafka_mirror.copy.model import PartitionProgress
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, Translation, decode_map, runs_of
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_sync_store import SyncPair

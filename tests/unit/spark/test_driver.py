@@ -12,8 +12,9 @@ import pytest
 from kafka_mirror.config import load
 from kafka_mirror.errors import WorkerUnprepared
 from kafka_mirror.formats.documents import to_document
-from kafka_mirror.spark.driver import Job, name_of, require_prepared_workers, wait_while_alive
 from kafka_mirror.spark.files import JobFiles, write_private
+from kafka_mirror.spark.log import require_prepared_workers
+from kafka_mirror.spark.run import Job, name_of, wait_while_alive
 from tests.spark_session import SparkOfThisProcess
 
 

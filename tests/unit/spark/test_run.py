@@ -10,9 +10,8 @@ import pytest
 from kafka_mirror.config import Flow, load
 from kafka_mirror.errors import ClusterUnreachable, JobFailed, MirrorError, PlanMismatch, ReportedError
 from kafka_mirror.spark import run
-from kafka_mirror.spark.driver import Spark
 from kafka_mirror.spark.files import JobFiles
-from kafka_mirror.spark.run import SparkRunner, runner_by_hand
+from kafka_mirror.spark.run import Spark, SparkRunner, runner_by_hand
 from tests.spark_session import SparkOfThisProcess
 
 SERVER, CLUSTER = "sc://127.0.0.1:15002", "spark://one:7077"

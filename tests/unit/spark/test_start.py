@@ -7,7 +7,7 @@ import pytest
 
 from kafka_mirror.errors import ConfigurationError
 from kafka_mirror.spark.connect_url import connect_url, is_connect
-from kafka_mirror.spark.package import package
+from kafka_mirror.spark.files import package
 from kafka_mirror.spark.start import (
     LOG4J,
     TunedSpark,

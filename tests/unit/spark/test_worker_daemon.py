@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_mirror.audit.parallel import compare_stretches
-from kafka_mirror.copy.job import copy_plan
+from kafka_mirror.copy.run import copy_plan
 from kafka_mirror.groups.job import run_for_groups
 from kafka_mirror.spark import worker
 

@@ -7,7 +7,7 @@ import pytest
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark
 from kafka_mirror.copy.plan.model import Plan, Range
 from kafka_mirror.copy.publish import compare_results
-from kafka_mirror.copy.verdict import verdict
+from kafka_mirror.copy.run_result import verdict
 from kafka_mirror.ledger.record import Writer
 from tests.unit.ledger_records import ledger_record
 

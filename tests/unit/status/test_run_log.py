@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from kafka_mirror.copy.model import CopiedElsewhere, LaneResult, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
-from kafka_mirror.copy.verdict import Verdict
+from kafka_mirror.copy.run_result import Verdict
 from kafka_mirror.status.run_log import lanes_line, plan_lines, reached_lines, verdict_lines
 
 PLAN = Plan(

@@ -19,7 +19,7 @@ from kafka_mirror.backfill.model import BackfillPart, Resolution
 from kafka_mirror.backfill.summary import BackfillSummary
 from kafka_mirror.cli.answer import Answer
 from kafka_mirror.copy.plan.model import Plan
-from kafka_mirror.copy.verdict import Verdict
+from kafka_mirror.copy.run_result import Verdict
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.groups import checkpoints, find, group_offsets
 from kafka_mirror.ledger.control_records import encode, encode_key

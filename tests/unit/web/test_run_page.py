@@ -5,7 +5,7 @@ from html import escape
 import pytest
 
 from kafka_mirror.copy.model import Watermark
-from kafka_mirror.copy.verdict import DONE, FAILED, NOTHING_TO_DO, Verdict
+from kafka_mirror.copy.run_result import DONE, FAILED, NOTHING_TO_DO, Verdict
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.status.airflow_view import CopyRun, DagRun
 from kafka_mirror.web.page import MAX_ROWS, run_page

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from kafka_mirror.copy.batches.source import BatchSource
 from kafka_mirror.copy.batches.target import BatchProducer
-from kafka_mirror.copy.engine import NothingRead, PartitionAssignment, PartitionProgress, TransactionLimits
-from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.copy.model import LaneTask, NothingRead, PartitionAssignment, PartitionProgress, TransactionLimits
 from kafka_mirror.kafka.broker_pool import receive
 
 _POLL_SECONDS = 0.02

@@ -5,8 +5,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from kafka_mirror.copy.engine import PartitionAssignment, PartitionProgress, PoisonRecord
-from kafka_mirror.copy.model import FORWARDED, JOINED, BatchShare
+from kafka_mirror.copy.model import FORWARDED, JOINED, BatchShare, PartitionAssignment, PartitionProgress, PoisonRecord
 from kafka_mirror.errors import BatchNotUnpacked
 from kafka_mirror.formats.batches.batch_records import NotIntact, Record
 from kafka_mirror.formats.batches.batch_rewrite import BatchBuilder, JoinedStretch, OutgoingBatch

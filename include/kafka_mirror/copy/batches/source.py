@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from kafka_mirror.copy.batches.partition import InFlightBatches
-from kafka_mirror.copy.engine import PartitionAssignment, PoisonRecord
-from kafka_mirror.copy.model import RECORDS, REWRITTEN, LaneTask
+from kafka_mirror.copy.model import RECORDS, REWRITTEN, LaneTask, PartitionAssignment, PoisonRecord
 from kafka_mirror.errors import MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
 from kafka_mirror.formats.batches.batch_records import NotIntact, Record, has_key, read_records
 from kafka_mirror.formats.batches.batch_rewrite import STRETCH_BYTES, is_small

@@ -14,8 +14,7 @@ from functools import partial
 import kafka.errors as errors
 
 from kafka_mirror.copy.batches.partition import InFlightBatches
-from kafka_mirror.copy.engine import BatchRefused, PartitionAssignment, RecordLimits, RefusedRecord
-from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.copy.model import BatchRefused, LaneTask, PartitionAssignment, RecordLimits, RefusedRecord
 from kafka_mirror.errors import AuthorizationRefused, MirrorError, Overtaken, TransactionTooSlow
 from kafka_mirror.formats.batches.batch_records import Record, has_key, read_records
 from kafka_mirror.formats.batches.batch_rewrite import OutgoingBatch

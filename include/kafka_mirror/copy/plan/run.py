@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import replication_policy, topic_selection
 from kafka_mirror.config.validate import check_readable
-from kafka_mirror.copy.plan.discovery import digest_of
 from kafka_mirror.copy.plan.model import BLOCKED, Plan, Range
 from kafka_mirror.copy.plan.planner import Planning
 from kafka_mirror.copy.plan.ranges import SourceOffsets
+from kafka_mirror.copy.plan.source_partitions import digest_of
 from kafka_mirror.errors import name_flow_in_errors
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.kafka.cluster import Cluster

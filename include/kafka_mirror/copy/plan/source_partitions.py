@@ -3,6 +3,7 @@
 A partition may be copied that the filters accept and whose remote partition is there.
 """
 
+import hashlib
 import time
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from kafka_mirror.copy.plan.target_checks import report_missing_remote
 from kafka_mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
+from kafka_mirror.kafka.cluster_answers import DescribedTopic
 from kafka_mirror.kafka.model import LogOffsets, LogPosition, Topic
 from kafka_mirror.kafka.producers import holders
 from kafka_mirror.kafka.reader import BoundedReader
@@ -93,6 +95,13 @@ def _note_leaderless(result: Eligible, topic: Topic) -> None:
     leaderless = [p.number for p in topic.partitions if p.leader is None]
     if leaderless:
         result.notices.append(f"{topic.name}: partitions {leaderless} of the source have no leader; the next run looks again.")
+
+
+def digest_of(selection: TopicSelection, topics: Iterable[DescribedTopic]) -> str:
+    """A digest of the topics that the flow means and how many partitions each has."""
+    meant = (topic for topic in topics if not topic.error_code and not topic.name.startswith("__") and selection.takes(topic.name))
+    lines = sorted(f"{topic.name} {len(topic.topic.partitions)}\n" for topic in meant)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:32]
 
 
 def source_partitions(

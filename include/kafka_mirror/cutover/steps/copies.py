@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan_context
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.copy.run_result import RunResult
-from kafka_mirror.copy.verdict import Verdict, publish_and_judge
+from kafka_mirror.copy.run_result import RunResult, Verdict, publish_and_judge
 from kafka_mirror.cutover.steps.audit_gate import audit_ahead
 from kafka_mirror.cutover.steps.fence import find_fence_breaks, group_by_topic, read_fence_ends
 from kafka_mirror.cutover.steps.wave_ends import Records, find_other_logs, look_at_source, report_late

@@ -6,7 +6,7 @@ import google_crc32c
 import pytest
 from kafka.record.default_records import DefaultRecordBatch
 
-from kafka_mirror.copy.engine import TransactionLimits
+from kafka_mirror.copy.model import TransactionLimits
 from kafka_mirror.errors import AuthorizationRefused
 from tests.unit.copy.batches.conftest import batch_of
 

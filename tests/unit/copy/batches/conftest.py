@@ -7,8 +7,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.copy.batches.engine import BatchEngine
-from kafka_mirror.copy.engine import PartitionAssignment, RecordLimits
-from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.copy.model import LaneTask, PartitionAssignment, RecordLimits
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.lane_tasks import make_lane_task

@@ -9,7 +9,7 @@ import zstandard
 from kafka.protocol.producer import ProduceRequest
 
 from kafka_mirror.copy.batches.engine import BatchEngine
-from kafka_mirror.copy.engine import BatchRefused
+from kafka_mirror.copy.model import BatchRefused
 from kafka_mirror.errors import BatchNotUnpacked
 from kafka_mirror.formats.batches import batch_rewrite
 from kafka_mirror.formats.offsets.partition import TopicPartition

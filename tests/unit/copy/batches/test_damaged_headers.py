@@ -8,7 +8,7 @@ import pytest
 from kafka.protocol.consumer import FetchRequest
 
 from kafka_mirror.copy.batches.engine import BatchEngine
-from kafka_mirror.copy.engine import NothingRead
+from kafka_mirror.copy.model import NothingRead
 from kafka_mirror.errors import BatchNotUnpacked, SourceRepeated, SourceUnreadable
 from kafka_mirror.formats.batches.record_batch import Attribute
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, marker_of, values

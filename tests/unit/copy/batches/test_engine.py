@@ -9,7 +9,7 @@ from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 from kafka.record.default_records import DefaultRecordBatch
 
 from kafka_mirror.copy.batches.engine import BatchEngine
-from kafka_mirror.copy.engine import TransactionLimits
+from kafka_mirror.copy.model import TransactionLimits
 from kafka_mirror.errors import (
     ClusterUnreachable,
     KafkaFailure,

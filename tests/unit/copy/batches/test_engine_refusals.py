@@ -11,7 +11,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kafka_mirror.copy.batches.engine import BatchEngine
 from kafka_mirror.copy.batches.source import BatchSource
-from kafka_mirror.copy.engine import BatchRefused, NothingRead, PoisonRecord, RefusedRecord, TransactionLimits
+from kafka_mirror.copy.model import BatchRefused, NothingRead, PoisonRecord, RefusedRecord, TransactionLimits
 from kafka_mirror.errors import (
     AuthorizationRefused,
     ClusterTooOld,

@@ -6,8 +6,7 @@ import pytest
 from kafka.protocol.producer import ProduceRequest
 
 from kafka_mirror.copy.batches.engine import BatchEngine
-from kafka_mirror.copy.engine import RefusedRecord, TransactionLimits
-from kafka_mirror.copy.model import FORWARDED, JOINED, BatchShare
+from kafka_mirror.copy.model import FORWARDED, JOINED, BatchShare, RefusedRecord, TransactionLimits
 from kafka_mirror.formats.batches import batch_rewrite
 from kafka_mirror.formats.offsets.map import Run
 from tests.unit.copy.batches.batch_logs import LIMITS, fill, marker_of, payloads, values

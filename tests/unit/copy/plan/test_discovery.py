@@ -8,7 +8,7 @@ import pytest
 
 from kafka_mirror.config import Flow, load
 from kafka_mirror.config.policies import topic_selection
-from kafka_mirror.copy.plan.discovery import Discovery, digest_of, known_topics
+from kafka_mirror.copy.follow_turn import Discovery, digest_of, known_topics
 from kafka_mirror.errors import ClusterUnreachable
 from kafka_mirror.kafka.cluster_answers import DescribedTopic
 
@@ -102,7 +102,7 @@ def test_nobody_asks_where_it_is_switched_off_or_the_plan_says_nothing(flow: Cal
 def test_a_filter_that_cannot_be_pickled_keeps_nobody_from_copying(
     flow: Callable[[str], Flow], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("kafka_mirror.copy.plan.discovery.topic_selection", lambda _flow: lambda: None)
+    monkeypatch.setattr("kafka_mirror.copy.follow_turn.topic_selection", lambda _flow: lambda: None)
     assert known_topics(flow(""), "a digest") is None
     assert "cannot be pickled" in caplog.text
 

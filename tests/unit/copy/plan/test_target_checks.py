@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import check_write_order
+from kafka_mirror.copy.model import PartitionProgress
 from kafka_mirror.copy.plan.target_checks import RemotePartition, find_hidden, unusable, window
 from kafka_mirror.formats.offsets.map import OffsetMap, Run
 from kafka_mirror.formats.offsets.partition import TopicPartition

@@ -10,8 +10,8 @@ from unittest.mock import patch
 import pytest
 
 from kafka_mirror.copy import lane_writer
-from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import advance_record
+from kafka_mirror.copy.model import PartitionProgress
 from kafka_mirror.copy.plan.left_on_source import find_unexplained
 from kafka_mirror.cutover.steps import open_ledgers, open_wave
 from kafka_mirror.cutover.steps.opposite_flow import OppositeFlow

@@ -3,8 +3,8 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.copy.engine import PartitionProgress
 from kafka_mirror.copy.ledger_updates import advance_record
+from kafka_mirror.copy.model import PartitionProgress
 from kafka_mirror.cutover.steps.opposite_record import make_opposite_record, opposite_map
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, runs_of
 from kafka_mirror.groups.translation import EXACT, NONE, SourceState, translate
