@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from services.java import ROOT
+from lab.bench.processes import ENVIRONMENT
 
 MINUTES = {
     "throughput": 38,
@@ -26,16 +26,15 @@ MINUTES = {
 
 def main(arguments: list[str]) -> int:
     """Runs them; gives the exit code."""
-    options = [each for each in arguments if each.startswith("--")]
-    names = [each for each in arguments if each not in options] or list(MINUTES)
+    options = [argument for argument in arguments if argument.startswith("--")]
+    names = [argument for argument in arguments if argument not in options] or list(MINUTES)
     if unknown := [name for name in names if name not in MINUTES] + [option for option in options if option != "--quick"]:
         print(f"There is no {', '.join(unknown)}; there are {', '.join(MINUTES)} and --quick.", file=sys.stderr)
         return 2
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"}
     failed = []
     for name in names:
         print(f"{name}: {'in small' if options else f'about {MINUTES[name]} minutes'} ...", flush=True)
-        if subprocess.run([sys.executable, "-m", f"lab.bench.{name}", *options], env=environment, check=False).returncode:
+        if subprocess.run([sys.executable, "-m", f"lab.bench.{name}", *options], env={**os.environ, **ENVIRONMENT}, check=False).returncode:
             failed.append(name)
     if failed:
         print(f"Failed: {', '.join(failed)}", file=sys.stderr)

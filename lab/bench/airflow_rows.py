@@ -7,7 +7,7 @@ counts an Airflow that runs already, for example of the flow `east-to-west`. It 
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +34,8 @@ select relname, pg_total_relation_size(oid) from pg_class where relkind = 'r' an
 
 @dataclass(frozen=True)
 class Volume:
-    """What the ended runs of one DAG left behind. `seconds`: from one scheduled run to the next; bytes are those of the rows alone,
-    without indexes and free space."""
+    """What the ended runs of one DAG left in Airflow. A scheduled run comes every `seconds`; bytes are those of the rows alone, without
+    indexes and free space."""
 
     dag: str
     runs: int
@@ -50,14 +50,14 @@ class Volume:
         """By the schedule, however many there were."""
         return DAY / self.seconds
 
-    def a_day(self, left_by_all: float) -> float:
-        """Of what all counted runs left, as much as the runs of a day leave."""
-        return left_by_all / self.runs * self.runs_a_day
+    def scale_to_day(self, total: float) -> float:
+        """What the runs of a day leave, where all counted runs left `total`."""
+        return total / self.runs * self.runs_a_day
 
 
-def volumes(database_url: str, logs: Path, flow: str = "") -> list[Volume]:
-    """One of each DAG that has a scheduled run that ended, the most frequent first; `flow` is the part of the DAG ids before the dot."""
-    files = _log_files(logs)
+def count_volumes(database_url: str, logs: Path, flow: str = "") -> list[Volume]:
+    """One for each DAG with an ended scheduled run, the most frequent first; `flow` is the part of the DAG ids before the dot."""
+    files = _find_log_sizes(logs)
     with closing(connect(database_url)) as connection, connection.cursor() as cursor:
         cursor.execute(_RUNS)
         runs = {(dag, run): float(seconds) for dag, run, seconds in cursor.fetchall() if dag.startswith(flow)}
@@ -71,57 +71,57 @@ def volumes(database_url: str, logs: Path, flow: str = "") -> list[Volume]:
                 if (dag, run) in runs and table not in BOUNDED:
                     rows[dag][table] += count
                     sizes[dag][table] += int(size)
-    found = []
+    volumes = []
     for dag in {dag for dag, _ in runs}:
-        own = [run for known, run in runs if known == dag]
+        own = [run for owner, run in runs if owner == dag]
         logged = [size for run in own for size in files.get((dag, run), ())]
-        found.append(Volume(dag, len(own), runs[dag, own[0]], dict(rows[dag]), dict(sizes[dag]), len(logged), sum(logged)))
-    return sorted(found, key=lambda each: (each.seconds, each.dag))
+        volumes.append(Volume(dag, len(own), runs[dag, own[0]], dict(rows[dag]), dict(sizes[dag]), len(logged), sum(logged)))
+    return sorted(volumes, key=lambda volume: (volume.seconds, volume.dag))
 
 
 def connect(database_url: str) -> psycopg2.extensions.connection:
-    """By Airflow's own address of its database, `postgresql+psycopg2://…`."""
+    """Connects to Airflow's database by the address that Airflow has, `postgresql+psycopg2://…`."""
     parts = urlsplit(database_url)
     return psycopg2.connect(host=parts.hostname, port=parts.port, user=parts.username, password=parts.password, dbname=parts.path[1:])
 
 
-def table_sizes(database_url: str) -> dict[str, int]:
+def read_table_sizes(database_url: str) -> dict[str, int]:
     """Bytes of each table on disk, with its indexes."""
     with closing(connect(database_url)) as connection, connection.cursor() as cursor:
         cursor.execute(_SIZES)
         return dict(cursor.fetchall())
 
 
-def row_counts(database_url: str) -> dict[str, int]:
+def count_rows(database_url: str) -> dict[str, int]:
     """Rows of each table that has any."""
     with closing(connect(database_url)) as connection, connection.cursor() as cursor:
-        counted = {}
-        for table in table_sizes(database_url):
+        counts = {}
+        for table in read_table_sizes(database_url):
             cursor.execute(f'select count(*) from "{table}"')
-            [(counted[table],)] = cursor.fetchall()
-    return {table: count for table, count in counted.items() if count}
+            [(counts[table],)] = cursor.fetchall()
+    return {table: count for table, count in counts.items() if count}
 
 
-def markdown(found: Sequence[Volume]) -> str:
-    """A row for each kind of DAG and one with the sums, all of them of a day."""
+def format_table(volumes: Sequence[Volume]) -> str:
+    """A Markdown table with a row for each kind of DAG and one with the sums; all figures are of a day."""
     lines = ["| DAG | runs | task instances | rows in XCom | rows in all | MB of rows | log files | MB of logs |", "|---|" + "--:|" * 7]
     kinds: dict[str, list[list[float]]] = defaultdict(list)
-    for each in found:
-        kinds[each.dag.rpartition(".")[2]].append(_figures(each))
-    cells = [(f"`{kind}`{f', of {len(dags)} pairs' if len(dags) > 1 else ''}", _sums(dags)) for kind, dags in kinds.items()]
-    for name, figures in [*cells, ("**in all**", _sums(figures for _, figures in cells))]:
+    for volume in volumes:
+        kinds[volume.dag.rpartition(".")[2]].append(_figures_of_a_day(volume))
+    cells = [(f"`{kind}`{f', of {len(dags)} pairs' if len(dags) > 1 else ''}", _sum_columns(dags)) for kind, dags in kinds.items()]
+    for name, figures in [*cells, ("**in all**", _sum_columns(figures for _, figures in cells))]:
         runs, tasks, xcom, rows, row_bytes, log_files, log_bytes = figures
         counts = (f"{round(number):,}" for number in (runs, tasks, xcom, rows))
         lines.append(f"| {name} | {' | '.join(counts)} | {row_bytes / 1e6:.1f} | {round(log_files):,} | {log_bytes / 1e6:.1f} |")
     return "\n".join(lines) + "\n"
 
 
-def _sums(figures: Iterable[Sequence[float]]) -> list[float]:
+def _sum_columns(figures: Iterable[Sequence[float]]) -> list[float]:
     return [sum(column) for column in zip(*figures, strict=True)]
 
 
-def _figures(volume: Volume) -> list[float]:
-    left = (
+def _figures_of_a_day(volume: Volume) -> list[float]:
+    totals = (
         volume.rows.get("task_instance", 0),
         volume.rows.get("xcom", 0),
         sum(volume.rows.values()),
@@ -129,22 +129,17 @@ def _figures(volume: Volume) -> list[float]:
         volume.log_files,
         volume.log_bytes,
     )
-    return [volume.runs_a_day, *(volume.a_day(each) for each in left)]
+    return [volume.runs_a_day, *(volume.scale_to_day(total) for total in totals)]
 
 
-def _log_files(logs: Path) -> dict[tuple[str, str], list[int]]:
-    """The sizes of the log files of each run, as Airflow lays them out by default."""
+def _find_log_sizes(logs: Path) -> dict[tuple[str, str], list[int]]:
+    """The sizes of the log files of each run, where Airflow puts them by default."""
     sizes: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for dag, run, file in _files_of_runs(logs):
-        sizes[dag, run].append(file.stat().st_size)
+    for folder in logs.glob("dag_id=*/run_id=*"):
+        dag, run = folder.parent.name.removeprefix("dag_id="), folder.name.removeprefix("run_id=")
+        sizes[dag, run] = [file.stat().st_size for file in folder.rglob("*.log*")]
     return sizes
 
 
-def _files_of_runs(logs: Path) -> Iterator[tuple[str, str, Path]]:
-    for folder in logs.glob("dag_id=*/run_id=*"):
-        for file in folder.rglob("*.log*"):
-            yield folder.parent.name.removeprefix("dag_id="), folder.name.removeprefix("run_id="), file
-
-
 if __name__ == "__main__":
-    print(markdown(volumes(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:4])))
+    print(format_table(count_volumes(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:4])))

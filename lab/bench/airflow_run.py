@@ -39,7 +39,7 @@ class Figures:
     tasks: dict[str, float]
 
 
-class Scheduled:
+class ScheduledFlow:
     """The flow's copy DAG in a running Airflow."""
 
     def __init__(self, airflow: AirflowServices, pair: ClusterPair, tree: RunningTree, spark: MeasuredSpark | None) -> None:
@@ -53,7 +53,7 @@ class Scheduled:
 
     def run(self, verdict: str) -> Figures:
         """Triggers a run and waits for its end. Raises RuntimeError unless it is green with this verdict."""
-        with watched(self._scheduler) as tasks:
+        with watch_tasks(self._scheduler) as cpu_of_tasks:
             before, began = self.cpu, time.monotonic()
             run = self._api.trigger(self.dag)
             while (state := self._api.run(self.dag, run)["state"]) not in ("success", "failed"):
@@ -61,12 +61,10 @@ class Scheduled:
             seconds = time.monotonic() - began
             self._settle()
             cpu = self.cpu - before
-        found = self._api.tasks(self.dag, run)
+        tasks = sorted(self._api.tasks(self.dag, run), key=lambda task: task["start_date"])
         if state != "success" or self._api.xcom(self.dag, run, "copy")["state"] != verdict:
-            raise RuntimeError(f"{run} is {state}: { {task['task_id']: task['state'] for task in found} }")
-        return Figures(
-            seconds, cpu, {task["task_id"]: tasks.get(task["id"], 0.0) for task in sorted(found, key=lambda each: each["start_date"])}
-        )
+            raise RuntimeError(f"{run} is {state}: { {task['task_id']: task['state'] for task in tasks} }")
+        return Figures(seconds, cpu, {task["task_id"]: cpu_of_tasks.get(task["id"], 0.0) for task in tasks})
 
     @property
     def cpu(self) -> float:
@@ -87,8 +85,8 @@ class Scheduled:
     def airflow_cpu(self) -> float:
         """CPU seconds of Airflow's own components so far: scheduler, dag-processor with what it starts, api-server."""
         others = (psutil.Process(self._airflow.pid(name)) for name in ("dag-processor", "api-server"))
-        below = sum(cpu_with_children(each) for other in others for each in (other, *other.children(recursive=True)))
-        return below + cpu_seconds([self._scheduler.pid])
+        cpu = sum(cpu_with_children(process) for other in others for process in (other, *other.children(recursive=True)))
+        return cpu + cpu_seconds([self._scheduler.pid])
 
     def begin(self, *, follows: bool) -> None:
         """Unpauses the DAG and waits for its scheduled run, to its end unless it `follows`: until the next is due."""
@@ -101,28 +99,28 @@ class Scheduled:
             self._api.wait_for_run(self.dag, runs[-1]["dag_run_id"])
 
     def _settle(self) -> None:
-        """Until no task's process is left: a worker knows what one cost when it has ended."""
+        """Waits until no task's process is left: a worker knows what one cost when it has ended."""
         deadline = time.monotonic() + 30
         while any(_children(worker) for worker in self._scheduler.children()) and time.monotonic() < deadline:
             time.sleep(0.05)
 
 
 @contextmanager
-def watched(scheduler: psutil.Process) -> Iterator[dict[str, float]]:
-    """CPU seconds of each task's process with what it waited for, as of the last look at it, by the id of its task instance."""
-    seen: dict[str, float] = {}
+def watch_tasks(scheduler: psutil.Process) -> Iterator[dict[str, float]]:
+    """CPU seconds of each task's process and of the children that it waited for, as of the last look, by the id of the task instance."""
+    cpu_of_tasks: dict[str, float] = {}
     over = threading.Event()
 
     def look() -> None:
         while not over.wait(0.02):
             for task in (task for worker in scheduler.children() for task in _children(worker)):
                 with suppress(psutil.Error, IndexError):  # it is ending
-                    seen[task.cmdline()[0].rpartition(" ")[2]] = cpu_with_children(task)
+                    cpu_of_tasks[task.cmdline()[0].rpartition(" ")[2]] = cpu_with_children(task)
 
     thread = threading.Thread(target=look)
     thread.start()
     try:
-        yield seen
+        yield cpu_of_tasks
     finally:
         over.set()
         thread.join()
@@ -135,7 +133,7 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
 
 
 @contextmanager
-def scheduled(both: Stage, pair: ClusterPair, settings: Mapping[str, str], spark: MeasuredSpark | None = None) -> Iterator[Scheduled]:
+def run_airflow(both: Stage, pair: ClusterPair, settings: Mapping[str, str], spark: MeasuredSpark | None = None) -> Iterator[ScheduledFlow]:
     """An Airflow with the flow of this pair, ready to be triggered; with a Spark that stays or by spark-submit."""
     connection = {"source->target.mirror.spark.connection": _CONNECTION} if spark else {}
     config = pair.properties(extra={**settings, **connection})
@@ -147,14 +145,13 @@ def scheduled(both: Stage, pair: ClusterPair, settings: Mapping[str, str], spark
         environment={"MIRROR_CONFIG": str(config), **({f"AIRFLOW_CONN_{_CONNECTION.upper()}": spark.server.connection} if spark else {})},
         components=("scheduler", "dag-processor", "api-server"),
     )
-    both.directory.chmod(0o711)  # a root user's PostgreSQL runs as nobody
+    both.directory.chmod(0o711)  # a root user's PostgreSQL runs as another user, who must get through
     try:
         database.start()
         airflow.start()
         with RunningTree(airflow.pid("scheduler") or 0) as tree:
-            flow = Scheduled(airflow, pair, tree, spark)
-            known = load([config]).flow(pair.flow)
-            flow.begin(follows=known.value("mirror.follow.seconds") > 0)
+            flow = ScheduledFlow(airflow, pair, tree, spark)
+            flow.begin(follows=load([config]).flow(pair.flow).value("mirror.follow.seconds") > 0)
             yield flow
     finally:
         airflow.stop()
@@ -167,7 +164,7 @@ def measure(both: Stage, runs: int, spark: MeasuredSpark | None) -> dict[str, li
     topic = f"orders-{pair.source}-bench"
     both.oracle.create_topic(pair.source_bootstrap, topic, 3)
     figures: dict[str, list[Figures]] = {"idle": [], "with records": []}
-    with scheduled(both, pair, _WEEKLY, spark) as flow:
+    with run_airflow(both, pair, _WEEKLY, spark) as flow:
         for number in range(runs + 1):
             both.oracle.produce(pair.source_bootstrap, topic, RECORDS, seed=number)
             figures["with records"].append(flow.run("done"))
@@ -184,10 +181,10 @@ def main(quick: bool = False) -> None:
         for how in ("by spark-submit", "on a Spark that stays"):
             with nullcontext() if how == "by spark-submit" else both.spark_that_stays() as spark:
                 figures = measure(both, QUICK_RUNS if quick else RUNS, spark)
-            for name, measured in figures.items():
-                counted = measured[1:]  # the first ones fill caches
-                tasks = ", ".join(f"{task} {spread([each.tasks.get(task, 0.0) for each in counted], 2)}" for task in counted[0].tasks)
-                seconds, cpu = [each.seconds for each in counted], [each.cpu for each in counted]
+            for name, all_runs in figures.items():
+                runs = all_runs[1:]  # the first ones fill caches
+                tasks = ", ".join(f"{task} {spread([run.tasks.get(task, 0.0) for run in runs], 2)}" for task in runs[0].tasks)
+                seconds, cpu = [run.seconds for run in runs], [run.cpu for run in runs]
                 rows.append((f"{name}, {how}", spread(seconds), spread(cpu, 2), tasks))
     append(
         "A run of the copy DAG through the scheduler", ("run", "seconds", "CPU s of the tasks", "each task's CPU s"), rows, write=not quick

@@ -21,7 +21,7 @@ from pathlib import Path
 from confluent_kafka import Consumer
 
 from kafka_mirror.config import load
-from lab.bench.airflow_rows import DAY, Volume, markdown, row_counts, table_sizes, volumes
+from lab.bench.airflow_rows import DAY, Volume, count_rows, count_volumes, format_table, read_table_sizes
 from lab.bench.stage import Stage, stage
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
@@ -30,7 +30,7 @@ from services.java import ROOT
 from services.postgres import PostgresServer
 
 TOPICS, PARTITIONS, RECORDS, SECONDS = 3, 4, 30, 10.0
-"""The flow: so many topics of so many partitions, and so many records every so many seconds to each topic."""
+"""The flow: how many topics, partitions of each, and records to each topic every how many seconds."""
 
 DEFAULTS = {
     "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "30",
@@ -44,7 +44,7 @@ PAGE = ROOT / "docs" / "operate" / "airflow-retention.md"
 
 
 @contextmanager
-def producing(both: Stage, pair: ClusterPair) -> Iterator[None]:
+def keep_producing(both: Stage, pair: ClusterPair) -> Iterator[None]:
     """Records in every topic until the block ends, and a consumer group that has read some of them."""
     topics, over = [pair.topic(f"orders{number}") for number in range(TOPICS)], threading.Event()
     for topic in topics:
@@ -73,7 +73,7 @@ def producing(both: Stage, pair: ClusterPair) -> Iterator[None]:
 
 
 def run_all(api: AirflowApi, configuration: Path, pair: ClusterPair, minutes: float) -> None:
-    """Unpauses every DAG, and after so many minutes pauses them and waits for what still runs."""
+    """Unpauses every DAG, pauses all of them after some minutes, and waits for the runs that have not ended."""
     flow = load([configuration]).flow(pair.flow)
     api.wait_for_dags([flow.dag_id(kind) for kind in ("copy", "freshness", "heartbeats", "checkpoints", "backfill")])
     for dag in api.dags():
@@ -94,40 +94,40 @@ def clean(airflow: AirflowServices) -> str:
     return airflow.command("db", "clean", "--clean-before-timestamp", before, "--tables", tables, *options)
 
 
-def contributors(logs: Path, found: list[Volume]) -> list[str]:
+def list_long_messages(logs: Path, volumes: list[Volume]) -> list[str]:
     """The messages that make the logs long, with their bytes a day: digits and quoted words taken out, the longest first."""
     sizes: Counter[str] = Counter()
-    for volume in found:
+    for volume in volumes:
         for file in logs.glob(f"dag_id={volume.dag}/run_id=scheduled*/**/*.log"):
             for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-                [said] = re.findall(r'"event":\s*"((?:[^"\\]|\\.)*)', line)[:1] or [line]
-                sizes[f"{volume.dag.rpartition('.')[2]}: {re.sub(r'[0-9a-f-]*[0-9][0-9a-f-]*', '#', said)[:90]}"] += round(
-                    volume.a_day(len(line) + 1)
+                [message] = re.findall(r'"event":\s*"((?:[^"\\]|\\.)*)', line)[:1] or [line]
+                sizes[f"{volume.dag.rpartition('.')[2]}: {re.sub(r'[0-9a-f-]*[0-9][0-9a-f-]*', '#', message)[:90]}"] += round(
+                    volume.scale_to_day(len(line) + 1)
                 )
-    return [f"{size / 1e6:8.2f} MB  {said}" for said, size in sizes.most_common(60)]
+    return [f"{size / 1e6:8.2f} MB  {message}" for message, size in sizes.most_common(60)]
 
 
 def report(airflow: AirflowServices, database: PostgresServer, logs: Path, grown: Mapping[str, int], seconds: float) -> None:
     """Prints what was counted: by DAG, by table, and by the messages that make the logs long. Cleans, and prints what is left."""
-    found = volumes(database.url, logs)
-    print(markdown(found))
-    for volume in found:
+    volumes = count_volumes(database.url, logs)
+    print(format_table(volumes))
+    for volume in volumes:
         print(volume.dag, volume.runs, dict(sorted(volume.rows.items())), dict(sorted(volume.row_bytes.items())))
     total = sum(grown.values())
     print(f"The database grew by {total:,} bytes in {seconds:.0f} s, with indexes: {total / seconds * DAY / 1e6:.0f} MB a day.")
-    print(*(f"{size:12,} {table}" for table, size in sorted(grown.items(), key=lambda each: -each[1])), sep="\n")
+    print(*(f"{size:12,} {table}" for table, size in sorted(grown.items(), key=lambda growth: -growth[1])), sep="\n")
     others = sum(file.stat().st_size for file in logs.rglob("*.log") if "dag_id=" not in str(file))
     print(f"Other logs: {others:,} bytes, {others / seconds * DAY / 1e6:.1f} MB a day")
-    print(*contributors(logs, found), sep="\n")
-    print("Rows before the cleaning:", row_counts(database.url))
+    print(*list_long_messages(logs, volumes), sep="\n")
+    print("Rows before the cleaning:", count_rows(database.url))
     print(clean(airflow))
-    print("Rows after it:", row_counts(database.url))
+    print("Rows after it:", count_rows(database.url))
 
 
 def main(minutes: float, keep: Path | None) -> None:
     """Measures and prints."""
     with stage() as both:
-        both.directory.chmod(0o711)  # a root user's PostgreSQL runs as nobody
+        both.directory.chmod(0o711)  # a root user's PostgreSQL runs as another user, who must get through
         pair = both.pair()
         configuration = pair.properties(extra={"mirror.follow.seconds": "1"})
         database = PostgresServer(both.directory / "postgres")
@@ -136,10 +136,10 @@ def main(minutes: float, keep: Path | None) -> None:
         try:
             database.start()
             airflow.start()
-            with producing(both, pair):
-                began, before = time.monotonic(), table_sizes(database.url)
+            with keep_producing(both, pair):
+                began, before = time.monotonic(), read_table_sizes(database.url)
                 run_all(airflow.api(), configuration, pair, minutes)
-                seconds, after = time.monotonic() - began, table_sizes(database.url)
+                seconds, after = time.monotonic() - began, read_table_sizes(database.url)
             grown = {table: size - before[table] for table, size in after.items() if size > before[table]}
             report(airflow, database, logs, grown, seconds)
         finally:

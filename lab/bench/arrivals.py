@@ -25,7 +25,7 @@ class Arrivals:
 
 
 def produce_steadily(bootstrap: str, topic: str, partitions: int, rate: int, seconds: float) -> int:
-    """So many records a second of 100 bytes, over all partitions in turns; gives how many there were. Raises KafkaException."""
+    """Produces `rate` records of 100 bytes a second, to all partitions in turn; gives how many there were. Raises KafkaException."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "partitioner": "consistent_random"})
     began, sent = time.monotonic(), 0
     while (passed := time.monotonic() - began) < seconds:
@@ -34,19 +34,19 @@ def produce_steadily(bootstrap: str, topic: str, partitions: int, rate: int, sec
             sent += 1
         producer.poll(0)
         time.sleep(_TICK_SECONDS)
-    if left := producer.flush(30):
-        raise RuntimeError(f"{left} records could not be produced.")
+    if pending := producer.flush(30):
+        raise RuntimeError(f"{pending} records could not be produced.")
     return sent
 
 
 def percentile(ordered: list[float], share: float) -> float:
-    """The value below which so large a share of sorted values lies."""
+    """The value below which this share of sorted values lies."""
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
 
 
 @contextmanager
-def arrivals(bootstrap: str, topic: str, partitions: int) -> Iterator[Arrivals]:
-    """Reads a target topic from its end on, inside the block."""
+def read_arrivals(bootstrap: str, topic: str, partitions: int) -> Iterator[Arrivals]:
+    """Reads a target topic from its end on, until the block ends."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -59,8 +59,8 @@ def arrivals(bootstrap: str, topic: str, partitions: int) -> Iterator[Arrivals]:
         }
     )
     places = [TopicPartition(topic, number) for number in range(partitions)]
-    consumer.assign([TopicPartition(each.topic, each.partition, consumer.get_watermark_offsets(each, 30)[1]) for each in places])
-    seen, over, failures = Arrivals(), threading.Event(), []
+    consumer.assign([TopicPartition(topic, place.partition, consumer.get_watermark_offsets(place, 30)[1]) for place in places])
+    arrivals, over, failures = Arrivals(), threading.Event(), []
 
     def read() -> None:
         while not over.is_set():
@@ -71,13 +71,13 @@ def arrivals(bootstrap: str, topic: str, partitions: int) -> Iterator[Arrivals]:
                         failures.append(error)
                     continue
                 timestamp = message.timestamp()[1] / 1000
-                seen.timestamps.append(timestamp)
-                seen.ages.append(now - timestamp)
+                arrivals.timestamps.append(timestamp)
+                arrivals.ages.append(now - timestamp)
 
     thread = threading.Thread(target=read, name="arrivals")
     thread.start()
     try:
-        yield seen
+        yield arrivals
     finally:
         over.set()
         thread.join()

@@ -15,8 +15,7 @@ from kafka_mirror.copy.model import AUTO, RECORDS
 from lab.bench.backlog import Backlog
 from lab.bench.processes import Cost, cost_of
 from lab.bench.results import append, median, spread
-from lab.bench.stage import Stage, stage
-from services.java import ROOT
+from lab.bench.stage import Stage, mirror_command, stage
 
 LARGE_BATCH_BYTES = 64 * 1024
 BACKLOGS = (
@@ -29,51 +28,50 @@ ROUNDS = 5
 
 
 def audit(config: Path, records: int) -> Cost:
-    """One audit; raises RuntimeError unless so many records of each side were read and equal."""
-    command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "kafka_mirror", "--config", str(config), "audit", "--without-spark", "--json"]
-    cost = cost_of(command, {"PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"})
-    found = json.loads(cost.output)["flows"][0]["result"]
-    read = (found["total_state"], found["total_source_records"], found["total_target_records"])
-    if read != ("equal", records, records):
-        raise RuntimeError(f"The audit says {read}, not equal with {records} records.")
+    """One audit; raises RuntimeError unless it read this many records of each side, and found them equal."""
+    cost = cost_of(mirror_command(config, "audit", "--without-spark", "--json"))
+    result = json.loads(cost.output)["flows"][0]["result"]
+    totals = (result["total_state"], result["total_source_records"], result["total_target_records"])
+    if totals != ("equal", records, records):
+        raise RuntimeError(f"The audit says {totals}, not equal with {records} records.")
     return cost
 
 
-def mirrored(stage: Stage, backlog: Backlog, engine: str) -> Path:
-    """A flow of its own that has copied a backlog; gives its configuration."""
+def mirror_backlog(stage: Stage, backlog: Backlog, engine: str) -> Path:
+    """Copies a backlog by a flow of its own; gives its configuration."""
     config = stage.pair().properties(backlog.topic, {"source->target.mirror.engine": engine})
     stage.copy(config, backlog.records)
     return config
 
 
 def rows_of(stage: Stage, backlog: Backlog, rounds: int) -> list[tuple[str, ...]]:
-    """Produces a backlog, and mirrors it: batches as they come, and every batch rewritten."""
+    """Produces a backlog, and measures both engines: batches as they come, and every batch rewritten."""
     start = backlog.of_the_start()
-    for each in (start, backlog):
-        each.produce(stage)
-    return [row(stage, start, backlog, engine, rounds) for engine in (AUTO, RECORDS)]
+    start.produce(stage)
+    backlog.produce(stage)
+    return [measure(stage, start, backlog, engine, rounds) for engine in (AUTO, RECORDS)]
 
 
-def row(stage: Stage, start: Backlog, backlog: Backlog, engine: str, rounds: int) -> tuple[str, ...]:
+def measure(stage: Stage, start: Backlog, backlog: Backlog, engine: str, rounds: int) -> tuple[str, ...]:
     """Mirrors a backlog and audits it a few times."""
     load = os.getloadavg()[0]
-    little = mirrored(stage, start, engine)
+    little = mirror_backlog(stage, start, engine)
     start_cpu = min(audit(little, start.records).cpu for _ in range(rounds))
-    config = mirrored(stage, backlog, engine)
+    config = mirror_backlog(stage, backlog, engine)
     before = stage.broker_cpu()
     costs = [audit(config, backlog.records) for _ in range(rounds)]
     brokers = [(late - early) / rounds / backlog.records * 1e6 for early, late in zip(before, stage.broker_cpu(), strict=True)]
-    each = [(cost.cpu - start_cpu) / (2 * backlog.records) * 1e6 for cost in costs]
+    microseconds = [(cost.cpu - start_cpu) / (2 * backlog.records) * 1e6 for cost in costs]
     return (
         f"{backlog.records:,} × {backlog.name}",
         stage.batches(backlog.topic),
         engine,
         str(rounds),
         f"{load:.1f}",
-        spread(each, 2),
-        f"{1e6 / min(each):,.0f}",
-        f"{backlog.size / median(each) / 1e3:.2f}",
-        f"{stage.log_bytes(backlog.topic) / backlog.records / median(each) / 1e3:.2f}",
+        spread(microseconds, 2),
+        f"{1e6 / min(microseconds):,.0f}",
+        f"{backlog.size / median(microseconds) / 1e3:.2f}",
+        f"{stage.log_bytes(backlog.topic) / backlog.records / median(microseconds) / 1e3:.2f}",
         " + ".join(f"{side:.1f}" for side in brokers),
         spread([cost.seconds for cost in costs]),
         f"{max(cost.python_megabytes for cost in costs):.0f}",
@@ -97,7 +95,7 @@ def main(quick: bool = False) -> None:
         "MB at the peak",
     )
     with stage() as both:
-        rows = [each for backlog in (QUICK if quick else BACKLOGS) for each in rows_of(both, backlog, 1 if quick else ROUNDS)]
+        rows = [row for backlog in (QUICK if quick else BACKLOGS) for row in rows_of(both, backlog, 1 if quick else ROUNDS)]
     append("An audit of batches that were forwarded, joined or rewritten, in GB/s", columns, rows, write=not quick)
 
 

@@ -5,7 +5,6 @@ when no group has moved since.
 """
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
 from lab.bench.processes import Cost, cost_of
 from lab.bench.results import append
-from lab.bench.stage import Stage, stage
-from services.java import ROOT
+from lab.bench.stage import Stage, mirror_command, stage
 
 PARTITIONS = 10
 RECORDS = 10_000
@@ -24,12 +22,12 @@ COUNTS, QUICK_COUNTS = (1_000, 4_000), (10, 30)
 TOPIC = "orders-bench"
 
 
-def commit(stage: Stage, groups: int, moved: int) -> None:
-    """Lets the groups stand somewhere in the topic."""
+def commit(stage: Stage, groups: int) -> None:
+    """Lets the groups commit offsets somewhere in the topic."""
     settings = {"bootstrap.servers": stage.source.bootstrap}
     offsets = {
         f"group-{number}": {
-            TopicPartition(TOPIC, partition): Committed((number * 7 + partition * 13 + moved) % (RECORDS // PARTITIONS // 2))
+            TopicPartition(TOPIC, partition): Committed((number * 7 + partition * 13 + 1) % (RECORDS // PARTITIONS // 2))
             for partition in range(PARTITIONS)
         }
         for number in range(groups)
@@ -41,16 +39,15 @@ def commit(stage: Stage, groups: int, moved: int) -> None:
             raise RuntimeError(f"Not every group could commit: {errors}")
 
 
-def command(config: Path, what: str) -> tuple[Cost, dict[str, object]]:
+def run_step(config: Path, what: str) -> tuple[Cost, dict[str, object]]:
     """Runs a step; gives its cost and its result."""
-    line = [str(ROOT / ".venv" / "bin" / "python"), "-m", "kafka_mirror", "--config", str(config), what, "--json"]
-    cost = cost_of(line, {"PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"})
+    cost = cost_of(mirror_command(config, what, "--json"))
     return cost, json.loads(cost.output)["flows"][0]["result"]
 
 
-def measured(stage: Stage, config: Path, groups: int, how: str) -> tuple[str, ...]:
+def measure(stage: Stage, config: Path, groups: int, how: str) -> tuple[str, ...]:
     """One row: checkpoints, again, committed offsets, again."""
-    commit(stage, groups, 1)
+    commit(stage, groups)
     costs = []
     for what, column, expected in (
         ("checkpoints", "written", groups * PARTITIONS),
@@ -58,7 +55,7 @@ def measured(stage: Stage, config: Path, groups: int, how: str) -> tuple[str, ..
         ("group-offsets", "synced", groups * PARTITIONS),
         ("group-offsets", "synced", 0),
     ):
-        cost, result = command(config, what)
+        cost, result = run_step(config, what)
         done = result[column] if column == "written" else sum(result["synced"])  # type: ignore[call-overload]
         if done != expected:
             raise RuntimeError(f"{what} did {done} partitions, not {expected}.")
@@ -78,14 +75,14 @@ def main(quick: bool = False) -> None:
             threshold = "20000" if how == "task" else str(min(20_000, groups * PARTITIONS - 1))
             config = pair.properties(TOPIC, {"groups": "group-.*", "mirror.checkpoints.spark.threshold": threshold})
             both.copy(config)
-            rows.append(measured(both, config, groups, how))
-            forget(both, groups)
+            rows.append(measure(both, config, groups, how))
+            delete_groups(both, groups)
     columns = ("groups × partitions", "by", "checkpoints s", "CPU s", "again s", "CPU s", "offsets s", "CPU s", "again s", "CPU s")
     append("Consumer groups", columns, rows, write=not quick)
 
 
-def forget(stage: Stage, groups: int) -> None:
-    """Deletes the groups on the target: the next flow names its remote topics otherwise, but not its groups."""
+def delete_groups(stage: Stage, groups: int) -> None:
+    """Deletes the groups on the target: the next flow gives its remote topics other names, but not its groups."""
     from confluent_kafka.admin import AdminClient
 
     admin = AdminClient({"bootstrap.servers": stage.target.bootstrap, "log_level": 0})

@@ -21,27 +21,27 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, BY_ACL, BY_HAND, FENCE, LAST_COPY, MOVE_GROUPS, OPEN
+from lab.bench.processes import ENVIRONMENT
 from lab.bench.results import append, spread
-from lab.bench.stage import Stage, stage
+from lab.bench.stage import Stage, mirror_command, stage
 from services.flows import ClusterPair
-from services.java import ROOT
 
 RUNS, QUICK_RUNS = 5, 1
 PARTITIONS, QUICK_PARTITIONS = 100, 10
 GROUPS = 5
-COPIED, BEHIND = 100_000, 10_000
+COPIED, LAGGING = 100_000, 10_000
 RATE = 200
 """Records a second of the producer that lives until the fence."""
 WRITER = "writer"
 PAUSED = (FENCE, LAST_COPY, AUDIT_GATE, MOVE_GROUPS, OPEN)
-"""The steps while nobody may write."""
+"""The steps during which the producer may not write."""
 _IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 _REFUSED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 
 @dataclass
-class Writing:
-    """A producer in a thread, until it is told to end or refused; how many of its records were acknowledged, and when the last one was."""
+class Writer:
+    """A producer in a thread, which writes until `end` or until it is refused. `last` is when its last record was acknowledged."""
 
     cluster: Mapping[str, str]
     topic: str
@@ -52,7 +52,7 @@ class Writing:
     failures: list[KafkaError] = field(default_factory=list)
 
     def begin(self) -> None:
-        """Starts writing."""
+        """Starts the thread."""
         self._thread = threading.Thread(target=self._write, name="writer")
         self._thread.start()
 
@@ -69,15 +69,15 @@ class Writing:
         while not self.over.is_set():
             while sent < (time.monotonic() - began) * RATE:
                 try:
-                    producer.produce(self.topic, b"value " * 16, partition=sent % self.partitions, on_delivery=self._delivered)
+                    producer.produce(self.topic, b"value " * 16, partition=sent % self.partitions, on_delivery=self._note_delivery)
                 except KafkaException as refusal:  # the client knows by now that it may not
-                    self._delivered(refusal.args[0], None)
+                    self._note_delivery(refusal.args[0], None)
                     break
                 sent += 1
             producer.poll(0.01)
         producer.flush(30)
 
-    def _delivered(self, error: KafkaError | None, _: Message | None) -> None:
+    def _note_delivery(self, error: KafkaError | None, _: Message | None) -> None:
         if error is None:
             self.acknowledged += 1
             self.last = time.time()
@@ -88,7 +88,7 @@ class Writing:
 
 
 @contextmanager
-def reading(bootstrap: str, topic: str, groups: Sequence[str]) -> Iterator[threading.Event]:
+def keep_reading(bootstrap: str, topic: str, groups: Sequence[str]) -> Iterator[threading.Event]:
     """One member a group, which reads, and leaves once the event is set."""
     over = threading.Event()
 
@@ -131,34 +131,35 @@ def move(both: Stage, by: str, partitions: int) -> Pauses:
         pair.source_bootstrap, [{"principal": f"User:{WRITER}", "type": "TOPIC", "name": topic, "pattern": "LITERAL", "operation": "WRITE"}]
     )
     both.oracle.produce(pair.source_bootstrap, topic, COPIED, seed=1)
-    mirror(config, "copy", "--without-spark")
+    run_mirror(config, "copy", "--without-spark")
     login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": WRITER, "sasl.password": WRITER}
-    writing = Writing({"bootstrap.servers": both.source.secure_bootstrap, **login}, topic, partitions)
-    with reading(pair.source_bootstrap, topic, groups) as readers_over:
-        writing.begin()
+    writer = Writer({"bootstrap.servers": both.source.secure_bootstrap, **login}, topic, partitions)
+    with keep_reading(pair.source_bootstrap, topic, groups) as readers_over:
+        writer.begin()
         try:
-            both.oracle.produce(pair.source_bootstrap, topic, BEHIND, seed=2)
-            report = run_wave(config, pair, topic, by, writing, readers_over)
+            both.oracle.produce(pair.source_bootstrap, topic, LAGGING, seed=2)
+            report = run_wave(config, pair, topic, by, writer, readers_over)
         finally:
-            writing.end()
-    both.require(topic, COPIED + BEHIND + writing.acknowledged)
+            writer.end()
+    both.require(topic, COPIED + LAGGING + writer.acknowledged)
     both.remove(topic)
     both.oracle.delete_topic(pair.source_bootstrap, topic)
-    return pauses(report, writing.last)
+    return pauses(report, writer.last)
 
 
-def mirror(config: Path, *words: str, heard: Callable[[str], None] = lambda _: None) -> None:
-    """Runs a command of the mirror's; `heard` is called with each line of its progress. Raises RuntimeError if it fails."""
-    command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "kafka_mirror", "--config", str(config), *words]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"}
-    said: list[str] = []
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+def run_mirror(config: Path, *words: str, on_progress: Callable[[str], None] = lambda _: None) -> None:
+    """Runs a command of the mirror; calls `on_progress` with each line of its progress. Raises RuntimeError if it fails."""
+    command = mirror_command(config, *words)
+    lines: list[str] = []
+    with subprocess.Popen(
+        command, env={**os.environ, **ENVIRONMENT}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            said.append(line)
-            heard(line)
+            lines.append(line)
+            on_progress(line)
     if process.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}:\n{''.join(said)[-5000:]}")
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}:\n{''.join(lines)[-5000:]}")
 
 
 def configuration(pair: ClusterPair, topic: str) -> Path:
@@ -168,18 +169,18 @@ def configuration(pair: ClusterPair, topic: str) -> Path:
     return pair.properties(topic, {"replication.policy.class": _IDENTITY, **way_back})
 
 
-def run_wave(config: Path, pair: ClusterPair, topic: str, by: str, writing: Writing, readers_over: threading.Event) -> Mapping[str, Any]:
-    """Runs it, stops the producer when the fence begins unless an ACL does that, and the consumers behind the fence; gives the report."""
+def run_wave(config: Path, pair: ClusterPair, topic: str, by: str, writer: Writer, readers_over: threading.Event) -> Mapping[str, Any]:
+    """Runs it; stops the producer when the fence begins, unless an ACL does that, and the consumers after the fence. Gives the report."""
     output = config.with_name("wave.json")
 
-    def heard(line: str) -> None:
+    def on_progress(line: str) -> None:
         if f" {FENCE} begins." in line and by == BY_HAND:
-            writing.end()
+            writer.end()
         if f" {LAST_COPY} begins." in line:
             readers_over.set()
 
     words = ("--flow", pair.flow, "--topics", topic, "--by", by, "--reason", "a benchmark", "--output", str(output))
-    mirror(config, "cutover", "run", *words, heard=heard)
+    run_mirror(config, "cutover", "run", *words, on_progress=on_progress)
     report: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
     return report
 

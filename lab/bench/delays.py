@@ -39,7 +39,7 @@ class Figures:
         self.cpu.append(cpu)
 
 
-def ours(both: Stage, backlog: Backlog, figures: Figures, spark: MeasuredSpark | None) -> None:
+def copy_by_us(both: Stage, backlog: Backlog, figures: Figures, spark: MeasuredSpark | None) -> None:
     """One copy with us."""
     pair = both.pair(far=True)
     config = pair.properties(backlog.topic)
@@ -52,7 +52,7 @@ def ours(both: Stage, backlog: Backlog, figures: Figures, spark: MeasuredSpark |
     both.remove(pair.remote(backlog.topic))
 
 
-def mirror_maker(both: Stage, backlog: Backlog, figures: Figures) -> None:
+def copy_by_mirror_maker(both: Stage, backlog: Backlog, figures: Figures) -> None:
     """One copy with MirrorMaker 2."""
     pair = both.pair(far=True)
     began = time.monotonic()
@@ -84,9 +84,9 @@ def measure(both: Stage, spark: MeasuredSpark, backlog: Backlog, runs: int) -> d
     figures = {name: Figures() for name in ("ours, spark-submit", "ours, Spark that stays", "MM2 tuned")}
     by_submit, on_server, mm2 = figures.values()
     for _ in range(runs):
-        ours(both, backlog, by_submit, None)
-        ours(both, backlog, on_server, spark)
-        mirror_maker(both, backlog, mm2)
+        copy_by_us(both, backlog, by_submit, None)
+        copy_by_us(both, backlog, on_server, spark)
+        copy_by_mirror_maker(both, backlog, mm2)
     return figures
 
 
@@ -98,14 +98,14 @@ def rows(delay: int, backlog: Backlog, figures: dict[str, Figures]) -> list[tupl
             f"{delay} ms",
             f"{backlog.records:,} × {backlog.name}, {backlog.partitions} partitions",
             name,
-            str(len(each.seconds)),
-            spread(each.seconds),
-            f"{median(each.seconds) / median(least.seconds):.1f}",
-            spread(each.of_records),
-            f"{median(each.of_records) / max(median(least.of_records), _LOOK_EVERY_SECONDS):.1f}",
-            spread(each.cpu),
+            str(len(runs.seconds)),
+            spread(runs.seconds),
+            f"{median(runs.seconds) / median(least.seconds):.1f}",
+            spread(runs.of_records),
+            f"{median(runs.of_records) / max(median(least.of_records), _LOOK_EVERY_SECONDS):.1f}",
+            spread(runs.cpu),
         )
-        for name, each in figures.items()
+        for name, runs in figures.items()
     ]
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from lab.bench.airflow_run import scheduled
-from lab.bench.arrivals import Arrivals, arrivals, percentile, produce_steadily
+from lab.bench.airflow_run import run_airflow
+from lab.bench.arrivals import Arrivals, percentile, produce_steadily, read_arrivals
 from lab.bench.mm2 import TUNED, MeasuredMirrorMaker
 from lab.bench.results import append
 from lab.bench.stage import Stage, stage
@@ -51,43 +51,43 @@ class Figures:
 
 
 def measure(both: Stage, pair: ClusterPair, cpu: Callable[[], tuple[float, float, float]], minutes: float, warm: float) -> Figures:
-    """Produces for some minutes while a mirror runs, and waits until all has arrived. `cpu` reads the
-    mirror's, its Spark's and Airflow's."""
+    """Produces for some minutes while a mirror runs, and waits until all has arrived. `cpu` reads the CPU seconds of the mirror, of its
+    Spark and of Airflow."""
     seconds = warm + minutes * _MINUTE
-    with arrivals(pair.target_bootstrap, pair.remote(TOPIC), PARTITIONS) as seen, ThreadPoolExecutor(1) as threads:
-        producing = threads.submit(produce_steadily, pair.source_bootstrap, TOPIC, PARTITIONS, RATE, seconds)
+    with read_arrivals(pair.target_bootstrap, pair.remote(TOPIC), PARTITIONS) as arrivals, ThreadPoolExecutor(1) as threads:
+        records = threads.submit(produce_steadily, pair.source_bootstrap, TOPIC, PARTITIONS, RATE, seconds)
         time.sleep(warm)
         begin, before = time.time(), (*cpu(), sum(both.broker_cpu()))
         time.sleep(minutes * _MINUTE)
         end, after = time.time(), (*cpu(), sum(both.broker_cpu()))
-        await_all(seen, producing.result())
+        await_all(arrivals, records.result())
     used = [(late - early) / (end - begin) * _MINUTE for early, late in zip(before, after, strict=True)]
-    return Figures(seen.ages_of(begin, end), *used)
+    return Figures(arrivals.ages_of(begin, end), *used)
 
 
-def await_all(seen: Arrivals, records: int) -> None:
+def await_all(arrivals: Arrivals, records: int) -> None:
     """Waits until this many have arrived. Raises RuntimeError if they do not, or if there are more."""
     deadline = time.monotonic() + _LAST_SECONDS
-    while len(seen.ages) < records and time.monotonic() < deadline:
+    while len(arrivals.ages) < records and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(1.0)
-    if len(seen.ages) != records:
-        raise RuntimeError(f"{len(seen.ages)} records have arrived, not {records}.")
+    if len(arrivals.ages) != records:
+        raise RuntimeError(f"{len(arrivals.ages)} records have arrived, not {records}.")
 
 
-def ours(both: Stage, minutes: float, warm: float) -> Figures:
+def measure_us(both: Stage, minutes: float, warm: float) -> Figures:
     """Following, on a Spark that stays."""
     pair = both.pair()
     both.copy(pair.properties(TOPIC, _SETTINGS))
-    with both.spark_that_stays() as spark, scheduled(both, pair, _SETTINGS, spark) as flow:
+    with both.spark_that_stays() as spark, run_airflow(both, pair, _SETTINGS, spark) as flow:
         return measure(both, pair, lambda: (flow.tasks_cpu, flow.spark_cpu, flow.airflow_cpu), minutes, warm)
 
 
-def mirror_maker(both: Stage, minutes: float, warm: float) -> Figures:
+def measure_mirror_maker(both: Stage, minutes: float, warm: float) -> Figures:
     """With MirrorMaker 2, from when it has copied what there was before."""
     pair = both.pair()
     with MeasuredMirrorMaker(pair, TOPIC, TUNED) as running:
-        before = sum(each.records for each in both.oracle.count(both.source.bootstrap, TOPIC))
+        before = sum(partition.records for partition in both.oracle.count(both.source.bootstrap, TOPIC))
         while both.arrived(pair.remote(TOPIC), PARTITIONS) < before:
             time.sleep(0.2)
         return measure(both, pair, lambda: (running.cpu, 0.0, 0.0), minutes, warm)
@@ -99,7 +99,7 @@ def main(quick: bool = False) -> None:
     with stage() as both:
         both.oracle.create_topic(both.source.bootstrap, TOPIC, PARTITIONS)
         produce_steadily(both.source.bootstrap, TOPIC, PARTITIONS, RATE, 1.0)
-        rows = [ours(both, minutes, warm).row("ours, following"), mirror_maker(both, minutes, warm).row("MM2 tuned")]
+        rows = [measure_us(both, minutes, warm).row("ours, following"), measure_mirror_maker(both, minutes, warm).row("MM2 tuned")]
     columns = ("mirror", "records", "age s p50", "p90", "p99", "largest", "CPU s a minute", "Airflow's", "brokers'")
     title = f"A record's age on arrival, {RATE:,} a second over {PARTITIONS} partitions"
     append(title, ("minutes", *columns), [(f"{minutes:g}", *row) for row in rows], write=not quick)

@@ -48,12 +48,11 @@ def copy(both: Stage, backlog: Backlog, engine: str) -> tuple[float, float, floa
     results = copy_in_process(flow, planned)
     seconds, used = time.monotonic() - began, time.process_time() - cpu
     broker = both.broker_cpu()[1] - brokers
-    if errors := [error for each in results for error in each.errors]:
+    if errors := [error for result in results for error in result.errors]:
         raise RuntimeError(str(errors[0]))
     both.require(pair.remote(backlog.topic), backlog.records)
     both.remove(pair.remote(backlog.topic))
-    each = 1e6 / backlog.records
-    return used * each, broker * each, seconds
+    return used * 1e6 / backlog.records, broker * 1e6 / backlog.records, seconds
 
 
 def rows(backlog: Backlog, figures: dict[str, list[tuple[float, float, float]]]) -> Iterator[tuple[str, ...]]:

@@ -38,7 +38,7 @@ class Peak:
     seconds: float
 
 
-def by_submit(both: Stage, backlog: Backlog, lanes: int) -> Peak:
+def copy_by_submit(both: Stage, backlog: Backlog, lanes: int) -> Peak:
     """One copy by spark-submit."""
     pair: ClusterPair = both.pair()
     cost = both.copy(pair.properties(backlog.topic, {"source->target.mirror.lanes": str(lanes)}), backlog.records, memory=True)
@@ -46,8 +46,8 @@ def by_submit(both: Stage, backlog: Backlog, lanes: int) -> Peak:
     return Peak(cost.megabytes, cost.java_megabytes, cost.python_megabytes, cost.seconds)
 
 
-def on_server(both: Stage, backlog: Backlog, lanes: int) -> Peak:
-    """One copy on a Spark that stays, which this copy is the first of."""
+def copy_on_server(both: Stage, backlog: Backlog, lanes: int) -> Peak:
+    """The first copy on a Spark that stays."""
     pair = both.pair()
     with both.spark_that_stays(memory=True) as spark:
         config = pair.properties(backlog.topic, {"source->target.mirror.lanes": str(lanes)})
@@ -58,7 +58,7 @@ def on_server(both: Stage, backlog: Backlog, lanes: int) -> Peak:
     return peak
 
 
-def mirror_maker(both: Stage, backlog: Backlog, options: Sequence[str]) -> Peak:
+def copy_by_mirror_maker(both: Stage, backlog: Backlog, options: Sequence[str]) -> Peak:
     """One copy with MirrorMaker 2."""
     pair, began = both.pair(), time.monotonic()
     with (
@@ -83,11 +83,11 @@ def clean(both: Stage, pair: ClusterPair, backlog: Backlog) -> None:
 def measure(both: Stage, backlog: Backlog, runs: int) -> list[tuple[str, ...]]:
     """The contestants in turns; one row each. Ratios are to MirrorMaker 2."""
     contestants: dict[str, Callable[[], Peak]] = {
-        "ours, spark-submit": lambda: by_submit(both, backlog, LANES[-1]),
-        "ours, spark-submit, one lane": lambda: by_submit(both, backlog, LANES[0]),
-        "ours, Spark that stays": lambda: on_server(both, backlog, LANES[-1]),
-        "MM2 tuned": lambda: mirror_maker(both, backlog, ()),
-        "MM2 tuned, G1": lambda: mirror_maker(both, backlog, START_SCRIPT),
+        "ours, spark-submit": lambda: copy_by_submit(both, backlog, LANES[-1]),
+        "ours, spark-submit, one lane": lambda: copy_by_submit(both, backlog, LANES[0]),
+        "ours, Spark that stays": lambda: copy_on_server(both, backlog, LANES[-1]),
+        "MM2 tuned": lambda: copy_by_mirror_maker(both, backlog, ()),
+        "MM2 tuned, G1": lambda: copy_by_mirror_maker(both, backlog, START_SCRIPT),
     }
     figures: dict[str, list[Peak]] = {name: [] for name in contestants}
     for _ in range(runs):

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from lab.bench.airflow_run import scheduled
+from lab.bench.airflow_run import run_airflow
 from lab.bench.mm2 import TUNED, MeasuredMirrorMaker
 from lab.bench.results import append, spread
 from lab.bench.stage import Stage, stage
@@ -26,7 +26,7 @@ _SETTINGS = {
 }
 
 
-def minutes_of(
+def measure_busy_and_idle(
     thousand: ThousandPartitions, pair: ClusterPair, cpu: Callable[[], float], minutes: int, idle_from: Callable[[], None]
 ) -> tuple[list[float], list[float]]:
     """CPU seconds of each of some minutes with records, and of as many without."""
@@ -40,28 +40,28 @@ def minutes_of(
     return busy, per_minute(minutes, MINUTE, cpu, lambda: None)
 
 
-def ours(both: Stage, thousand: ThousandPartitions, minutes: int) -> tuple[str, ...]:
+def measure_us(both: Stage, thousand: ThousandPartitions, minutes: int) -> tuple[str, ...]:
     """By the copy DAG."""
     pair = both.pair()
-    with both.spark_that_stays() as spark, scheduled(both, pair, {**_SETTINGS, "source->target.topics": TOPICS_PATTERN}, spark) as flow:
+    with both.spark_that_stays() as spark, run_airflow(both, pair, {**_SETTINGS, "source->target.topics": TOPICS_PATTERN}, spark) as flow:
         thousand.await_copies(pair)
 
         def await_idle_run() -> None:
             now = time.time()
             time.sleep(2 * INTERVAL - now % INTERVAL + MINUTE)
 
-        busy, idle = minutes_of(thousand, pair, lambda: flow.cpu, minutes, await_idle_run)
+        busy, idle = measure_busy_and_idle(thousand, pair, lambda: flow.cpu, minutes, await_idle_run)
         thousand.compare(pair)
     return ("ours, following", spread(busy, 2), spread(idle, 2))
 
 
-def mirror_maker(both: Stage, thousand: ThousandPartitions, minutes: int) -> tuple[str, ...]:
+def measure_mirror_maker(both: Stage, thousand: ThousandPartitions, minutes: int) -> tuple[str, ...]:
     """MirrorMaker 2, once it has copied what there was."""
     pair = both.pair()
     with MeasuredMirrorMaker(pair, TOPICS_PATTERN, TUNED) as running:
         thousand.await_copies(pair)
         time.sleep(MINUTE / 2)
-        busy, idle = minutes_of(thousand, pair, lambda: running.cpu, minutes, lambda: None)
+        busy, idle = measure_busy_and_idle(thousand, pair, lambda: running.cpu, minutes, lambda: None)
         thousand.compare(pair)
     return ("MM2 tuned", spread(busy, 2), spread(idle, 2))
 
@@ -72,7 +72,7 @@ def main(quick: bool = False) -> None:
     with stage() as both:
         thousand = ThousandPartitions(both, QUICK_TOPICS if quick else TOPICS)
         thousand.produce()
-        rows = [ours(both, thousand, minutes), mirror_maker(both, thousand, minutes)]
+        rows = [measure_us(both, thousand, minutes), measure_mirror_maker(both, thousand, minutes)]
         partitions = len(thousand.topics) * PARTITIONS
     columns = ("partitions × records a minute", "mirror", "CPU s a minute", "CPU s a minute without records")
     append("Following many partitions", columns, [(f"{partitions} × {RECORDS}", *row) for row in rows], write=not quick)

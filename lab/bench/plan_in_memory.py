@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 
 class MemoryCluster:
-    """The part of `Cluster` that planning uses: every partition is led, and ends so many offsets behind its ledger's watermark."""
+    """The part of `Cluster` that planning uses: every partition has a leader, and ends `new` offsets after its ledger's watermark."""
 
     def __init__(self, alias: str, names: Iterable[str], records: Mapping[TopicPartition, LedgerRecord], new: int) -> None:
         self.alias = alias
@@ -61,7 +61,7 @@ class MemoryCluster:
         return TopicListing(frozenset(self._names), {})
 
     def listed_topics(self, names: Iterable[str], errors: object = None) -> dict[str, Topic]:
-        """As `topics`."""
+        """Topics of the listing, as metadata describes them."""
         return self.topics(names)
 
     def topics(self, names: Iterable[str], errors: object = None) -> dict[str, Topic]:
@@ -71,12 +71,12 @@ class MemoryCluster:
         return {name: Topic(name, f"id-{name}", partitions) for name in names if name in there}
 
     def log_offsets(self, partitions: Iterable[TopicPartition], errors: object, committed: bool) -> dict[TopicPartition, LogOffsets]:
-        """As the leaders would answer."""
+        """First and last offsets, as the leaders would answer."""
         ends = {tp: self._records[tp].watermark + self._new for tp in partitions}
         return {tp: LogOffsets(0, end, end, 0) for tp, end in ends.items()}
 
     def shared_ends(self, positions: Iterable[LogPosition], seconds: float) -> dict[LogPosition, int]:
-        """The log never went another way."""
+        """The logs' ends: no log was ever cut off."""
         return {position: self._records[position.partition].watermark + self._new for position in positions}
 
     def configs(self, names: Collection[str], errors: object = None, entries: object = None) -> dict[str, dict[str, ConfigEntry]]:
@@ -84,7 +84,7 @@ class MemoryCluster:
         return {name: {} for name in names}
 
 
-def stored(topics: Iterable[str]) -> list[tuple[TopicPartition, bytes]]:
+def encode_ledger(topics: Iterable[str]) -> list[tuple[TopicPartition, bytes]]:
     """The ledger's records as they stand on the target: all was copied up to the watermark."""
     numbers = random.Random(1)
     partitions = [TopicPartition(topic, number) for topic in topics for number in range(PARTITIONS)]
@@ -114,15 +114,15 @@ def _record(tp: TopicPartition, first: int, size: int) -> LedgerRecord:
     )
 
 
-def timed(call: Callable[[], Result]) -> tuple[float, Result]:
+def time_call(call: Callable[[], Result]) -> tuple[float, Result]:
     """CPU seconds of a call, and what it gives."""
     began = time.process_time()
     result = call()
     return time.process_time() - began, result
 
 
-def planned(flow: Flow, topics: list[str], view: LedgerView, new: int) -> Plan:
-    """A plan in which each source partition has so many new records."""
+def make_plan(flow: Flow, topics: list[str], view: LedgerView, new: int) -> Plan:
+    """A plan in which each source partition has `new` more records."""
     source = MemoryCluster(flow.source, topics, view.records, new)
     target = MemoryCluster(flow.target, [f"{flow.source}.{topic}" for topic in topics], {}, 0)
     planning = Planning(flow, cast(Cluster, source), cast(Cluster, target), view, Decisions(), topic_selection(flow), True, False, False)
@@ -136,15 +136,15 @@ def planned(flow: Flow, topics: list[str], view: LedgerView, new: int) -> Plan:
 def row(flow: Flow, partitions: int) -> tuple[str, ...]:
     """Measures one size."""
     topics = [f"topic-{number}" for number in range(partitions // PARTITIONS)]
-    values = stored(topics)
-    reading, records = timed(lambda: {tp: decode(value, str(tp)) for tp, value in values})
+    values = encode_ledger(topics)
+    reading, records = time_call(lambda: {tp: decode(value, str(tp)) for tp, value in values})
     view = LedgerView(records)
-    idle, nothing = timed(lambda: planned(flow, topics, view, 0))
-    busy, plan = timed(lambda: planned(flow, topics, view, _NEW))
-    if nothing.ranges or len(plan.ranges) != partitions:
-        raise RuntimeError(f"{len(nothing.ranges)} and {len(plan.ranges)} ranges were planned, not 0 and {partitions}.")
-    packing, packed = timed(lambda: len(zlib.compress(json.dumps(to_columns(plan), separators=(",", ":")).encode())) / 1e6)
-    tasks, pickled = timed(lambda: [pickle.dumps(task) for task in lane_tasks(flow, plan)])
+    idle, idle_plan = time_call(lambda: make_plan(flow, topics, view, 0))
+    busy, plan = time_call(lambda: make_plan(flow, topics, view, _NEW))
+    if idle_plan.ranges or len(plan.ranges) != partitions:
+        raise RuntimeError(f"{len(idle_plan.ranges)} and {len(plan.ranges)} ranges were planned, not 0 and {partitions}.")
+    packing, packed = time_call(lambda: len(zlib.compress(json.dumps(to_columns(plan), separators=(",", ":")).encode())) / 1e6)
+    tasks, pickled = time_call(lambda: [pickle.dumps(task) for task in lane_tasks(flow, plan)])
     ledger = sum(len(value) for _, value in values) / 1e6
     memory = psutil.Process().memory_info().rss / 1e6
     return (

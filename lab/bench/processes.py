@@ -1,8 +1,8 @@
 """What processes cost: CPU seconds and memory of a command with everything that it starts, and of processes that go on running.
 
-`python -m lab.bench.processes FILE [--memory] COMMAND …` runs the command and writes what it cost into the file. It adopts what the
-command leaves behind, and looks at Spark's Python workers while they run: their parent never waits for them, so the kernel adds them to
-nobody's account.
+`python -m lab.bench.processes FILE [--memory] COMMAND …` runs the command and writes what it cost into the file. It adopts the
+processes that outlive the command, and looks at Spark's Python workers while they run: their parent never waits for them, so the kernel
+adds their CPU seconds to no other process.
 """
 
 import ctypes
@@ -25,10 +25,12 @@ import psutil
 from kafka_mirror.spark import worker
 from services.java import ROOT
 
+ENVIRONMENT = {"PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"}
+"""With it a process imports the mirror and the lab of this checkout."""
 _PR_SET_CHILD_SUBREAPER = 36
 _LOOK_EVERY_SECONDS = 0.02
 _LOOK_AT_ALL_EVERY = 5
-"""Every so many looks it is all processes: that takes milliseconds, and the machine has other things to do."""
+"""One look in how many is at all processes: it takes milliseconds, and the machine has other things to do."""
 _PARENTS_OF_WORKERS = {"pyspark.daemon", worker.MODULE}
 _MEMORY = "--memory"
 _LISTS_OF_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
@@ -50,12 +52,14 @@ class Cost:
 
 
 def cost_of(command: Sequence[str], environment: Mapping[str, str] | None = None, *, memory: bool = False) -> Cost:
-    """Runs a command to its end, which has to be a good one, and gives what it and its descendants cost. `memory` asks for that of all of
-    them together, which takes CPU time from them."""
+    """Runs a command, and gives what it and its descendants cost. `memory` measures that of all of them together too, which takes CPU time
+    from them. Raises RuntimeError if the command fails."""
     with TemporaryDirectory(prefix="mirror-cost-") as directory:
         answer = Path(directory) / "cost.json"
         wrapped = [sys.executable, "-m", "lab.bench.processes", str(answer), *([_MEMORY] if memory else []), *command]
-        done = subprocess.run(wrapped, env={**os.environ, **(environment or {})}, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            wrapped, env={**os.environ, **ENVIRONMENT, **(environment or {})}, cwd=ROOT, capture_output=True, text=True, check=False
+        )
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-5000:]}")
         return Cost(**json.loads(answer.read_text()), output=done.stdout)
@@ -64,11 +68,11 @@ def cost_of(command: Sequence[str], environment: Mapping[str, str] | None = None
 def cpu_seconds(pids: Iterable[int]) -> float:
     """User and system seconds that running processes have used so far."""
     times = [psutil.Process(pid).cpu_times() for pid in pids]
-    return float(sum(each.user + each.system for each in times))
+    return float(sum(used.user + used.system for used in times))
 
 
 def cpu_with_children(process: psutil.Process) -> float:
-    """The same of one process, with the children that it has waited for."""
+    """User and system seconds that a process and the children that it has waited for have used so far."""
     times = process.cpu_times()
     return float(times.user + times.system + times.children_user + times.children_system)
 

@@ -1,7 +1,6 @@
 """Two clusters of one broker each, the witness, and flows between them that no other run has touched."""
 
 import json
-import os
 import secrets
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from kafka_mirror.formats.batches.record_batch import batches_in
-from lab.bench.processes import Cost, RunningTree, cost_of, cpu_seconds
+from lab.bench.processes import ENVIRONMENT, Cost, RunningTree, cost_of, cpu_seconds
 from services.flows import ClusterPair
 from services.java import ROOT
 from services.kafka import KafkaCluster
@@ -29,7 +28,12 @@ _NOT_YET = {
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.UNKNOWN_LEADER_EPOCH,
 }
-"""What brokers say of a topic that was created a moment ago; whoever waits for it looks again."""
+"""What brokers say of a topic that was created a moment ago; it has no records then."""
+
+
+def mirror_command(config: Path, *words: str) -> list[str]:
+    """The command line of `kafka-mirror` with a configuration."""
+    return [str(ROOT / ".venv" / "bin" / "python"), "-m", "kafka_mirror", "--config", str(config), *words]
 
 
 @dataclass
@@ -56,13 +60,12 @@ class Stage:
 
         Raises RuntimeError if it fails or copies another number of records.
         """
-        command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "kafka_mirror", "--config", str(config), "copy", "--json"]
-        environment = {"PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}"}
+        command = mirror_command(config, "copy", "--json")
         if spark is None:
-            cost = cost_of(command, environment, memory=memory)
+            cost = cost_of(command, memory=memory)
         else:
             before = spark.tree.cpu
-            cost = cost_of([*command, "--master", spark.server.master], spark.server.environment(**environment), memory=memory)
+            cost = cost_of([*command, "--master", spark.server.master], spark.server.environment(**ENVIRONMENT), memory=memory)
             spark_cpu = spark.tree.cpu - before
             cost = replace(cost, cpu=cost.cpu + spark_cpu, spark_cpu=spark_cpu)
         copied = json.loads(cost.output)["flows"][0]["result"]["records"]
@@ -105,8 +108,8 @@ class Stage:
         # Asked for the offsets of a topic that is not there yet, the client may go on believing so.
         if topic not in self._admin.list_topics(timeout=60).topics:
             return 0
-        asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
-        answers = self._admin.list_offsets(asked, request_timeout=60).values()
+        ends = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}
+        answers = self._admin.list_offsets(ends, request_timeout=60).values()
         try:
             return sum(answer.result(65).offset for answer in answers)
         except KafkaException as failure:
@@ -115,8 +118,8 @@ class Stage:
             raise
 
     def require(self, topic: str, records: int) -> None:
-        """Raises RuntimeError unless the witness counts exactly so many committed records in a target topic."""
-        counted = sum(each.records for each in self.oracle.count(self.target.bootstrap, topic))
+        """Raises RuntimeError unless the witness counts exactly this many committed records in a target topic."""
+        counted = sum(partition.records for partition in self.oracle.count(self.target.bootstrap, topic))
         if counted != records:
             raise RuntimeError(f"{topic} has {counted} records, not {records}.")
 

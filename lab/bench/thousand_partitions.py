@@ -40,7 +40,7 @@ class ThousandPartitions:
         return len(self.topics) * PARTITIONS * RECORDS
 
     def produce(self) -> None:
-        """One round."""
+        """Produces one round."""
         self.rounds += 1
         for topic in self.topics:
             records = [Record(b"key-%d" % n, b"value " * 16, partition=n % PARTITIONS) for n in range(PARTITIONS * RECORDS)]
@@ -49,14 +49,14 @@ class ThousandPartitions:
     def compare(self, pair: ClusterPair) -> None:
         """The witness compares each topic with its mirror."""
         for topic in self.topics:
-            compared = self._stage.oracle.assert_mirrored(
+            comparison = self._stage.oracle.assert_mirrored(
                 Side(pair.source_bootstrap, topic), Side(pair.target_bootstrap, pair.remote(topic))
             )
-            if compared.records != self.rounds * PARTITIONS * RECORDS:
-                raise RuntimeError(f"{topic} has {compared.records} records after {self.rounds} rounds.")
+            if comparison.records != self.rounds * PARTITIONS * RECORDS:
+                raise RuntimeError(f"{topic} has {comparison.records} records after {self.rounds} rounds.")
 
     def await_copies(self, pair: ClusterPair) -> None:
-        """Until all records have arrived on the target."""
+        """Waits until all records have arrived on the target."""
         deadline = time.monotonic() + _DEADLINE_SECONDS
         missing = list(self.topics)
         while missing:
@@ -95,7 +95,7 @@ def per_minute(minutes: int, minute: float, cpu: Callable[[], float], work: Call
     return used
 
 
-def mirror_maker(stage: Stage, thousand: ThousandPartitions, figures: Figures, minutes: int, minute: float) -> None:
+def measure_mirror_maker(stage: Stage, thousand: ThousandPartitions, figures: Figures, minutes: int, minute: float) -> None:
     """MirrorMaker 2 from its start through some minutes."""
     pair = stage.pair()
     began = time.monotonic()
@@ -113,7 +113,7 @@ def mirror_maker(stage: Stage, thousand: ThousandPartitions, figures: Figures, m
     stage.remove(*map(pair.remote, thousand.topics))
 
 
-def ours(
+def measure_us(
     stage: Stage, thousand: ThousandPartitions, figures: Figures, minutes: int, minute: float, spark: MeasuredSpark | None = None
 ) -> None:
     """The first copy, and one each minute; with spark-submit nothing of ours runs between two of them."""
@@ -129,10 +129,10 @@ def ours(
         commands.append(stage.copy(config, thousand.records, spark=spark))
 
     def cpu() -> float:
-        return sum(each.cpu - each.spark_cpu for each in commands) + (spark.tree.cpu if spark else 0.0)
+        return sum(command.cpu - command.spark_cpu for command in commands) + (spark.tree.cpu if spark else 0.0)
 
     figures.per_minute += per_minute(minutes, minute, cpu, work)
-    figures.copies += [each.seconds for each in commands]
+    figures.copies += [command.seconds for command in commands]
     thousand.compare(pair)
     stage.remove(*map(pair.remote, thousand.topics))
 
@@ -147,12 +147,12 @@ def main(quick: bool = False) -> None:
         thousand.produce()
         # The first copies in turns; the last of them goes on for some minutes.
         for minutes in (*[0] * (runs - 1), runs):
-            ours(both, thousand, on_server, minutes, minute, spark)
-            ours(both, thousand, by_submit, minutes, 0.0)
-            mirror_maker(both, thousand, mm2, minutes, minute)
+            measure_us(both, thousand, on_server, minutes, minute, spark)
+            measure_us(both, thousand, by_submit, minutes, 0.0)
+            measure_mirror_maker(both, thousand, mm2, minutes, minute)
         partitions = len(thousand.topics) * PARTITIONS
     columns = ("partitions × records", "mirror", "seconds first", "CPU s first", "seconds a copy", "CPU s a minute")
-    rows = [(f"{partitions} × {RECORDS}", *each.row()) for each in figures]
+    rows = [(f"{partitions} × {RECORDS}", *mirror.row()) for mirror in figures]
     append("Many partitions, few records", columns, rows, write=not quick)
 
 

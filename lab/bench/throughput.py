@@ -34,7 +34,7 @@ RUNS = 5
 _QUICK_SHARE = 10
 OURS, MM2_DEFAULT, MM2_TUNED = "ours", "MM2 as it comes", "MM2 tuned"
 MIRROR_MAKERS: Mapping[str, Mapping[str, str]] = {MM2_DEFAULT: {}, MM2_TUNED: TUNED}
-"""What each MirrorMaker 2 is told beside what all benchmarks tell it. With its own defaults it sends batches of at most 16 KB, at once."""
+"""What each MirrorMaker 2 has set beyond what all benchmarks set. With its own defaults it sends batches of at most 16 KB, at once."""
 _LOOK_EVERY_SECONDS = 0.1
 _DEADLINE_SECONDS = 300.0
 _LEAST_MICROSECONDS = 0.01
@@ -66,7 +66,7 @@ class Copy:
     ways: str = "–"
 
 
-def ours(stage: Stage, backlog: Backlog, spark: MeasuredSpark | None = None) -> Copy:
+def copy_by_us(stage: Stage, backlog: Backlog, spark: MeasuredSpark | None = None) -> Copy:
     """Copies with us, by spark-submit or on a Spark that stays; the part is the whole."""
     pair, before = stage.pair(), stage.broker_cpu()
     cost = stage.copy(pair.properties(backlog.topic), backlog.records, spark=spark)
@@ -77,7 +77,7 @@ def ours(stage: Stage, backlog: Backlog, spark: MeasuredSpark | None = None) -> 
     return Copy(usage, usage, backlog.records, cost.seconds, " + ".join(sorted(share["way"] for share in shares)))
 
 
-def mirror_maker(stage: Stage, backlog: Backlog, settings: Mapping[str, str]) -> Copy:
+def copy_by_mirror_maker(stage: Stage, backlog: Backlog, settings: Mapping[str, str]) -> Copy:
     """Copies with MirrorMaker 2, from its start until all records have arrived, not one more."""
     pair = stage.pair()
     remote = pair.remote(backlog.topic)
@@ -99,14 +99,14 @@ def measure(stage: Stage, backlogs: Sequence[Backlog], runs: int) -> dict[Backlo
     copies: dict[Backlog, dict[str, list[Copy]]] = {backlog: {name: [] for name in (OURS, *MIRROR_MAKERS)} for backlog in backlogs}
     starts: list[Copy] = []
     with stage.spark_that_stays() as spark:
-        ours(stage, start, spark)  # its Python workers have to start
+        copy_by_us(stage, start, spark)  # its Python workers have to start
         for _ in range(runs):
-            starts.append(ours(stage, start, spark))
+            starts.append(copy_by_us(stage, start, spark))
             for backlog, by_mirror in copies.items():
-                whole, part = ours(stage, backlog), ours(stage, backlog, spark)
+                whole, part = copy_by_us(stage, backlog), copy_by_us(stage, backlog, spark)
                 by_mirror[OURS].append(replace(whole, part=part.part, ways=part.ways))
                 for name, settings in MIRROR_MAKERS.items():
-                    by_mirror[name].append(mirror_maker(stage, backlog, settings))
+                    by_mirror[name].append(copy_by_mirror_maker(stage, backlog, settings))
                 print(backlog.name, *(copy[-1] for copy in by_mirror.values()), sep="\n  ", flush=True)
     usual = _medians(copy.whole for copy in starts)
     print("start", usual, flush=True)
@@ -116,7 +116,7 @@ def measure(stage: Stage, backlogs: Sequence[Backlog], runs: int) -> dict[Backlo
 
 
 def _medians(usages: Iterable[Usage]) -> Usage:
-    mirror, source, target = zip(*((each.mirror, each.source, each.target) for each in usages), strict=True)
+    mirror, source, target = zip(*((usage.mirror, usage.source, usage.target) for usage in usages), strict=True)
     return Usage(median(mirror), median(source), median(target))
 
 
@@ -155,7 +155,7 @@ def _microseconds(backlog: Backlog, runs: Sequence[Copy]) -> dict[str, list[floa
 
 
 def _wait(stage: Stage, running: MeasuredMirrorMaker, topic: str, partitions: int, records: int) -> tuple[int, Usage]:
-    """Waits until so many records have arrived; gives how many there are then, and what was used until then."""
+    """Waits until this many records have arrived; gives how many there are then, and what was used until then."""
     deadline = time.monotonic() + _DEADLINE_SECONDS
     while True:
         arrived, usage = stage.arrived(topic, partitions), Usage(running.cpu, *stage.broker_cpu())
@@ -183,7 +183,7 @@ def main(quick: bool = False) -> None:
         "brokers µs (source + target)",
         "seconds",
     )
-    backlogs = tuple(replace(each, records=each.records // _QUICK_SHARE) for each in BACKLOGS) if quick else BACKLOGS
+    backlogs = tuple(replace(backlog, records=backlog.records // _QUICK_SHARE) for backlog in BACKLOGS) if quick else BACKLOGS
     with stage() as both:
         copies = measure(both, backlogs, 1 if quick else RUNS)
         measured = [row for backlog in backlogs for row in rows(backlog, both.batches(backlog.topic), copies[backlog])]

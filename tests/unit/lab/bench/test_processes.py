@@ -12,7 +12,7 @@ from kafka_mirror.spark import worker
 from lab.bench.processes import RunningTree, cost_of
 from services.waiting import eventually
 
-# As Spark's daemon does: the kernel gives the CPU time of its children to nobody.
+# As Spark's daemon does: the kernel adds the CPU time of its children to no process.
 DAEMON = """
 import os, signal, sys, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
