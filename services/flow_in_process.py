@@ -8,8 +8,7 @@ from kafka_mirror.config import Flow
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
-from kafka_mirror.copy.run_result import RunResult
-from kafka_mirror.copy.verdict import Verdict, publish_and_judge
+from kafka_mirror.copy.run_result import RunResult, Verdict, publish_and_judge
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.clusters import clusters, ledger_of
 from kafka_mirror.ledger.record import LedgerRecord

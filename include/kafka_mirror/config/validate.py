@@ -23,8 +23,8 @@ from kafka_mirror.config.references import has_reference
 from kafka_mirror.config.setting import DEFAULT, Setting, is_secret
 from kafka_mirror.config.unknown_keys import UnknownKey
 from kafka_mirror.errors import ConfigurationError, Problem
+from kafka_mirror.policy.filters import printable
 from kafka_mirror.policy.java_regex import compile_java
-from kafka_mirror.policy.possible_names import printable
 
 _IDENTITY = "For topics that keep their names set replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 _SEPARATOR = "becomes part of topic names, so only letters, digits, '.', '_' and '-' are possible (a blank at its end counts)"
