@@ -3,7 +3,7 @@
 import shlex
 
 from hypothesis import given
-from tests.unit.errors.test_display import NAMES, controls
+from tests.unit.errors.test_words import NAMES, controls
 
 from kafka_mirror.cutover.failover.steps import find_denials
 from kafka_mirror.cutover.steps.group_survey import (
