@@ -10,7 +10,8 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, STEPS
-from services.consumers import committed, set_offsets
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from services.consumers import committed, groups_of, set_offsets
 from services.waiting import ADMIN_TIMEOUT_MS
 
 MOST_PAUSE_SECONDS = 600
@@ -85,6 +86,18 @@ def test_a_wave_is_taken_back_and_moves_later(pair, oracle, topic, group, mirror
     oracle.produce(pair.source_bootstrap, topic, 20, seed=2)
     code, flow = mirror("cutover", "run", "--wave", "mine", *FAST)
     assert (code, flow["result"]["wave"]["state"], flow["result"]["wave"]["attempt"]) == (0, "open", 2)
+
+
+def test_positions_that_changed_on_either_side_since_they_were_moved_are_moved_again_before_the_wave_opens(pair, topic, group, mirror):
+    """A person mends for an hour what stopped `open`; meanwhile consumers read on on the source, and an undo takes a position back."""
+    wave = ("--topics", topic, "--groups", group, "--wave", "mine")
+    assert mirror("cutover", "run", *wave, *FAST, "--until", MOVE_GROUPS)[0] == 0
+    set_offsets(pair.source_bootstrap, group, {(topic, 0): 9})
+    with groups_of(pair.target_bootstrap) as groups:
+        assert groups.delete({group: [TopicPartition(pair.remote(topic), 1)]}, {}) == {group: {}}
+    code, flow = mirror("cutover", "run", "--wave", "mine", *FAST)
+    assert (code, flow["result"]["wave"]["state"]) == (0, "open"), flow
+    assert moved(pair, topic, group) == {0: 9, 1: 11}
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -246,11 +246,11 @@ class GroupUsedOnTarget(GroupError):
 
 
 class GroupReadOn(GroupError):
-    """A group read on from the source while it was moved, so what was committed for it is out of date."""
+    """A group read on from the source after its positions were read there, so what was committed for it is out of date."""
 
     places: str
     cluster: str
-    text = "{group!r}: it committed on {cluster} while it was moved, so what was committed for it is out of date: {places}."
+    text = "{group!r}: it committed on {cluster} after its positions were read, so what was committed for it is out of date: {places}."
     next_text = "Stop its members. Then run the wave again."
     do = "Stop its members, and run the wave again: it moves the group again."
 

@@ -4,11 +4,12 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
-from kafka_mirror.cutover.steps.group_placement import GroupAim, GroupPlacer
-from kafka_mirror.cutover.steps.group_survey import (
+from kafka_mirror.cutover.groups.placement import GROUPS, GroupAim, GroupPlacer
+from kafka_mirror.cutover.groups.survey import (
     GroupLogs,
     WaveGroup,
     WaveGroups,
+    describe_members,
     find_active_groups,
     find_group_stops,
     find_unstable_positions,
@@ -18,9 +19,10 @@ from kafka_mirror.cutover.wave.findings import Finding, has_stop, stop
 from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, make_outcome
-from kafka_mirror.errors import ClusterContradictsItself, GroupReadOn, GroupUnstable, MirrorError
-from kafka_mirror.errors.words import first_few, show
-from kafka_mirror.groups.group_move import Positions
+from kafka_mirror.errors import ClusterContradictsItself, GroupActive, GroupNotMoved, GroupReadOn, GroupUnstable, MirrorError
+from kafka_mirror.errors.display import show
+from kafka_mirror.errors.words import first_few
+from kafka_mirror.groups.group_move import GroupMove, Positions, move_from_facts
 from kafka_mirror.kafka.groups import Groups, describe_groups, read_positions
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.kafka.polling import poll_until
@@ -39,6 +41,33 @@ def step(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     placement = _make_placer(move, notes, options).place(aims, options.dry_run)
     read_on = _find_read_on(move, aims) if placement.facts else ()
     return make_outcome(MOVE_GROUPS, (*findings, *placement.findings, *read_on), placement.lines, placement.facts)
+
+
+def find_changes(move: Move, notes: WaveNotes, _options: StepOptions) -> tuple[Finding, ...]:
+    """A stop for each group that is used on the source since it was moved, or lost a position on the target: an undo of `group-offsets` may
+    take one back, and what is not used expires. A group that has no position on the source any more does not count."""
+    noted = {name: move_from_facts(notes.of_group(name)) for name in notes.of_step(MOVE_GROUPS).get(GROUPS, ())}
+    here = read_positions(move.sides.source_groups, noted)
+    moves = {name: of for name, of in noted.items() if of is not None and not of.source.keys().isdisjoint(here[name])}
+    if not moves:
+        return ()
+    refused: dict[str, MirrorError] = {}
+    members = {name: of.members for name, of in describe_groups(move.sides.source, moves, refused).items() if of.members}
+    active = [stop(GroupActive(name, describe_members(joined, with_ids=True), move.flow.source)) for name, joined in members.items()]
+    there = read_positions(move.sides.target_groups, moves)
+    lost = {name: list(_find_lost(of, there[name])) for name, of in moves.items()}
+    missing = [stop(GroupNotMoved(name, first_few(places), move.flow.target)) for name, places in lost.items() if places]
+    read_on = _find_read_on(move, {name: GroupAim(of.after, of.source) for name, of in moves.items()})
+    return (*map(stop, refused.values()), *active, *missing, *read_on)
+
+
+def _find_lost(noted: GroupMove, there: Positions) -> Iterator[str]:
+    """Where the group has none of our positions, nor one that somebody else committed since."""
+    foreign = noted.foreign(there)
+    for tp, after in noted.after.items():
+        at = there[tp].offset if tp in there else None
+        if at != after.offset and tp not in foreign:
+            yield f"{tp}@{'nothing' if at is None else at} instead of {after.offset}"
 
 
 def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:

@@ -45,7 +45,7 @@ _PLANNED = (
     WaveStep(FENCE, fence.step, lambda move, notes, _options: fence.find_fence_breaks(move, notes), fence.rollback),
     WaveStep(LAST_COPY, copies.last_copy),
     WaveStep(AUDIT_GATE, audit_gate.step, audit_gate.holds),
-    WaveStep(MOVE_GROUPS, move_groups.step, take_back=move_groups.rollback),
+    WaveStep(MOVE_GROUPS, move_groups.step, move_groups.find_changes, move_groups.rollback),
     WaveStep(OPEN, open_wave.step, take_back=open_wave.rollback),
 )
 _FAILOVER = (

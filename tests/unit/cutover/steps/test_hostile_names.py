@@ -3,7 +3,6 @@
 import shlex
 
 from hypothesis import given
-from tests.unit.errors.test_words import NAMES, controls
 
 from kafka_mirror.cutover.failover.steps import find_denials
 from kafka_mirror.cutover.steps.group_survey import (
@@ -20,6 +19,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.group_translation import GroupOffset
 from kafka_mirror.groups.translation import no_answer
 from kafka_mirror.kafka.model import Acl, Committed, GroupMember
+from tests.unit.errors.test_words import NAMES, controls
 
 ORDERS = TopicPartition("orders", 0)
 

@@ -1,4 +1,4 @@
-"""`move-groups` looks once more where groups stand on the source: as every bootstrap server tells it, and whatever transactions commit."""
+"""`move-groups` looks once more where groups stand: as every bootstrap server tells it, whatever transactions commit, and before `open`."""
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -7,16 +7,19 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kafka_mirror.cutover.groups import move_groups
+from kafka_mirror.cutover.groups import survey as group_survey
+from kafka_mirror.cutover.groups.placement import GROUPS
+from kafka_mirror.cutover.groups.survey import WaveGroup, WaveGroups
 
-from kafka_mirror.cutover.steps import group_survey, move_groups
-from kafka_mirror.cutover.steps.group_survey import WaveGroup, WaveGroups
 from kafka_mirror.cutover.wave.selection import Wave, WaveTopics
 from kafka_mirror.cutover.wave.step import DONE, MOVE_GROUPS, STOPPED, WAITING, StepOutcome
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.groups.group_move import GroupMove, facts_of_move
 from kafka_mirror.groups.group_translation import GroupOffset, TranslatedGroups
 from kafka_mirror.groups.translation import EXACT, TranslatedOffset
-from kafka_mirror.kafka.groups import Group
-from kafka_mirror.kafka.model import Committed, LogOffsets, Partition, Topic
+from kafka_mirror.kafka.groups import Group, GroupDescription
+from kafka_mirror.kafka.model import Committed, GroupMember, LogOffsets, Partition, Topic
 from tests.wave_notes import NotesInMemory, step_options
 
 PLACE = TopicPartition("stock", 0)
@@ -67,6 +70,35 @@ def test_a_group_of_which_a_server_tells_another_place_than_it_was_moved_from_st
 def test_each_server_is_named_with_what_it_tells():
     (finding,) = step(a=10, b=30).findings
     assert "contradict each other about where readers is: a: where it was moved from; b: stock-0@30" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "members", "codes"),
+    [
+        ({PLACE: 10}, 10, 0, []),
+        ({PLACE: 10}, 17, 0, []),
+        ({}, None, 0, []),
+        ({PLACE: 10}, None, 0, ["GroupNotMoved"]),
+        ({PLACE: 10}, 3, 0, ["GroupNotMoved"]),
+        ({PLACE: 30}, 10, 0, ["GroupReadOn"]),
+        ({PLACE: 10}, 10, 1, ["GroupActive"]),
+    ],
+    ids=["as moved", "used on the target", "gone from the source", "deleted", "put back", "read on", "joined on the source"],
+)
+def test_what_was_moved_holds_until_the_group_is_used_on_the_source_or_lost_a_position(here, there, members, codes):
+    remote, notes, coordinator = TopicPartition("east.stock", 0), NotesInMemory(), Coordinator({"a": here}, {})
+    noted = GroupMove({remote: Committed(3)}, {remote: Committed(10)}, {PLACE: 10})
+    notes.steps, notes.groups = {MOVE_GROUPS: {GROUPS: ["a"]}}, {"a": facts_of_move(noted)}
+    target = SimpleNamespace(committed=lambda *_: {"a": {} if there is None else {remote: Committed(there)}})
+    move = SimpleNamespace(
+        flow=SimpleNamespace(source="east", target="west"),
+        sides=SimpleNamespace(source=coordinator, source_groups=coordinator, target_groups=target),
+        source_partitions=lambda: [PLACE],
+    )
+    described = {"a": GroupDescription((GroupMember("shop", "/10.0.0.1", "shop-1"),) * members)}
+    with patch.multiple(move_groups, describe_groups=lambda *_: described):
+        findings = move_groups.find_changes(move, notes, step_options())
+    assert [finding.code for finding in findings] == codes
 
 
 PLACES = [TopicPartition("stock", number) for number in range(2)]

@@ -37,7 +37,7 @@ def test_there_is_a_step_for_every_name_in_its_order(mode):
 def test_what_changes_a_cluster_is_taken_back_and_what_others_may_break_is_asked_again():
     assert [step.name for step in get_steps(PLANNED) if step.take_back] == [FENCE, MOVE_GROUPS, OPEN]
     assert [step.name for step in get_steps(FAILOVER) if step.take_back] == [MOVE_GROUPS, OPEN]
-    assert [step.name for step in get_steps(PLANNED) if step.holds] == [FENCE, AUDIT_GATE]
+    assert [step.name for step in get_steps(PLANNED) if step.holds] == [FENCE, AUDIT_GATE, MOVE_GROUPS]
 
 
 @pytest.mark.parametrize(("state", "is_done"), [(DONE, True), (WAITING, False), (STOPPED, False)])
