@@ -135,7 +135,8 @@ class MirrorCutoverOperator(FlowOperator):
         stopped = next((outcome for outcome in outcomes if outcome.state == STOPPED), last)
         if result.state == STOPPED and not (options.dry_run and self.step):
             push_return_value(value)
-            fail(_why_stopped(self.flow, name, stopped, self.task_id))
+            is_own = stopped.step == self.step or not self.step
+            fail(_why_stopped(self.flow, name, stopped, self.task_id if is_own else task_id_of(stopped.step)))
         return value
 
     def _options(self, wave: Wave) -> StepOptions:

@@ -1,4 +1,4 @@
-"""A wave that somebody took back by hand while the DAG's run that had begun it goes on."""
+"""What a task of the cutover DAG says of a wave that was taken back by hand meanwhile, or whose fence was broken."""
 
 from types import SimpleNamespace
 
@@ -8,7 +8,8 @@ from airflow.sdk.exceptions import AirflowFailException
 from kafka_mirror.airflow import cutover
 from kafka_mirror.cutover.wave import run
 from kafka_mirror.cutover.wave.record import ROLLED_BACK, UNDER_WAY, WaveRecord
-from kafka_mirror.cutover.wave.step import PLANNED, StepOptions
+from kafka_mirror.cutover.wave.run import WaveRun
+from kafka_mirror.cutover.wave.step import FENCE, PLANNED, STOPPED, StepOptions, StepOutcome
 
 RUN = "ann (run east-to-west.cutover / manual__1)"
 FLOW = SimpleNamespace(name="east->west")
@@ -28,3 +29,14 @@ def test_the_next_try_of_its_first_task_does_not_begin_it_anew(monkeypatch):
 @pytest.mark.parametrize(("state", "who"), [(UNDER_WAY, RUN), (ROLLED_BACK, "ann (run east-to-west.cutover / manual__0)")])
 def test_a_wave_that_is_under_way_goes_on_and_that_of_another_run_is_begun_anew(monkeypatch, state, who):
     assert check(monkeypatch, state, who) is None
+
+
+def test_a_step_whose_fence_is_broken_names_the_fences_task_as_the_one_to_clear(monkeypatch):
+    broken = WaveRun(WaveRecord("w", ("orders",), (), PLANNED, RUN, "because", 1), (StepOutcome(FENCE, STOPPED),))
+    monkeypatch.setattr(cutover, "configured_flow", lambda _name: FLOW)
+    monkeypatch.setattr(cutover, "_find_runner", lambda: RUN)
+    monkeypatch.setattr(cutover, "push_return_value", lambda _value: None)
+    monkeypatch.setattr(run, "run_wave", lambda *_arguments, only: broken)
+    task = cutover.MirrorCutoverOperator(task_id="open", flow="east->west", step="open", topics="orders", plan_only=False)
+    with pytest.raises(AirflowFailException, match="clear the task fence with those after it"):
+        task.execute({})
