@@ -1,12 +1,18 @@
 """Whether a change of the configuration's files means another flow."""
 
+import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.copy.follow import ChangedFiles
+from kafka_mirror.copy import changed_files
+from kafka_mirror.copy.changed_files import ChangedFiles
+from kafka_mirror.errors import ClusterUnreachable
+from services.waiting import PATIENCE
 
 FILE = """clusters = east, west
 east.bootstrap.servers = 127.0.0.1:9
@@ -54,3 +60,23 @@ def test_a_change_between_loading_and_the_first_look_counts(written: Callable[[s
     flow = load([written(FILE)]).flow("east->west")
     written(FILE + "east->west.topics = orders, clicks\n")
     assert looks(ChangedFiles(flow)) == [False, True, False]
+
+
+def test_a_change_that_could_not_be_announced_is_announced_once_the_target_answers(
+    written: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow = load([written(FILE)]).flow("east->west")
+    tries, is_announced = list[str](), threading.Event()
+
+    def announce() -> None:
+        tries.append("announced")
+        if len(tries) < 3:
+            raise ClusterUnreachable("west", "127.0.0.1:10", 60.0)
+        is_announced.set()
+
+    monkeypatch.setattr(changed_files, "clusters", lambda _flow: nullcontext((None, None)))
+    monkeypatch.setattr(changed_files, "control_of", lambda *_: SimpleNamespace(announce_configuration=announce))
+    with changed_files.announce_meanwhile(flow, 0.01):
+        written(FILE + "east->west.topics = orders, clicks\n")
+        assert is_announced.wait(PATIENCE)
+    assert len(tries) == 3
