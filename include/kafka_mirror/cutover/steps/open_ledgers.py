@@ -60,6 +60,7 @@ def set_marks(
         if record is None or _place(record) != _place(looked_at[tp]):
             copied.add(tp)
             return None
+        copied.discard(tp)  # a broker that was asked before may have been cut off
         return replace(record, moved=record.moved or decided, writer=writer)
 
     return _write_partitions(flow, plan, notes, {tp: partial(mark, tp) for tp in partitions}), copied
@@ -68,11 +69,21 @@ def set_marks(
 def take_off_marks(flow: "Flow", plan: Plan, notes: WaveNotes, partitions: Iterable[TopicPartition]) -> int:
     """Takes the marks off these partitions, and fences their lanes, marked or not; gives how many had one. Raises WaveRunElsewhere, and
     what a lane says."""
-    return len(_write_partitions(flow, plan, notes, dict.fromkeys(partitions, _take_mark_off)))
+    marked: set[TopicPartition] = set()
+
+    def take_off(tp: TopicPartition, record: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
+        if record is not None and record.moved is not None:
+            marked.add(tp)
+        return _take_mark_off(record, writer)
+
+    _write_partitions(flow, plan, notes, {tp: partial(take_off, tp) for tp in partitions})
+    return len(marked)
 
 
 def _take_mark_off(record: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
-    return None if record is None or record.moved is None else replace(record, moved=None, writer=writer)
+    """The record without a mark. One that has none is written as it is: where it is delivered shows whether the broker that told of it is
+    cut off."""
+    return None if record is None else replace(record, moved=None, writer=writer)
 
 
 def _write_partitions(flow: "Flow", plan: Plan, notes: WaveNotes, changes: Mapping[TopicPartition, Change]) -> Records:
