@@ -18,7 +18,7 @@ from lab.faults.decisions import DECISIONS
 from lab.faults.injections import PROPERTIES, SEPARABLE
 from lab.faults.network import NETWORK
 from lab.faults.results import RESULTS, Outcome, append, disk_text, table
-from lab.faults.series import order, play
+from lab.faults.series import draw_faults, play
 from lab.faults.site import PARTITIONS, SETTINGS, Site
 from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
@@ -28,7 +28,7 @@ from services.spark_connect import SparkServer
 from services.stored_batches import count_batches
 
 ONCE = (*COMPUTE, *CONNECT, *NETWORK, *DATA, *DECISIONS, *BROKER_FAULTS)
-ALL = (*ONCE, *(fault.following() for fault in ONCE if fault.key != "restart"))  # whose copies end in the middle
+ALL = (*ONCE, *(fault.with_following() for fault in ONCE if fault.key != "restart"))  # whose copies end in the middle
 FAULTS = {fault.key: fault for fault in ALL}
 _ABORT_CHECK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
 _TARGET = {**PROPERTIES, **_ABORT_CHECK, "min.insync.replicas": "2"}
@@ -54,8 +54,8 @@ def new_site(
     home = directory / mark
     home.mkdir(parents=True)
     pair = ClusterPair(f"east{mark}", f"west{mark}", source.bootstrap, target.bootstrap, mark, home)
-    reached = {"source.bootstrap.servers": source.proxied_bootstrap, "target.bootstrap.servers": target.proxied_bootstrap}
-    settings = {**SETTINGS, **reached, **(extra or {})}
+    addresses = {"source.bootstrap.servers": source.proxied_bootstrap, "target.bootstrap.servers": target.proxied_bootstrap}
+    settings = {**SETTINGS, **addresses, **(extra or {})}
     config = pair.properties(extra=settings)
     topic = pair.topic("orders")
     oracle.create_topic(source.bootstrap, topic, PARTITIONS)
@@ -72,7 +72,7 @@ def new_site(
 
 def main() -> int:
     """Runs the series. The exit code is 1 if any round was bad."""
-    options = _options()
+    options = _parse_options()
     directory = Path(tempfile.mkdtemp(prefix="mirror-faults-"))
     source = KafkaCluster(directory / "east", "east", proxied=True)
     target = KafkaCluster(directory / "west", "west", 3, _TARGET, proxied=True, separable=SEPARABLE)
@@ -81,7 +81,7 @@ def main() -> int:
     outcomes: list[Outcome] = []
     is_good = False
     faults = [FAULTS[key] for key in options.only] if options.only else list(FAULTS.values())
-    drawn = order(faults, options.rounds, options.seed)
+    drawn = draw_faults(faults, options.rounds, options.seed)
     print(f"seed {options.seed}, {options.rounds} rounds of {options.records} records; logs in {directory}", flush=True)
     try:
         source.launch()
@@ -102,13 +102,13 @@ def main() -> int:
             on_disk = count_batches((directory / "west").glob("data-*/*-[0-9]*/*.log"))
             print(disk_text(on_disk))
             append(outcomes, on_disk, options.seed, time.monotonic() - started, options.results)
-            is_good = all(outcome.good for outcome in outcomes) and not on_disk["invalid"]
+            is_good = all(outcome.is_good for outcome in outcomes) and not on_disk["invalid"]
             if len(outcomes) == options.rounds and is_good:
                 shutil.rmtree(directory, ignore_errors=True)
     return 0 if is_good else 1
 
 
-def _options() -> argparse.Namespace:
+def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m lab.faults", description=__doc__)
     parser.add_argument("--seed", type=int, default=int(time.time()), help="decides which fault comes when (default: the clock)")
     parser.add_argument("--rounds", type=int, default=len(FAULTS))

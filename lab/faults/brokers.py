@@ -4,7 +4,7 @@ import random
 import time
 
 from kafka_mirror.formats.offsets.partition import transactional_id
-from lab.faults.faults import Fault, Round, ended
+from lab.faults.faults import Fault, Round, await_end
 from lab.faults.injections import BROKERS, CutOff, Kill, MoveLeaders, Pause
 
 
@@ -40,47 +40,47 @@ def source_broker_paused(now: Round) -> bool:
 
 def leaders_moved(now: Round) -> bool:
     """Every remote partition and the ledger get other leaders."""
-    return _hurt(now, MoveLeaders(now.site.target, now.site.oracle, _led(now)))
+    return _hurt(now, MoveLeaders(now.site.target, now.site.oracle, _target_topics(now)))
 
 
 def leader_deposed(now: Round) -> bool:
     """The leader of the ledger and of every remote partition is cut off from its cluster. A run that reaches the others copies the rest,
     and then the first plan is copied again by clients whose connections end at the deposed leader, all or some of them, for a while."""
-    now.site.catch_up()  # a ledger that does not exist is led by nobody
+    now.site.catch_up()  # a ledger that does not exist has no leader
     now.produce()
     now.begin()
-    fault = CutOff(now.site.target, now.site.oracle, _led(now))
+    fault = CutOff(now.site.target, now.site.oracle, _target_topics(now))
     fault.lead()
     planned = now.site.plan()
     copy = now.site.copy_here(planned)
-    hit = now.moment(copy)
-    now.afterwards(fault.heal)
+    hit = now.await_moment(copy)
+    now.add_cleanup(fault.heal)
     fault.inject()
-    ended(now.site.copy_here(by=now.site.variant_at(fault.others)))
-    fault.reached_alone(now.chance.choice((1.0, 0.4, 0.3, 0.2)), random.Random(now.chance.getrandbits(30)))
+    await_end(now.site.copy_here(by=now.site.variant_at(fault.others)))
+    fault.attract_clients(now.chance.choice((1.0, 0.4, 0.3, 0.2)), random.Random(now.chance.getrandbits(30)))
     again = now.site.copy_here(planned)
     time.sleep(2 + 6 * now.chance.random())
     now.site.target.network.gather(None)
     time.sleep(1 + 3 * now.chance.random())
     now.heal()
-    ended(copy)
-    ended(again)
+    await_end(copy)
+    await_end(again)
     return hit
 
 
-def _led(now: Round) -> tuple[str, str]:
-    """The topics whose leaders a copy writes to."""
+def _target_topics(now: Round) -> tuple[str, str]:
+    """The topics that a copy writes to."""
     return now.site.remote, f"mm2-ledger.{now.site.mirroring.pair.source}.internal"
 
 
 def _hurt(now: Round, fault: Kill | Pause | MoveLeaders) -> bool:
     copy = now.site.copy_here()
-    hit = now.moment(copy)
-    now.afterwards(fault.heal)
+    hit = now.await_moment(copy)
+    now.add_cleanup(fault.heal)
     fault.inject()
     time.sleep(1 + 6 * now.chance.random())
     now.heal()
-    ended(copy)
+    await_end(copy)
     now.site.source.wait_ready()
     now.site.target.wait_ready()
     return hit

@@ -2,13 +2,13 @@
 
 import time
 
-from lab.faults.faults import Fault, Round, ended
+from lab.faults.faults import Fault, Round, await_end
 
 
 def kill(now: Round) -> bool:
     """kill -9 of everything at once, as a host that dies."""
     copy = now.site.spark_copy()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     copy.kill()
     return hit
 
@@ -16,40 +16,40 @@ def kill(now: Round) -> bool:
 def freeze(now: Round) -> bool:
     """Everything is stopped, another run takes over and finishes, and the zombie wakes up."""
     copy = now.site.spark_copy()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     copy.freeze()
-    now.afterwards(copy.kill)
+    now.add_cleanup(copy.kill)
     now.site.catch_up()
     copy.thaw()
-    ended(copy)
+    await_end(copy)
     return hit
 
 
 def freeze_past_timeout(now: Round) -> bool:
-    """Nobody takes over: the broker aborts the zombie's transaction for its age, and then the zombie goes on with it."""
+    """No other run takes over: the broker aborts the zombie's transaction for its age, and then the zombie continues with it."""
     copy = now.site.spark_copy()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     copy.freeze()
-    now.afterwards(copy.kill)
+    now.add_cleanup(copy.kill)
     time.sleep(now.site.mirroring.flow.value("mirror.transaction.timeout.ms") / 1000 + 2)
     copy.thaw()
-    ended(copy)
+    await_end(copy)
     return hit
 
 
 def kill_workers(now: Round) -> bool:
     """The Python workers die; Spark starts their tasks again."""
     copy = now.site.spark_copy()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     killed = copy.kill_workers()
-    ended(copy)
+    await_end(copy)
     return hit and killed > 0
 
 
 def kill_driver(now: Round) -> bool:
     """The JVM dies; its workers go on for a while, and the next run meets them."""
     copy = now.site.spark_copy()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     killed = copy.kill_driver()
     now.site.catch_up()
     copy.kill()
@@ -60,10 +60,10 @@ def two_copies(now: Round) -> bool:
     """A second run of the same plan, somewhere into the first: Airflow's retry of a task whose first attempt still runs."""
     planned = now.site.plan()
     first = now.site.copy_here(planned)
-    hit = now.moment(first)
+    hit = now.await_moment(first)
     second = now.site.copy_here(planned)
-    ended(first)
-    ended(second)
+    await_end(first)
+    await_end(second)
     return hit
 
 
@@ -71,12 +71,12 @@ def stale_plan(now: Round) -> bool:
     """A plan of an earlier run is copied again beside a run of today, as when an old task is cleared."""
     old = now.chance.choice(now.site.plans[:-1] or now.site.plans) if now.site.plans else None
     copy = now.site.copy_here()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     again = now.site.copy_here(old)
-    ended(copy)
-    ended(again)
+    await_end(copy)
+    await_end(again)
     if old is not None:
-        ended(now.site.copy_here(old))  # once more, when everything that it plans is long done
+        await_end(now.site.copy_here(old))  # once more, when everything that it plans is long done
     return hit and old is not None
 
 

@@ -3,18 +3,18 @@
 import time
 
 from lab.faults.copy_process import CopyProcess
-from lab.faults.faults import Fault, Round, ended
+from lab.faults.faults import Fault, Round, await_end
 from lab.faults.site import Stuck
 
 _FROZEN_SECONDS = 5
 
 
 def kill_server(now: Round) -> bool:
-    """kill -9 of the server and its workers; another one stands there only for the next copy."""
+    """kill -9 of the server and its workers; the next copy starts another one."""
     copy, hit = _copy_until_moment(now)
     now.site.spark_server.kill()
-    ended(copy)
-    _refuses_nothing(copy)
+    await_end(copy)
+    _require_good_end(copy)
     return hit
 
 
@@ -23,8 +23,8 @@ def restart_server(now: Round) -> bool:
     copy, hit = _copy_until_moment(now)
     now.site.spark_server.kill()
     now.site.spark_server.start()
-    ended(copy)
-    _refuses_nothing(copy)
+    await_end(copy)
+    _require_good_end(copy)
     return hit
 
 
@@ -32,40 +32,40 @@ def kill_server_workers(now: Round) -> bool:
     """The server's Python workers die; Spark starts their tasks again."""
     copy, hit = _copy_until_moment(now)
     killed = now.site.spark_server.kill_workers()
-    ended(copy)
+    await_end(copy)
     return hit and killed > 0
 
 
 def freeze_server(now: Round) -> bool:
-    """The server and its workers stand still, and go on as if nothing had been."""
+    """The server and its workers stop for some seconds, and continue where they were."""
     copy, hit = _copy_until_moment(now)
-    now.afterwards(now.site.spark_server.thaw)
+    now.add_cleanup(now.site.spark_server.thaw)
     now.site.spark_server.freeze()
     time.sleep(_FROZEN_SECONDS)
     now.site.spark_server.thaw()
-    ended(copy)
+    await_end(copy)
     return hit
 
 
 def kill_client(now: Round) -> bool:
-    """kill -9 of the task: its lanes go on on the server, and the next runs meet them, the first one on the same server."""
+    """kill -9 of the task: its lanes go on running on the server, and the next runs meet them, the first one on the same server."""
     copy, hit = _copy_until_moment(now)
     copy.kill()
-    ended(now.site.connect_copy())
+    await_end(now.site.connect_copy())
     return hit
 
 
 def _copy_until_moment(now: Round) -> tuple[CopyProcess, bool]:
     copy = now.site.connect_copy()
-    now.afterwards(copy.kill)
-    return copy, now.moment(copy)
+    now.add_cleanup(copy.kill)
+    return copy, now.await_moment(copy)
 
 
-def _refuses_nothing(copy: CopyProcess) -> None:
-    """Raises Stuck unless the copy was over, or says that the server is gone and the next try goes on."""
-    said = copy.log.read_text(errors="replace")
-    if copy.wait() and "SparkServerUnavailable" not in said:
-        raise Stuck(f"a copy whose server was gone said: {said[-2000:]}")
+def _require_good_end(copy: CopyProcess) -> None:
+    """Raises Stuck unless the copy succeeded, or failed because its server was gone, which Airflow retries."""
+    log = copy.log.read_text(errors="replace")
+    if copy.wait() and "SparkServerUnavailable" not in log:
+        raise Stuck(f"a copy whose server was gone logged: {log[-2000:]}")
 
 
 CONNECT = (

@@ -1,4 +1,4 @@
-"""Which record of the source each record of a remote partition is a copy of, told from the records and from what people decided.
+"""Which record of the source each record of a remote partition is a copy of: found from the records and from what people decided.
 
 A mirror holds the source's records in their order. A decision lets the copy go on elsewhere: from the watermark `at` it goes `to` an older
 offset, whose records the target then holds twice, or to a newer one, whose predecessors it never holds.
@@ -44,24 +44,24 @@ class PartitionCopies:
         self._target_end = 0
         self._next = self._begun = 0
         self._expected: list[int] = []
-        self._found: list[int] = []
+        self._held: list[int] = []
 
     @property
     def source_end(self) -> int:
-        """From where on the source was not read yet."""
+        """The first source offset that was not read yet."""
         return self.sources[-1] + 1 if self.sources else 0
 
     @property
     def target_end(self) -> int:
-        """From where on the target was not read yet."""
+        """The first target offset that was not read yet."""
         return self._target_end
 
     def note_decision(self, jump: Jump) -> None:
-        """Somebody decided so. Whether the copy acts on it is seen by what it writes."""
+        """A person decided so. What the copy writes shows whether it acts on it."""
         self._jumps.append(jump)
 
-    def planted(self, offsets: Iterable[int]) -> None:
-        """Somebody else than the mirror wrote these records of the target, and a person accepted them."""
+    def note_planted(self, offsets: Iterable[int]) -> None:
+        """Another application wrote these records of the target, and a person accepted them."""
         self._planted.update(offsets)
 
     def read_source(self, records: Iterable[Seen]) -> None:
@@ -73,14 +73,14 @@ class PartitionCopies:
             self.newest.append(None)
 
     def read_target(self, records: Iterable[Seen]) -> None:
-        """What the target shows from `target_end` on. The source has to be read at least as far as it is copied."""
+        """What the target shows from `target_end` on. Read the source first, at least as far as it is copied."""
         listed = list(records)
         self._target_end = max((offset + 1 for offset, _ in listed), default=self._target_end)
         copies = [record for record in listed if record[0] not in self._planted]
         self.targets += [offset for offset, _ in copies]
         digests = [digest for _, digest in copies]
         for number, (offset, digest) in enumerate(copies):
-            self._found.append(digest)
+            self._held.append(digest)
             place = self._original(digests[number : number + _LOOKED_AT])
             if place is not None:
                 if place != self._next:
@@ -89,18 +89,18 @@ class PartitionCopies:
                 self._next = place + 1
 
     def account(self, partition: int) -> Account:
-        """What is wrong with the records that came to the target since the last call, which ought to be all that the source has."""
+        """What is wrong with the records that came to the target since the last call, if it should hold all that the source has now."""
         end = len(self.sources)
         if self._next != end and end in self._ways_on():
             self._go_to(end)  # a decision passed over all the rest
-        expected, found = self._expected + self._digests[self._begun : end], self._found
+        expected, held = self._expected + self._digests[self._begun : end], self._held
         self._begun = self._next = end
-        self._expected, self._found = [], []
-        return counted(partition, expected, found)
+        self._expected, self._held = [], []
+        return count_differences(partition, expected, held)
 
     def _original(self, digests: Sequence[int]) -> int | None:
-        """The place of the record whose copy stands in front of these: the next one, one that a decision leads to, or a later one behind
-        records that are missing. None for what does not belong there."""
+        """The place of the record whose copy comes first in these digests: the next one, one that a decision leads to, or a later one, if
+        those before it are missing. None for a record that is no copy."""
         if not self._jumps and self._fits(self._next, digests[:1]):
             return self._next
         ways = [place for place in self._ways_on() if self._fits(place, digests)]
@@ -125,8 +125,8 @@ class PartitionCopies:
     def _fits(self, place: int, digests: Sequence[int]) -> int:
         """How many copies in a row are those of the records from a place on."""
         originals = self._digests[place : place + len(digests)]
-        alike = (left == right for left, right in zip(originals, digests, strict=False))
-        return next((count for count, same in enumerate(alike) if not same), min(len(originals), len(digests)))
+        pairs = enumerate(zip(originals, digests, strict=False))
+        return next((count for count, (original, copy) in pairs if original != copy), min(len(originals), len(digests)))
 
     def _go_to(self, place: int) -> None:
         """Goes on at a place; if by a decision, then what precedes it is not missing, and what follows may come once more."""
@@ -141,14 +141,14 @@ class PartitionCopies:
         return bisect_left(self.sources, offset)
 
 
-def counted(partition: int, expected: Sequence[int], found: Sequence[int]) -> Account:
-    """The digests that a remote partition holds, held against those that it should hold, in order."""
+def count_differences(partition: int, expected: Sequence[int], held: Sequence[int]) -> Account:
+    """Compares the digests that a remote partition holds with those that it should hold, in order."""
     waiting: dict[int, list[int]] = defaultdict(list)
     for place in range(len(expected) - 1, -1, -1):
         waiting[expected[place]].append(place)
     missing, places = Counter(expected), []
     doubled = foreign = 0
-    for digest in found:
+    for digest in held:
         if waiting[digest]:
             places.append(waiting[digest].pop())
         elif digest in missing:
@@ -156,7 +156,7 @@ def counted(partition: int, expected: Sequence[int], found: Sequence[int]) -> Ac
         else:
             foreign += 1
     lost = len(expected) - len(places)
-    return Account(partition, len(expected), len(found), lost, doubled, foreign, len(places) - _longest_rising(places))
+    return Account(partition, len(expected), len(held), lost, doubled, foreign, len(places) - _longest_rising(places))
 
 
 def _longest_rising(numbers: Iterable[int]) -> int:

@@ -4,7 +4,7 @@ import socket
 import threading
 from functools import partial
 
-from lab.faults.faults import Fault, Round, ended
+from lab.faults.faults import Fault, Round, await_end
 
 _MOST_PARTITIONS = 16
 
@@ -13,12 +13,12 @@ def produce(now: Round) -> bool:
     """Producers go on while the copy runs."""
     seed = now.chance.getrandbits(30)
     copy = now.site.copy_here()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     producer = threading.Thread(target=now.site.produce, args=(now.records, seed))
     producer.start()
-    ended(copy)
+    await_end(copy)
     while producer.is_alive():
-        ended(now.site.copy_here())
+        await_end(now.site.copy_here())
     producer.join()
     return hit
 
@@ -28,11 +28,11 @@ def add_partitions(now: Round) -> bool:
     topic, bootstrap = now.site.topic, now.site.source.bootstrap
     grown = min(len(now.site.oracle.partitions(bootstrap, topic)) + now.chance.randint(1, 2), _MOST_PARTITIONS)
     copy = now.site.copy_here()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     if grown < _MOST_PARTITIONS:
         now.site.oracle.create_partitions(bootstrap, topic, grown)
     now.site.produce(now.records // 4, now.chance.getrandbits(30))
-    ended(copy)
+    await_end(copy)
     return hit
 
 
@@ -40,10 +40,10 @@ def delete_records(now: Round) -> bool:
     """Retention takes what was copied before."""
     before = {partition: now.chance.randint(0, offset) for partition, offset in now.site.read_below.items()}
     copy = now.site.copy_here()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     if before:
         now.site.oracle.delete_records(now.site.source.bootstrap, now.site.topic, before)
-    ended(copy)
+    await_end(copy)
     return hit and bool(before)
 
 
@@ -57,11 +57,11 @@ def quotas(now: Round) -> bool:
         bootstrap, quota = pair.target_bootstrap, "producer_byte_rate"
         clients = [f"{pair.source}->{pair.target}|lane-{lane}@{socket.gethostname()}" for lane in range(4)]
     for client in clients:
-        now.afterwards(partial(oracle.alter_quotas, bootstrap, client, {quota: None}))
+        now.add_cleanup(partial(oracle.alter_quotas, bootstrap, client, {quota: None}))
         oracle.alter_quotas(bootstrap, client, {quota: now.chance.choice((20_000.0, 100_000.0))})
     copy = now.site.copy_here()
-    hit = now.moment(copy)
-    ended(copy)
+    hit = now.await_moment(copy)
+    await_end(copy)
     return hit
 
 

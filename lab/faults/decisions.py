@@ -1,4 +1,4 @@
-"""What people decide while the flow runs: what a decision has copied again or left out is no fault, and everything else is."""
+"""What people decide while the flow runs. Records that a decision copies again or leaves out are right; all others are judged as ever."""
 
 import time
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from pathlib import Path
 from kafka_mirror.errors import NothingToDecide
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import ACCEPT_GAP, ACCEPT_RECORDS, PAUSE, RESTART, RESUME, TAKE_OWNERSHIP, UNLIMITED
-from lab.faults.faults import Fault, Round, ended
+from lab.faults.faults import Fault, Round, await_end
 from lab.faults.site import Stuck
 from services.flow_in_process import Mirroring
 from services.oracle import Record
@@ -36,7 +36,7 @@ def restart(now: Round) -> bool:
 
 
 def restart_again(now: Round) -> bool:
-    """A restart that is decided anew while what the first one led to is copied, or before it is."""
+    """A second restart, decided while what the first one led to is copied, or before it is."""
     now.site.catch_up()
     _restart_some(now)
     if now.chance.random() < 0.7:
@@ -44,23 +44,23 @@ def restart_again(now: Round) -> bool:
     _restart_some(now)
     now.judge()
     copy = now.site.copy_here()
-    hit = now.moment(copy)
-    ended(copy)
+    hit = now.await_moment(copy)
+    await_end(copy)
     return hit
 
 
 def restart_meanwhile(now: Round) -> bool:
     """A restart that is decided while a copy runs, with the network cut or not before it is acted on."""
     copy = now.site.copy_here()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     _restart_some(now)
     if now.chance.random() < 0.5:
         network = now.chance.choice((now.site.source, now.site.target)).network
-        now.afterwards(network.heal)
+        now.add_cleanup(network.heal)
         network.refuse()
         time.sleep(1 + 2 * now.chance.random())
         now.heal()
-    ended(copy)
+    await_end(copy)
     now.judge()
     return hit
 
@@ -75,12 +75,12 @@ def accept_gap(now: Round) -> bool:
     now.site.oracle.delete_records(now.site.source.bootstrap, now.site.topic, before)
     now.judge()
     copy = now.site.copy_here()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     with suppress(NothingToDecide):
-        for made in now.site.decide(ACCEPT_GAP):
-            partition = made.decision.partition or 0
-            now.site.witness.note_decision(partition, made.decision.watermark, before[partition])
-    ended(copy)
+        for result in now.site.decide(ACCEPT_GAP):
+            partition = result.decision.partition or 0
+            now.site.witness.note_decision(partition, result.decision.watermark, before[partition])
+    await_end(copy)
     now.judge()
     return hit
 
@@ -93,14 +93,14 @@ def skip_record(now: Round) -> bool:
     site.oracle.produce_records(site.source.bootstrap, site.topic, [large])
     site.produce(now.records // 8, now.chance.getrandbits(30))
     copy = site.copy_here()
-    hit = now.moment(copy)
-    ended(copy)
+    hit = now.await_moment(copy)
+    await_end(copy)
     for _ in range(20):
         with suppress(NothingToDecide):
             site.skip(partition)
             now.judge()
             return hit
-        ended(site.copy_here())
+        await_end(site.copy_here())
     raise Stuck(f"partition {partition} was never blocked by a record of 1.5 MB")
 
 
@@ -108,30 +108,30 @@ def pause(now: Round) -> bool:
     """The topic or a partition is paused while it is copied, stands still, and is resumed. Lanes that follow keep to it soon."""
     partition = now.chance.choice([None, *now.site.ends()])
     copy = now.site.copy_here()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     now.site.decide(PAUSE, partition)
-    now.afterwards(lambda: now.site.decide(RESUME, partition))
+    now.add_cleanup(lambda: now.site.decide(RESUME, partition))
     if now.site.follow_seconds:
         time.sleep(now.site.mirroring.flow.value("mirror.follow.seconds") + _HEARD_SECONDS)
     else:
-        ended(copy)
-    before = now.site.written(partition)
+        await_end(copy)
+    before = now.site.count_written(partition)
     now.site.produce(now.records // 8, now.chance.getrandbits(30))
-    ended(copy if now.site.follow_seconds else now.site.copy_here())
+    await_end(copy if now.site.follow_seconds else now.site.copy_here())
     now.judge()
-    assert now.site.written(partition) == before, f"a copy wrote to what is paused: {partition}"
+    assert now.site.count_written(partition) == before, f"a copy wrote to what is paused: {partition}"
     return hit
 
 
 def throttle(now: Round) -> bool:
     """The flow is throttled while it is copied, hardly goes on, and is let go. Lanes that follow keep to it soon."""
     copy = now.site.copy_here()
-    hit = now.moment(copy)
+    hit = now.await_moment(copy)
     now.site.throttle(_SLOW)
-    now.afterwards(lambda: now.site.throttle(UNLIMITED))
+    now.add_cleanup(lambda: now.site.throttle(UNLIMITED))
     _assert_slow(now)
     now.heal()
-    ended(copy)
+    await_end(copy)
     return hit
 
 
@@ -140,14 +140,14 @@ def configure(now: Round) -> bool:
     site, file = now.site, Path(now.site.mirroring.flow.file)
     before = file.read_text()
     copy = site.copy_here()
-    hit = now.moment(copy)
-    now.afterwards(lambda: file.write_text(before))
+    hit = now.await_moment(copy)
+    now.add_cleanup(lambda: file.write_text(before))
     file.write_text(f"{before}\n{site.mirroring.flow.name}.mirror.max.bytes.per.second = {_SLOW}\n")
     if site.follow_seconds:
         time.sleep(_NOTICED_SECONDS)
         _assert_slow(now)
     now.heal()
-    ended(copy)
+    await_end(copy)
     return hit
 
 
@@ -155,21 +155,21 @@ def _assert_slow(now: Round) -> None:
     """What was open may still be committed; then only a small part of what there is may come."""
     time.sleep(now.site.mirroring.flow.value("mirror.follow.seconds") + _HEARD_SECONDS)
     now.site.produce(now.records // 8, now.chance.getrandbits(30))
-    before = now.site.written()
+    before = now.site.count_written()
     time.sleep(_HEARD_SECONDS)
-    after = now.site.written()
+    after = now.site.count_written()
     assert after - before < now.records // 20, f"at {_SLOW} bytes a second {after - before} offsets were written in {_HEARD_SECONDS} s"
 
 
 def accept_records(now: Round) -> bool:
-    """Somebody else writes to remote partitions, and a person lets those records stand."""
+    """Another application writes to remote partitions, and a person accepts those records."""
     site = now.site
-    for partition in _some(now, site.ends()):
+    for partition in _choose_some(now, site.ends()):
         foreign = [Record(b"foreign", now.chance.randbytes(20), partition=partition) for _ in range(now.chance.randint(1, 9))]
-        site.witness.copies[partition].planted(site.oracle.produce_records(site.target.bootstrap, site.remote, foreign))
+        site.witness.copies[partition].note_planted(site.oracle.produce_records(site.target.bootstrap, site.remote, foreign))
     copy = site.copy_here()
-    hit = now.moment(copy)
-    ended(copy)
+    hit = now.await_moment(copy)
+    await_end(copy)
     with suppress(NothingToDecide):
         site.decide(ACCEPT_RECORDS)
     now.judge()
@@ -179,16 +179,16 @@ def accept_records(now: Round) -> bool:
 def take_ownership(now: Round) -> bool:
     """Another installation takes the flow over, copies a part of it, and the first one takes it back while the other one copies."""
     other = _part(now, installation="second")
-    _owned(now, other)
+    _take_over(now, other)
     other.copy()
     now.judge()
     copy = now.site.copy_here(by=other)
-    hit = now.moment(copy)
-    _owned(now, now.site.mirroring)
-    ended(now.site.copy_here())
-    ended(copy)
-    # The other one may have written once more behind what was decided.
-    _owned(now, now.site.mirroring)
+    hit = now.await_moment(copy)
+    _take_over(now, now.site.mirroring)
+    await_end(now.site.copy_here())
+    await_end(copy)
+    # The other one may have written once more after what was decided.
+    _take_over(now, now.site.mirroring)
     return hit
 
 
@@ -197,14 +197,14 @@ def _part(now: Round, **settings: str) -> Mirroring:
     return now.site.variant(run_max_bytes=str(5 * now.records), transaction_max_bytes="16384", **settings)
 
 
-def _owned(now: Round, by: Mirroring) -> None:
+def _take_over(now: Round, by: Mirroring) -> None:
     with suppress(NothingToDecide):
         now.site.decide(TAKE_OWNERSHIP, by=by)
 
 
 def _restart_some(now: Round) -> None:
-    """Decides it for some partitions, most of them at an older offset, and lets groups stand a little in front of these: what the mirror
-    knew of the records there ends. What was acted on is seen in the target."""
+    """Decides restarts of some partitions, most of them at an older offset, and lets a group commit a little before each: the offset map
+    ends there. The target shows which decisions were acted on."""
     now.site.witness.read_source()
     fronts: dict[int, int] = {}
     starts, ledger = now.site.log_starts(), now.site.mirroring.ledger()
@@ -215,14 +215,14 @@ def _restart_some(now: Round) -> None:
             start = now.chance.randint(starts[partition], max(newest, starts[partition]))
             fronts[partition] = now.chance.randint(max(start - _IN_FRONT, 0), start)
             with suppress(NothingToDecide):
-                for made in now.site.decide(RESTART, partition, start):
-                    now.site.witness.note_decision(partition, made.decision.watermark, made.decision.offset)
+                for result in now.site.decide(RESTART, partition, start):
+                    now.site.witness.note_decision(partition, result.decision.watermark, result.decision.offset)
     now.place_group(fronts)
 
 
-def _some(now: Round, partitions: Iterable[int]) -> list[int]:
-    each = list(partitions)
-    return now.chance.sample(each, now.chance.randint(1, len(each)))
+def _choose_some(now: Round, partitions: Iterable[int]) -> list[int]:
+    candidates = list(partitions)
+    return now.chance.sample(candidates, now.chance.randint(1, len(candidates)))
 
 
 DECISIONS = (

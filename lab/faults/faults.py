@@ -1,4 +1,4 @@
-"""What a fault is, what it is given, and all that there are."""
+"""What a fault is, and the round in which it hits a copy."""
 
 import random
 import subprocess
@@ -25,28 +25,28 @@ class Round:
     records: int
     cleanups: list[Callable[[], object]] = field(default_factory=list)
     judged: Tally = field(default_factory=Tally)
-    """What was said of groups in this round, in the middle of things too."""
+    """How all answers about groups in this round were judged."""
     last: Tally = field(default_factory=Tally)
-    """What was said of them when they were last asked."""
+    """How the last answers were judged."""
     _before: int = 0
 
     def produce(self) -> None:
-        """Something to copy."""
+        """Produces something to copy."""
         self.site.produce(self.records, self.chance.getrandbits(30))
 
     def begin(self) -> None:
         """Notes how much the target holds, and has its topics made, so that the moments count the copy alone."""
         self.site.mirroring.refresh()
-        self._before = self.site.written()
+        self._before = self.site.count_written()
 
-    def moment(self, copy: Copy) -> bool:
+    def await_moment(self, copy: Copy) -> bool:
         """Waits until a random part of the round is written or, one time in five, for a moment at the copy's start. Where the copy follows,
         more arrives then, one time in two. False if the copy has ended by then."""
         if self.chance.random() < 0.2:
             self._wait_while(copy, lambda: False, self.chance.random() * 0.7)
         else:
             wanted = self._before + self.chance.random() * self.records * 0.6
-            self._wait_while(copy, lambda: self.site.written() >= wanted, 120)
+            self._wait_while(copy, lambda: self.site.count_written() >= wanted, 120)
             time.sleep(self.chance.random() * 0.05)
         if self.site.follow_seconds and self.chance.random() < 0.5:
             self.site.produce(self.records // 4, self.chance.getrandbits(30))
@@ -54,14 +54,14 @@ class Round:
         return copy.running
 
     def place_groups(self) -> None:
-        """Some groups commit in all partitions: anywhere in what the source has, and one of them near the end."""
+        """Lets some groups commit in all partitions: anywhere in what the source has, and one of them near the end."""
         ends = self.site.ends()
         for number in range(_GROUPS):
             within = {partition: end if number else min(end, _NEAR) for partition, end in ends.items()}
             self.place_group({partition: ends[partition] - self.chance.randint(0, most) for partition, most in within.items()})
 
     def place_group(self, offsets: Mapping[int, int]) -> None:
-        """One more group, which has read everything in front of these offsets."""
+        """Lets one more group commit these offsets."""
         groups = self.site.groups
         groups.placed += 1
         if offsets:
@@ -72,8 +72,8 @@ class Round:
         self.last = self.site.judge()
         self.judged += self.last
 
-    def afterwards(self, cleanup: Callable[[], object]) -> None:
-        """Called when the round is healed, whatever happens; the last one first."""
+    def add_cleanup(self, cleanup: Callable[[], object]) -> None:
+        """Has `heal` call it, whatever happens; the last one first."""
         self.cleanups.append(cleanup)
 
     def heal(self) -> None:
@@ -100,12 +100,12 @@ class Fault:
     own_clusters: bool = False
     follows: bool = False
 
-    def following(self) -> "Fault":
+    def with_following(self) -> "Fault":
         """The same fault for a copy that follows."""
         return replace(self, key=f"{self.key}-follow", name=f"{self.name}, following", follows=True)
 
 
-def ended(copy: Copy, seconds: float = 180) -> None:
+def await_end(copy: Copy, seconds: float = 180) -> None:
     """Waits for a copy's end, however it ends. Raises Stuck when it does not."""
     try:
         copy.wait(seconds)

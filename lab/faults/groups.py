@@ -21,7 +21,7 @@ _TRIES = 4
 
 @dataclass
 class Groups:
-    """Groups that commit once and never again: what is said of them later is said of the same offsets."""
+    """Groups that commit once and never again, so that all later answers are about the same offsets."""
 
     flow: Flow
     topic: str
@@ -29,10 +29,10 @@ class Groups:
     target: str
     committed: dict[str, dict[int, int]] = field(default_factory=dict)
     placed: int = 0
-    """How many there were, also those that are not asked any more."""
+    """How many groups there were, with those that are no longer judged."""
 
     def commit(self, group: str, offsets: Mapping[int, int]) -> None:
-        """The group has read everything in front of these offsets of the topic's partitions."""
+        """Commits these offsets of the topic's partitions for a group."""
         set_offsets(self.source, group, {(self.topic, partition): offset for partition, offset in offsets.items()})
         self.committed[group] = dict(offsets)
 
@@ -41,40 +41,40 @@ class Groups:
         context, names = group_context(self.flow), list(self.committed)
         if not names:
             return
-        errors = _errors_of_both_steps(context, names)
+        errors = _run_both_steps(context, names)
         assert not errors, errors
-        yield from self._translated(context, names)
-        yield from self._checkpoints(context)
-        yield from self._group_offsets(context, names)
+        yield from self._ask_translation(context, names)
+        yield from self._read_checkpoints(context)
+        yield from self._read_group_offsets(context, names)
 
-    def _translated(self, context: GroupContext, names: list[str]) -> Iterator[Answer]:
+    def _ask_translation(self, context: GroupContext, names: list[str]) -> Iterator[Answer]:
         with group_clusters(context) as (source, target, groups, _):
             offsets = read_group_offsets(groups, names, context.selection.topic_filter).offsets
             translated = translate_groups(context, offsets, source, target)
-        for each in translated.offsets:
-            answer = each.translated
+        for offset in translated.offsets:
+            answer = offset.translated
             if answer.target is not None:
-                yield Answer("translate", each.group, each.source.partition, each.committed.offset, answer.target, answer.kind)
+                yield Answer("translate", offset.group, offset.source.partition, offset.committed.offset, answer.target, answer.kind)
 
-    def _checkpoints(self, context: GroupContext) -> Iterator[Answer]:
-        with Cluster("seen", context.clients.target_admin) as target:
+    def _read_checkpoints(self, context: GroupContext) -> Iterator[Answer]:
+        with Cluster("target", context.clients.target_admin) as target:
             written = read_topic(target, context.clients.target_consumer, context.checkpoints_topic, mm2.decode_checkpoint).records
-        newest = {(each.group, each.topic, each.partition): each for each in written if each.group in self.committed}
-        for each in newest.values():
-            yield Answer("checkpoint", each.group, each.partition, each.upstream, each.downstream)
+        newest = {(record.group, record.topic, record.partition): record for record in written if record.group in self.committed}
+        for record in newest.values():
+            yield Answer("checkpoint", record.group, record.partition, record.upstream, record.downstream)
 
-    def _group_offsets(self, context: GroupContext, names: list[str]) -> Iterator[Answer]:
+    def _read_group_offsets(self, context: GroupContext, names: list[str]) -> Iterator[Answer]:
         remote = context.selection.remote(self.topic)
         with groups_of(self.target) as groups:
-            found = groups.committed(names, {})
-        for group, positions in found.items():
-            for tp, each in positions.items():
+            by_group = groups.committed(names, {})
+        for group, positions in by_group.items():
+            for tp, position in positions.items():
                 if tp.topic == remote:
-                    yield Answer("group offset", group, tp.partition, self.committed[group][tp.partition], each.offset)
+                    yield Answer("group offset", group, tp.partition, self.committed[group][tp.partition], position.offset)
 
 
-def _errors_of_both_steps(context: GroupContext, names: list[str]) -> list[ErrorReport]:
-    """What fails in `checkpoints` and `group-offsets`, which are tried as often as Airflow does while an error may mend itself."""
+def _run_both_steps(context: GroupContext, names: list[str]) -> list[ErrorReport]:
+    """Runs `checkpoints` and `group-offsets`, again as often as Airflow would while all errors are retriable; gives the last errors."""
     errors: list[ErrorReport] = []
     for _ in range(_TRIES):
         errors = [*emit(context, names).errors, *synchronise(context, names).errors]

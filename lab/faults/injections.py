@@ -96,31 +96,31 @@ class CutOff:
 
     @property
     def others(self) -> str:
-        """`bootstrap.servers` of those that are not cut off."""
+        """`bootstrap.servers` of the brokers that are not cut off."""
         return self.cluster.bootstrap_without(self.broker)
 
     def lead(self) -> None:
-        self._wait_for(lambda each: set(each.isr) == set(each.replicas), "all replicas in sync")
+        self._wait_for(lambda partition: set(partition.isr) == set(partition.replicas), "all replicas in sync")
         for topic in self.topics:
             states = self.oracle.partitions(self.cluster.bootstrap, topic)
-            first = {n: [self.broker, *(each for each in state.replicas if each != self.broker)] for n, state in enumerate(states)}
+            first = {n: [self.broker, *(other for other in state.replicas if other != self.broker)] for n, state in enumerate(states)}
             self.oracle.move_replicas(self.cluster.bootstrap, topic, first)
             self.oracle.elect_leaders(self.cluster.bootstrap, topic, first)
 
     def inject(self) -> None:
         """Returns when the others do not take it for a leader any more. A partition of which no other replica was in sync has none then."""
         self.cluster.links.refuse()
-        self._wait_for(lambda each: each.leader != self.broker, "other leaders")
+        self._wait_for(lambda partition: partition.leader != self.broker, "other leaders")
 
-    def reached_alone(self, share: float = 1.0, chance: random.Random | None = None) -> None:
-        """Whoever comes through the cluster's network reaches this broker and no other; or this share of the connections does."""
+    def attract_clients(self, share: float = 1.0, chance: random.Random | None = None) -> None:
+        """Leads all connections through the cluster's network to this broker, or this share of them."""
         self.cluster.network.gather(int(self.cluster.proxied_bootstrap.split(",")[self.broker - 1].split(":")[1]), share, chance)
 
     def heal(self) -> None:
         """Returns when the broker has caught up with the others, by what they say."""
         self.cluster.network.gather(None)
         self.cluster.links.heal()
-        self._wait_for(lambda each: self.broker in each.isr, f"broker {self.broker} is in sync")
+        self._wait_for(lambda partition: self.broker in partition.isr, f"broker {self.broker} is in sync")
 
     def _wait_for(self, reached: Callable[[Partition], bool], what: str) -> None:
         def all_reached() -> bool:
@@ -133,7 +133,9 @@ class CutOff:
                 if failure.reason != "_DESTROY_BROKER":
                     raise
                 return False
-            return len(topics) == len(self.topics) and all(reached(each) for topic in topics.values() for each in topic.partitions)
+            return len(topics) == len(self.topics) and all(
+                reached(partition) for topic in topics.values() for partition in topic.partitions
+            )
 
         eventually(all_reached, what)
 
@@ -165,21 +167,21 @@ class UncleanElection:
     def elect(self) -> None:
         """The leader dies; the follower goes on with what it has.
 
-        It wakes as soon as the leader is dead: it is not in sync, so nobody makes it leader before it is asked for, and a client that
-        learned of it would wait for a broker that is silent.
+        It wakes as soon as the leader is dead: it is not in sync, so it becomes leader only by the unclean election, and a client that
+        knows it would wait for a silent broker.
         """
         self.cluster.kill(self.leader)
         self.cluster.resume(self.follower)
         self.cluster.wait_ready()
         self._wait_for(lambda state: state.leader is None, "the partitions have no leader")
         for topic, numbers in self.partitions.items():
-            eventually(lambda: self._elected(topic, numbers), f"{topic} has leaders")  # noqa: B023 — called before the loop goes on
+            eventually(lambda: self._elect(topic, numbers), f"{topic} has leaders")  # noqa: B023 — called before the loop goes on
 
     def heal(self) -> None:
-        """The old leader comes back, and cuts off what nobody else has."""
+        """The old leader comes back, and cuts off the records that the new leader has not."""
         self.cluster.start(self.leader)
 
-    def _elected(self, topic: str, numbers: Iterable[int]) -> bool:
+    def _elect(self, topic: str, numbers: Iterable[int]) -> bool:
         self.oracle.elect_leaders(self.bootstrap, topic, numbers, unclean=True)
         return all(self.oracle.partitions(self.bootstrap, topic)[number].leader == self.follower for number in numbers)
 

@@ -1,6 +1,6 @@
-"""What came of the rounds, and the table of it."""
+"""The outcomes of the rounds, and their table."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,8 @@ _SHOWN, _DECIDED = 5, 12
 
 @dataclass(frozen=True)
 class Outcome:
-    """One round. `in_time` says whether the copy still ran when it was hit; `stuck` why the next runs did not mend it, if they did not."""
+    """One round. `in_time` says whether the copy still ran when it was hit; `stuck` says why the next runs did not
+    mend the flow, if they did not."""
 
     number: int
     fault: str
@@ -45,7 +46,7 @@ class Outcome:
         return lost, doubled, foreign, disordered
 
     @property
-    def good(self) -> bool:
+    def is_good(self) -> bool:
         """Whether the mirror was exact afterwards, without anybody's help."""
         return not self.stuck and not any(self.wrong) and not self.judged.late and not self.judged.falsely_exact
 
@@ -56,14 +57,14 @@ class Outcome:
         mended = f"{self.runs} runs to mend; {self.records} records {records}; {self.seconds:.0f} s"
         text = f"round {self.number}: {self.fault}{when}; {mended}"
         late, exact = self.judged.late, self.judged.falsely_exact
-        found: list[str] = []
+        problems: list[str] = []
         if late or exact:
-            left = len(self.at_last.late) + len(self.at_last.falsely_exact)
+            remaining = len(self.at_last.late) + len(self.at_last.falsely_exact)
             what = f"{len(late)} late and {len(exact)} falsely exact of {self.judged.answers} positions"
-            found = [f"{what}, {left} of them when all was copied", *map(str, (*late[-_SHOWN:], *exact[-_SHOWN:]))]
-        found += [f"stuck: {self.stuck}"] if self.stuck else []
-        found += [f"decided: {'; '.join(self.decided[-_DECIDED:])}"] if self.decided and not self.good else []
-        return "\n  ".join([text, *found])
+            problems = [f"{what}, {remaining} of them when all was copied", *map(str, (*late[-_SHOWN:], *exact[-_SHOWN:]))]
+        problems += [f"stuck: {self.stuck}"] if self.stuck else []
+        problems += [f"decided: {'; '.join(self.decided[-_DECIDED:])}"] if self.decided and not self.is_good else []
+        return "\n  ".join([text, *problems])
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
@@ -76,31 +77,30 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def disk_text(batches: Mapping[str, int]) -> str:
-    """Says what Kafka's own tool found on the target's disks."""
-    found = f"{batches['valid']:,} valid and {batches['invalid']:,} invalid batches with {batches['records']:,} records, all opened"
-    return f"DumpLogSegments on the target's disks: {found}."
+    """What Kafka's own tool found on the target's disks, as a sentence."""
+    counts = f"{batches['valid']:,} valid and {batches['invalid']:,} invalid batches with {batches['records']:,} records, all opened"
+    return f"DumpLogSegments on the target's disks: {counts}."
 
 
 def append(outcomes: Sequence[Outcome], on_disk: Mapping[str, int], seed: int, seconds: float, results: Path = RESULTS) -> None:
     """Adds the table, under today's date, to the file of all results; below it what stands on the target's disks."""
     title = f"## {datetime.now(UTC):%Y-%m-%d}, seed {seed}: {len(outcomes)} rounds in {seconds / 60:.0f} minutes"
-    bad = [f"- {outcome}" for outcome in outcomes if not outcome.good]
+    bad = [f"- {outcome}" for outcome in outcomes if not outcome.is_good]
     with results.open("a", encoding="utf-8") as file:
         file.write("\n".join(["", title, "", table(outcomes), "", disk_text(on_disk), *(["", *bad] if bad else []), ""]))
 
 
-def _row(fault: str, outcomes: Iterable[Outcome]) -> list[str]:
-    each = list(outcomes)
-    wrong = (sum(column) for column in zip(*(outcome.wrong for outcome in each), strict=True))
+def _row(fault: str, outcomes: Sequence[Outcome]) -> list[str]:
+    wrong = (sum(column) for column in zip(*(outcome.wrong for outcome in outcomes), strict=True))
     counts = (
-        len(each),
-        sum(outcome.in_time for outcome in each),
-        sum(outcome.runs for outcome in each),
-        sum(outcome.records for outcome in each),
+        len(outcomes),
+        sum(outcome.in_time for outcome in outcomes),
+        sum(outcome.runs for outcome in outcomes),
+        sum(outcome.records for outcome in outcomes),
         *wrong,
-        sum(outcome.judged.answers for outcome in each),
-        sum(len(outcome.judged.late) for outcome in each),
-        sum(len(outcome.judged.falsely_exact) for outcome in each),
-        sum(bool(outcome.stuck) for outcome in each),
+        sum(outcome.judged.answers for outcome in outcomes),
+        sum(len(outcome.judged.late) for outcome in outcomes),
+        sum(len(outcome.judged.falsely_exact) for outcome in outcomes),
+        sum(bool(outcome.stuck) for outcome in outcomes),
     )
     return [fault, *(f"{count:,}" for count in counts)]

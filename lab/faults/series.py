@@ -11,7 +11,7 @@ from lab.faults.site import FOLLOW_SECONDS, Site, Stuck
 from services.oracle import OracleError
 
 
-def order(faults: Sequence[Fault], rounds: int, seed: int) -> list[Fault]:
+def draw_faults(faults: Sequence[Fault], rounds: int, seed: int) -> list[Fault]:
     """As many faults as there are rounds, each kind about as often as the others."""
     chance = random.Random(seed)
     drawn: list[Fault] = []
@@ -23,7 +23,7 @@ def order(faults: Sequence[Fault], rounds: int, seed: int) -> list[Fault]:
 def play(make_site: Callable[[], Site], faults: Sequence[Fault], seed: int, records: int) -> Iterator[Outcome]:
     """One round for each fault, in order.
 
-    After a round whose records are wrong the next ones go on with a flow of their own, after wrong answers with groups of their own.
+    After a round with wrong records the next rounds use a new flow; after one with wrong answers, new groups.
     """
     site = make_site()
     for number, fault in enumerate(faults):
@@ -32,7 +32,7 @@ def play(make_site: Callable[[], Site], faults: Sequence[Fault], seed: int, reco
         yield outcome
         if outcome.stuck or any(outcome.wrong):
             site = make_site()
-        elif not outcome.good:
+        elif not outcome.is_good:
             site.groups.committed.clear()
 
 
@@ -69,5 +69,5 @@ def _round(now: Round, fault: Fault) -> Outcome:
         stuck,
         now.judged,
         now.last,
-        tuple(site.witness.told),
+        tuple(site.witness.decisions),
     )

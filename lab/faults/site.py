@@ -38,7 +38,7 @@ FOLLOW_SECONDS = 25.0
 """For how long a copy follows, in the rounds in which it does."""
 
 # Small transactions, so that there are many moments to be hit in. A run may try a step four times, each for as long as admin.timeout.ms
-# allows, and a run here has to end within three minutes.
+# allows, and a run here must end within three minutes.
 SETTINGS = {
     "admin.timeout.ms": "15000",
     "source->target.mirror.lanes": "4",
@@ -56,8 +56,8 @@ class Stuck(Exception):
 
 @dataclass
 class Site:
-    """A flow with one topic between two clusters. The clusters are reached by the flow through their networks, by everything else
-    directly."""
+    """A flow with one topic between two clusters. The flow reaches the clusters through their networks, everything else
+    reaches them directly."""
 
     mirroring: Mirroring
     config: Path
@@ -67,7 +67,7 @@ class Site:
     settings: Mapping[str, str]
     """What the flow's file says beside the usual."""
     spark_server: SparkServer
-    """The Spark that stays; whoever needs it starts it."""
+    """The Spark that stays; the first copy that needs it starts it."""
     plans: list[Plan] = field(default_factory=list)
     """The plans of all runs so far, oldest first; not those of Spark jobs."""
     follow_seconds: float = 0.0
@@ -96,18 +96,18 @@ class Site:
     @property
     def read_below(self) -> dict[int, int]:
         """Source offsets below which the witness has seen all records; at a round's beginning they are copied and were found right."""
-        return {partition: each.source_end for partition, each in self.witness.copies.items()}
+        return {partition: copies.source_end for partition, copies in self.witness.copies.items()}
 
     def variant(self, **settings: str) -> "Mirroring":
         """The same flow with other settings of its own (with _ for .), as another installation's file may have them."""
         changed = {f"source->target.mirror.{name.replace('_', '.')}": value for name, value in settings.items()}
-        return self._changed(changed, f"{'-'.join(settings)}.properties")
+        return self._make_variant(changed, f"{'-'.join(settings)}.properties")
 
     def variant_at(self, servers: str) -> "Mirroring":
         """The same flow from a host that begins at these brokers of the target."""
-        return self._changed({"target.bootstrap.servers": servers}, "at.properties")
+        return self._make_variant({"target.bootstrap.servers": servers}, "at.properties")
 
-    def _changed(self, settings: Mapping[str, str], file: str) -> "Mirroring":
+    def _make_variant(self, settings: Mapping[str, str], file: str) -> "Mirroring":
         pair = self.mirroring.pair
         path = pair.properties(extra={**self.settings, **settings}, file=file)
         return Mirroring(pair, self.oracle, load([path]).flow(pair.flow))
@@ -134,12 +134,12 @@ class Site:
         """One run in a thread of this process, with a plan made now or the given one; or a run of another installation."""
         return CopyHere(by.copy if by else lambda: self._run(planned))
 
-    def written(self, only: int | None = None) -> int:
-        """Offsets on the target, committed or not: how far the copy under way has come, in one partition or all."""
+    def count_written(self, only: int | None = None) -> int:
+        """How many offsets the target has, committed or not: how far the copy under way has come, in one partition or all."""
         return sum(end for partition, end in self._ends(self.target, self.remote).items() if only in (None, partition))
 
     def catch_up(self) -> int:
-        """Runs until nothing is left to do, as the scheduler would; gives how many runs had to go on with something. Raises Stuck."""
+        """Runs until nothing is left to do, as the scheduler would; gives how many runs had something to do. Raises Stuck."""
         deadline = time.monotonic() + CATCH_UP_SECONDS
         runs, last = 0, ""
         while time.monotonic() < deadline:
@@ -195,14 +195,14 @@ class Site:
 
     def skip(self, partition: int) -> None:
         """A person has the record skipped that blocks a partition. Raises NothingToDecide as the command does."""
-        for made in self.decide(SKIP_RECORD, partition):
-            offset = made.decision.offset or 0
+        for result in self.decide(SKIP_RECORD, partition):
+            offset = result.decision.offset or 0
             self.witness.note_decision(partition, offset, offset + 1)
             self._skipped.add((partition, offset))
 
     def _skip_again(self) -> bool:
         """A decision holds for what the person saw. After a restart in front of a record that was skipped it blocks its partition again,
-        and is skipped again. Whether there was one."""
+        and is skipped again. Gives whether there was one."""
         blocked = {(tp.partition, record.blocked.offset) for tp, record in self.mirroring.ledger().items() if record.blocked is not None}
         for partition, _ in sorted(blocked & self._skipped):
             self.skip(partition)
@@ -215,7 +215,7 @@ class Site:
         return self.witness.count()
 
     def judge(self) -> Tally:
-        """Whether the groups would go on rightly if nothing more came; no copy may run meanwhile."""
+        """Whether the groups would continue at the right offsets if no more records came; no copy may run meanwhile."""
         return self.witness.judge(self.groups.answers())
 
     def ends(self) -> dict[int, int]:
@@ -228,8 +228,8 @@ class Site:
 
     def _ends(self, cluster: KafkaCluster, topic: str, which: str = "latest") -> dict[int, int]:
         admin = self._admins.setdefault(cluster.alias, Cluster(cluster.alias, {"bootstrap.servers": cluster.bootstrap}))
-        there = admin.topics([topic])
-        partitions = [TopicPartition(topic, each.number) for each in there[topic].partitions] if there else []
+        topics = admin.topics([topic])
+        partitions = [TopicPartition(topic, partition.number) for partition in topics[topic].partitions] if topics else []
         return {tp.partition: offset for tp, offset in admin.offsets(partitions, which).items()}
 
 
@@ -240,7 +240,7 @@ class CopyHere:
         self.error: MirrorError | None = None
         self._failure: Exception | None = None
         self._run = run
-        self._thread = threading.Thread(target=self._guarded, daemon=True)
+        self._thread = threading.Thread(target=self._run_and_keep_failure, daemon=True)
         self._thread.start()
 
     @property
@@ -258,7 +258,7 @@ class CopyHere:
         if self._failure is not None:
             raise self._failure
 
-    def _guarded(self) -> None:
+    def _run_and_keep_failure(self) -> None:
         try:
             self._run()
         except MirrorError as error:

@@ -1,5 +1,5 @@
-"""The judge of translated offsets: if nothing more ever came from the source, would a group that goes on at the translated position read
-every record that the target holds and that it has not read? And is what is called exact exact?
+"""Judges translated offsets. If nothing more came from the source, would a group that continues at the translated position read every
+record of the target that it has not read? And is a position exact that is called exact?
 
 It knows both sides record by record (PartitionCopies), and nothing of the mirror's maps.
 """
@@ -15,10 +15,10 @@ EXACT = "exact"
 
 @dataclass(frozen=True)
 class Answer:
-    """What the mirror says of a group's offset in one partition. `told_by`: translate, checkpoint or group offset; `kind`: how good it
+    """What the mirror says of a group's offset in one partition. `origin`: translate, checkpoint or group offset; `kind`: how good it
     says the position is."""
 
-    told_by: str
+    origin: str
     group: str
     partition: int
     offset: int
@@ -27,7 +27,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedAnswer:
     """An answer, and what it would lead to: records that the group would never read, and records that it would read without need."""
 
     answer: Answer
@@ -47,25 +47,25 @@ class Judged:
     def __str__(self) -> str:
         answer = self.answer
         said = f"{answer.kind} " if answer.kind else ""
-        told = f"{answer.told_by} of {answer.group} in partition {answer.partition}@{answer.offset}: {said}{answer.position}"
-        return f"{told}, {self.missed} records late" if self.late else f"{told}, {self.again} records early"
+        text = f"{answer.origin} of {answer.group} in partition {answer.partition}@{answer.offset}: {said}{answer.position}"
+        return f"{text}, {self.missed} records late" if self.late else f"{text}, {self.again} records early"
 
 
-def judged(answers: Iterable[Answer], copies: Mapping[int, PartitionCopies]) -> Iterator[Judged]:
-    """Each answer, held against what the target holds now."""
-    last = {partition: _last_places(each) for partition, each in copies.items()}
+def judge_answers(answers: Iterable[Answer], copies: Mapping[int, PartitionCopies]) -> Iterator[JudgedAnswer]:
+    """Judges each answer by what the target holds now."""
+    last = {partition: _last_places(of_partition) for partition, of_partition in copies.items()}
     for answer in answers:
-        yield _judged(answer, copies[answer.partition], last[answer.partition])
+        yield _judge(answer, copies[answer.partition], last[answer.partition])
 
 
-def _judged(answer: Answer, copies: PartitionCopies, last: list[int | None]) -> Judged:
+def _judge(answer: Answer, copies: PartitionCopies, last: list[int | None]) -> JudgedAnswer:
     first = bisect_left(copies.sources, answer.offset)
     missed = 0
     place = last[first]
     if place is not None and answer.position > place:
         missed = sum(1 for target in copies.newest[first:] if target is not None and target < answer.position)
     until = len(copies.targets) if place is None else bisect_left(copies.targets, place)
-    return Judged(answer, missed, max(until - bisect_left(copies.targets, answer.position), 0))
+    return JudgedAnswer(answer, missed, max(until - bisect_left(copies.targets, answer.position), 0))
 
 
 def _last_places(copies: PartitionCopies) -> list[int | None]:
@@ -83,15 +83,15 @@ class Tally:
     """How many answers were judged, and which of them were wrong."""
 
     answers: int = 0
-    late: tuple[Judged, ...] = ()
-    falsely_exact: tuple[Judged, ...] = ()
+    late: tuple[JudgedAnswer, ...] = ()
+    falsely_exact: tuple[JudgedAnswer, ...] = ()
 
     @classmethod
-    def of(cls, found: Iterable[Judged]) -> "Tally":
+    def of(cls, answers: Iterable[JudgedAnswer]) -> "Tally":
         """A late answer that calls itself exact is late."""
-        each = list(found)
-        late = tuple(one for one in each if one.late)
-        return cls(len(each), late, tuple(one for one in each if one.falsely_exact and not one.late))
+        every = list(answers)
+        late = tuple(answer for answer in every if answer.late)
+        return cls(len(every), late, tuple(answer for answer in every if answer.falsely_exact and not answer.late))
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(self.answers + other.answers, self.late + other.late, self.falsely_exact + other.falsely_exact)

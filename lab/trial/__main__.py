@@ -1,8 +1,8 @@
 """The trial as a command: `python -m lab.trial --waves 210 --seed 1`. A line for each wave, the table at the end and in RESULTS.md.
 
-`--airflow-waves 140` plays waves under Airflow's scheduler, `--minutes 60` those that have begun by then; `--failovers 100` plays failovers
-in the place of waves, `--asset-kills 50` kills what tells Airflow's assets that days are complete, and `--registry-kills 100` what
-brings schemas to another registry.
+`--airflow-waves 140` plays waves under Airflow's scheduler; with `--minutes 60` no wave begins later. In place of waves, `--failovers 100`
+plays failovers, `--asset-kills 50` kills the task that announces complete days to Airflow's assets, and `--registry-kills 100` the process
+that copies schemas to another registry.
 """
 
 import argparse
@@ -33,9 +33,9 @@ from services.kafka import KafkaCluster
 from services.oracle import Oracle
 
 _WAVES_A_SITE = 30
-"""So many waves are played on the same clusters: each audits its topics whole, and they grow."""
+"""How many waves are played on the same clusters: each audits its topics whole, and they grow."""
 _NOT_MOVED = 5
-"""After so many waves that could not be moved, those of one form and policy end."""
+"""After how many waves that could not be moved the waves of one form and policy end."""
 
 
 class Wave(Protocol):
@@ -69,8 +69,8 @@ def trial_site(directory: Path, policy: str, producers: Sequence[ProducerApplica
 
 
 @contextmanager
-def own_cutovers(site: TrialSite) -> Iterator[Waves]:
-    """Makes the waves of a site that run in a process of their own, with one fault each."""
+def process_cutovers(site: TrialSite) -> Iterator[Waves]:
+    """Gives what makes the waves of a site that run in a process of their own, with one fault each."""
     yield lambda number, faults, dice: Cutover(site, number, faults[0], dice)
 
 
@@ -102,7 +102,7 @@ class Form:
     producers: Sequence[ProducerApplication]
 
 
-OWN = Form("processes", KINDS, 1, own_cutovers, PRODUCERS)
+OWN = Form("processes", KINDS, 1, process_cutovers, PRODUCERS)
 AIRFLOW = Form("Airflow", AIRFLOW_KINDS, len(STEPS), airflow_cutovers, SLOW_PRODUCERS)
 
 
@@ -117,10 +117,8 @@ class Trial:
     is_good: bool = True
 
     def play(self, form: Form, policy: str, waves: int, seconds: float) -> None:
-        """Plays so many waves, and more until each kill point had its share; now and then on new clusters, and after a wave that could not
-        be moved.
-
-        None begins once the time is up.
+        """Plays this many waves, and more until each kill point had its share. After some waves, and after one that could not be moved,
+        it starts new clusters. No wave begins once the time is up.
         """
         deck, ends = FaultDeck(form.kinds, waves, self.dice, form.steps), time.monotonic() + seconds
         faults, not_moved = iter(deck), 0
@@ -146,7 +144,7 @@ class Trial:
 
 
 def lose_sources(rounds: int, seed: int) -> int:
-    """Plays failovers, until it is interrupted at the latest; 1 if anything was not as the report said."""
+    """Plays failovers, or fewer if it is interrupted; 1 if anything was not as the report said."""
     began = time.monotonic()
     outcomes: list[FailoverOutcome] = []
     with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name, suppress(KeyboardInterrupt):
@@ -159,8 +157,8 @@ def lose_sources(rounds: int, seed: int) -> int:
     return 1 if any(outcome.wrong for outcome in outcomes) else 0
 
 
-def tell_days(kills: int, seed: int) -> int:
-    """Kills what tells that days are complete, until it is interrupted at the latest; 1 if a day was not told once."""
+def announce_days(kills: int, seed: int) -> int:
+    """Kills the task that announces complete days, until it is interrupted at the latest; 1 unless each day was announced once."""
     began = time.monotonic()
     outcomes: list[RoundOutcome] = []
     with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name, suppress(KeyboardInterrupt):
@@ -172,8 +170,8 @@ def tell_days(kills: int, seed: int) -> int:
     return 0 if all(outcome.is_good for outcome in outcomes) else 1
 
 
-def bring_schemas(kills: int, seed: int) -> int:
-    """Kills what brings schemas to another registry; 1 if the target does not have all of them in the end, or ever had a wrong one."""
+def copy_schemas(kills: int, seed: int) -> int:
+    """Kills the process that copies schemas; 1 if the target does not have all of them in the end, or ever had a wrong one."""
     began, outcomes = time.monotonic(), list[RegistryRound]()
     with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name:
         for outcome in registry_kills.play(Path(name), kills, seed):
@@ -189,9 +187,13 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.trial")
     parser.add_argument("--waves", type=int, help="in processes of their own; 210 if there are none under Airflow")
     parser.add_argument("--airflow-waves", type=int, default=0, help="as the DAG of the flow, under Airflow's scheduler")
-    parser.add_argument("--failovers", type=int, default=0, help="so many failovers in the place of planned waves")
-    parser.add_argument("--asset-kills", type=int, default=0, help="so many kills of what tells Airflow's assets, in the place of waves")
-    parser.add_argument("--registry-kills", type=int, default=0, help="so many kills of what brings schemas, in the place of waves")
+    parser.add_argument("--failovers", type=int, default=0, help="how many failovers to play in place of waves")
+    parser.add_argument(
+        "--asset-kills", type=int, default=0, help="how often to kill the task that announces complete days, in place of waves"
+    )
+    parser.add_argument(
+        "--registry-kills", type=int, default=0, help="how often to kill the process that copies schemas, in place of waves"
+    )
     parser.add_argument("--fault", action="append", help="only faults whose name has these words; more than once: any of them")
     parser.add_argument("--minutes", type=float, default=math.inf, help="no wave begins later")
     parser.add_argument("--seed", type=int, default=round(time.time()))
@@ -199,9 +201,9 @@ def main(arguments: list[str]) -> int:
     if options.failovers:
         return lose_sources(options.failovers, options.seed)
     if options.asset_kills:
-        return tell_days(options.asset_kills, options.seed)
+        return announce_days(options.asset_kills, options.seed)
     if options.registry_kills:
-        return bring_schemas(options.registry_kills, options.seed)
+        return copy_schemas(options.registry_kills, options.seed)
     waves = {OWN: options.waves if options.waves is not None else 0 if options.airflow_waves else 210, AIRFLOW: options.airflow_waves}
     began, directory = time.monotonic(), Path(tempfile.mkdtemp(prefix="mirror-trial-"))
     trial = Trial(directory, random.Random(options.seed))

@@ -44,12 +44,12 @@ class TrialAirflow:
         """The process of a task that runs; None if there is none any more. Its parent is a worker of the executor, and supervises it."""
         api = self._services.api()  # of this thread
         try:
-            return process_of(next(each for each in api.tasks(dag, run) if each["task_id"] == task))
+            return process_of(next(instance for instance in api.tasks(dag, run) if instance["task_id"] == task))
         finally:
             api.close()
 
     def kill_scheduler(self, *, alone: bool) -> None:
-        """SIGKILL: alone, so that what it started goes on without it, or with its workers and their tasks, as with a machine."""
+        """SIGKILL: alone, so that its workers go on without it, or with its workers and their tasks, as when a machine fails."""
         pid = self._services.pid("scheduler")
         if not alone:
             self._services.kill("scheduler")
@@ -58,9 +58,9 @@ class TrialAirflow:
             self._abandoned.append(pid)
 
     def end_locks_of_the_dead(self) -> None:
-        """Ends the database sessions of a scheduler that was killed alone: its workers hold them open, and with them the locks of its
-        transaction, so that the next scheduler would pass over the run for ever. What a person does by ending the workers, whose tasks are
-        to go on here."""
+        """Ends the database sessions of a scheduler that was killed alone. Its workers hold them open, and with them the locks of its
+        transaction, so the next scheduler would pass over the run for ever. A person would end the workers; here their tasks are to go
+        on."""
         ports = [port for group in self._abandoned for port in _ports_of(group)]
         if ports:
             with closing(psycopg2.connect(self._database)) as connection, connection, connection.cursor() as cursor:
@@ -71,7 +71,7 @@ class TrialAirflow:
         self._services.start("scheduler")
 
     def remove_abandoned(self) -> None:
-        """Ends what schedulers left behind that were killed alone."""
+        """Ends the processes of schedulers that were killed alone."""
         for group in self._abandoned:
             with suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
@@ -83,7 +83,7 @@ def _ports_of(group: int) -> Iterator[int]:
     for process in psutil.process_iter():
         with suppress(psutil.Error, ProcessLookupError):
             if os.getpgid(process.pid) == group:
-                yield from (each.laddr.port for each in process.net_connections("tcp") if each.raddr)
+                yield from (connection.laddr.port for connection in process.net_connections("tcp") if connection.raddr)
 
 
 def process_of(task: Mapping[str, Any]) -> psutil.Process | None:
@@ -104,7 +104,7 @@ def is_alive(process: psutil.Process | None) -> bool:
 
 
 @contextmanager
-def airflow_of(directory: Path, dags: Path, ids: Sequence[str], environment: Mapping[str, str]) -> Iterator[TrialAirflow]:
+def start_airflow(directory: Path, dags: Path, ids: Sequence[str], environment: Mapping[str, str]) -> Iterator[TrialAirflow]:
     """Airflow with PostgreSQL inside the block, and these DAGs of a folder unpaused."""
     database = PostgresServer(directory / "postgres")
     plugins = directory / "plugins"
@@ -134,10 +134,10 @@ def airflow_of(directory: Path, dags: Path, ids: Sequence[str], environment: Map
 
 
 @contextmanager
-def trial_airflow(site: TrialSite) -> Iterator[TrialAirflow]:
+def start_trial_airflow(site: TrialSite) -> Iterator[TrialAirflow]:
     """An Airflow inside the block with the cutover DAGs of both of the site's flows."""
     dags = [cutover_dag(source, target) for source in site.clusters for target in site.clusters if source != target]
-    with airflow_of(site.directory, _DAGS, dags, {"MIRROR_CONFIG": str(site.config)}) as airflow:
+    with start_airflow(site.directory, _DAGS, dags, {"MIRROR_CONFIG": str(site.config)}) as airflow:
         yield airflow
 
 

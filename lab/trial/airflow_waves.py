@@ -11,7 +11,7 @@ from functools import partial
 from kafka_mirror.airflow.cutover import task_id_of
 from kafka_mirror.config import load
 from kafka_mirror.cutover.wave.step import FENCE, MOVE_GROUPS, OPEN
-from lab.trial.airflow_service import TrialAirflow, cutover_dag, is_alive, trial_airflow
+from lab.trial.airflow_service import TrialAirflow, cutover_dag, is_alive, start_trial_airflow
 from lab.trial.cutovers import STEP_SECONDS, CutoverOutcome, Fault, FaultOutcome
 from lab.trial.site import LIVE_SECONDS, PRODUCERS, TOPIC, TrialSite
 from lab.trial.wave_watch import WaveWatch
@@ -27,18 +27,16 @@ _ENDED = ("success", "failed")
 
 @dataclass(frozen=True)
 class Strike:
-    """How a fault comes, by chance: in which part of its step, for how long there is no scheduler then, and whether the task lives on.
-
-    Then only its supervisor is killed, or only the scheduler's own process.
-    """
+    """How a fault comes, by chance: after which part of its step, for how long there is no scheduler then, and whether the task lives on.
+    If it does, only its supervisor is killed, or only the scheduler's own process."""
 
     part: float
     pause_seconds: float
     is_task_spared: bool
 
     @classmethod
-    def by_chance(cls, dice: random.Random) -> "Strike":
-        """The next one. All of it is drawn at once, so that it is the same with the same seed."""
+    def draw(cls, dice: random.Random) -> "Strike":
+        """Draws all of it at once, so that the same seed gives the same strikes."""
         return cls(dice.random(), 2 * dice.random(), dice.random() < 1 / 3)
 
 
@@ -49,79 +47,82 @@ class AirflowCutover:
         self._airflow = airflow
         self._site = site
         self._number = number
-        self._faults = {str(fault.step): (fault, Strike.by_chance(dice)) for fault in faults}
-        self._struck: dict[str, Future[str]] = {}
+        self._faults = {str(fault.step): (fault, Strike.draw(dice)) for fault in faults}
+        self._strikes: dict[str, Future[str]] = {}
         self._dag = cutover_dag(site.at, site.other)
         self._run = ""
 
     def run(self) -> CutoverOutcome:
-        """Moves the applications to the other cluster; people do their part when the wave waits for it. They live there afterwards, also if
-        something was wrong."""
+        """Moves the applications to the other cluster; people do their part when the wave waits for it. Afterwards the applications live
+        there, even if something was wrong."""
         site, began, source, wave = self._site, time.monotonic(), self._site.at, f"wave-{self._number}"
         flow = load([site.config]).flow(f"{site.at}->{site.other}")
         site.copy()
-        with ThreadPoolExecutor(1) as strikes, WaveWatch(flow, site.clusters[site.other].bootstrap, wave, self._begins(strikes)) as watch:
+        with (
+            ThreadPoolExecutor(1) as strikes,
+            WaveWatch(flow, site.clusters[site.other].bootstrap, wave, self._watch_steps(strikes)) as watch,
+        ):
             self._run = self._airflow.api.trigger(self._dag, self._params(wave))
-            self._until(lambda: watch.has_begun(FENCE))
+            self._wait_for(lambda: watch.has_begun(FENCE))
             site.end(site.producers)
             pause_began = time.monotonic()
-            self._until(lambda: watch.has_begun(MOVE_GROUPS))
+            self._wait_for(lambda: watch.has_begun(MOVE_GROUPS))
             site.end_consumers()
-            self._until(lambda: OPEN in watch.seconds)
+            self._wait_for(lambda: OPEN in watch.seconds)
             site.at = site.other
             site.start_producers()
             pause = time.monotonic() - pause_began
             site.start_consumers()
-            self._until(lambda: False)
-        struck = {step: future.result() for step, future in self._struck.items()}
+            self._wait_for(lambda: False)
+        struck = {step: future.result() for step, future in self._strikes.items()}
         site.step_seconds.update(watch.seconds)
         self._airflow.remove_abandoned()
-        wrong, runs = self._judged()
+        wrong, runs = self._judge()
         time.sleep(LIVE_SECONDS)
         seconds = time.monotonic() - began
         faults = tuple(FaultOutcome(fault, bool(struck.get(step)), struck.get(step, "")) for step, (fault, _) in self._faults.items())
         return CutoverOutcome(self._number, site.policy, source, faults, runs, seconds, pause, wrong)
 
     def _params(self, wave: str) -> dict[str, object]:
-        asked = {"topics": TOPIC, "wave": wave, "reason": "trial", "max_lag": 10_000}
-        return {**asked, "dry_run": False, "by": "hand", "quiet_seconds": 1}
+        form = {"topics": TOPIC, "wave": wave, "reason": "trial", "max_lag": 10_000}
+        return {**form, "dry_run": False, "by": "hand", "quiet_seconds": 1}
 
-    def _until(self, come: Callable[[], bool]) -> None:
-        """Until this has come, or the run has ended, or its time is up. Airflow is asked less often: it has enough to do."""
-        deadline = asked = time.monotonic()
-        deadline += _LONGEST_SECONDS
-        while not come() and (now := time.monotonic()) < deadline:
-            if now - asked > _ASK_SECONDS:
-                asked = now
+    def _wait_for(self, has_come: Callable[[], bool]) -> None:
+        """Waits until `has_come`, or until the run has ended, or its time is up. Airflow is asked less often: it has enough to do."""
+        last_look = time.monotonic()
+        deadline = last_look + _LONGEST_SECONDS
+        while not has_come() and (now := time.monotonic()) < deadline:
+            if now - last_look > _ASK_SECONDS:
+                last_look = now
                 if self._airflow.api.run(self._dag, self._run)["state"] in _ENDED:
                     return
             time.sleep(_LOOK_SECONDS)
 
-    def _judged(self) -> tuple[tuple[str, ...], int]:
-        """The sentences of what did not come right, and how often any step was begun again, and one."""
+    def _judge(self) -> tuple[tuple[str, ...], int]:
+        """What went wrong, a sentence each, and how many runs it took: one, and one more for each step that began again."""
         api = self._airflow.api
         state, tasks = api.run(self._dag, self._run)["state"], api.tasks(self._dag, self._run)
-        tries = {each["task_id"]: int(each["try_number"]) for each in tasks}
-        runs = 1 + sum(max(tried - 1, 0) for tried in tries.values())
+        tries = {task["task_id"]: int(task["try_number"]) for task in tasks}
+        runs = 1 + sum(max(count - 1, 0) for count in tries.values())
         if state == "success":
             return (), runs
-        states = {each["task_id"]: each["state"] for each in tasks}
-        red = [task for task, of_task in states.items() if of_task == "failed"]
-        said = [f"{task}, try {tries[task]}: {api.errors(self._dag, self._run, task, tries[task])}" for task in red]
-        return (f"the run is {state}; its tasks: {states}; tries: {tries}; {' | '.join(said)}",), runs
+        states = {task["task_id"]: task["state"] for task in tasks}
+        red = [task for task, task_state in states.items() if task_state == "failed"]
+        errors = [f"{task}, try {tries[task]}: {api.errors(self._dag, self._run, task, tries[task])}" for task in red]
+        return (f"the run is {state}; its tasks: {states}; tries: {tries}; {' | '.join(errors)}",), runs
 
     # ------------------------------------------------------------ the fault
 
-    def _begins(self, strikes: ThreadPoolExecutor) -> Callable[[str], None]:
-        def begins(step: str) -> None:
-            """A fault comes once, a moment after its step has begun for the first time."""
-            if step in self._faults and step not in self._struck:
-                self._struck[step] = strikes.submit(self._hit, *self._faults[step], time.monotonic())
+    def _watch_steps(self, strikes: ThreadPoolExecutor) -> Callable[[str], None]:
+        def strike_once(step: str) -> None:
+            """Lets the fault come once, a moment after its step has begun for the first time."""
+            if step in self._faults and step not in self._strikes:
+                self._strikes[step] = strikes.submit(self._hit, *self._faults[step], time.monotonic())
 
-        return begins
+        return strike_once
 
     def _hit(self, fault: Fault, strike: Strike, began: float) -> str:
-        """Lets a fault come, by the time at which its step began; says how, or nothing if it came too late."""
+        """Lets a fault come, by the time at which its step began; says what was killed, or nothing if the fault came too late."""
         assert fault.step is not None
         longest = self._site.step_seconds.get(fault.step, STEP_SECONDS)
         task = self._airflow.task(self._dag, self._run, task_id_of(fault.step))
@@ -144,5 +145,5 @@ class AirflowCutover:
 @contextmanager
 def airflow_cutovers(site: TrialSite) -> Iterator[Callable[[int, Sequence[Fault], random.Random], AirflowCutover]]:
     """Makes the waves of a site, with an Airflow of its own inside the block."""
-    with trial_airflow(site) as airflow:
+    with start_trial_airflow(site) as airflow:
         yield partial(AirflowCutover, airflow, site)

@@ -1,7 +1,7 @@
-"""Days that are told to be complete while whatever tells them is killed: one event for each day, and one run of the DAG that reads it.
+"""The task that announces complete days is killed: there must be one event for each day, and one run of the DAG that reads it.
 
-Each round has a day of its own. Its backfill runs once, or twice at the same time, or once more afterwards; its task `announce` is killed
-somewhere in its run, or its supervisor is, or the scheduler; sometimes a person clears the task when all is done.
+Each round has a day of its own. Its backfill runs once, or twice at the same time, or once more afterwards. Its task `announce` is killed
+at some moment, or its supervisor is, or the scheduler. Sometimes a person clears the task when all is done.
 """
 
 import random
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from lab.trial.airflow_service import TrialAirflow, airflow_of, is_alive, process_of
+from lab.trial.airflow_service import TrialAirflow, is_alive, process_of, start_airflow
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
 from services.oracle import Oracle, Record
@@ -66,7 +66,7 @@ def key_of(day: int) -> str:
 
 
 def play(directory: Path, kills: int, seed: int) -> Iterator[RoundOutcome]:
-    """Rounds until so many kills have hit, but at most twice as many rounds."""
+    """Plays rounds until this many kills have hit, but at most twice as many rounds."""
     dice = random.Random(seed)
     clusters = [KafkaCluster(directory / alias, alias) for alias in ("east", "west")]
     try:
@@ -81,7 +81,7 @@ def play(directory: Path, kills: int, seed: int) -> Iterator[RoundOutcome]:
             asset = f"kafka://{pair.target_bootstrap.split(',')[0]}/{pair.remote(topic)}"
             dag = f"{pair.source}-to-{pair.target}.backfill"
             environment = {"MIRROR_CONFIG": str(config), "TRIAL_ASSET": asset}
-            with airflow_of(directory, _DAGS, [dag, _READER], environment) as airflow:
+            with start_airflow(directory, _DAGS, [dag, _READER], environment) as airflow:
                 rig, hits = _Rig(airflow, dag, asset), 0
                 for day in range(2 * kills):
                     outcome = rig.play(Round(day, dice.choice(KINDS), dice.choice(SHAPES), dice.random()))
@@ -96,7 +96,7 @@ def play(directory: Path, kills: int, seed: int) -> Iterator[RoundOutcome]:
 
 
 def _produce(oracle: Oracle, pair: ClusterPair, days: int) -> str:
-    """A topic with records on so many days and the one behind them."""
+    """Makes a topic with records on this many days and the one after them; gives its name."""
     topic = pair.topic(_TOPIC)
     oracle.create_topic(pair.source_bootstrap, topic, partitions=_PARTITIONS)
     begin, step = int(_FIRST.timestamp() * 1000), 86_400_000 // _RECORDS
@@ -116,39 +116,39 @@ class _Rig:
         self._played: list[RoundOutcome] = []
 
     def play(self, planned: Round) -> RoundOutcome:
-        """One round to its end."""
+        """Plays one round to its end."""
         began = time.monotonic()
         runs = [self._backfill(planned.day) for _ in range(2 if planned.shape == "two runs at once" else 1)]
         is_hit = self._kill(planned, runs[0])
-        states = self._ended(runs)
+        self._await_ends(runs)
         if planned.shape == "another run afterwards":
             runs.append(self._backfill(planned.day))
         elif planned.shape == "cleared afterwards":
             self._airflow.api.clear(self._dag, runs[0], _TASK)
-        states = self._ended(runs)
-        outcome = RoundOutcome(planned, is_hit, *self._counts(planned.day), time.monotonic() - began, states)
+        states = self._await_ends(runs)
+        outcome = RoundOutcome(planned, is_hit, *self._count(planned.day), time.monotonic() - began, states)
         self._played.append(outcome)
         return outcome
 
     def judge_again(self) -> Iterator[RoundOutcome]:
-        """The rounds in which the counts are others now than when they ended."""
+        """Counts again; gives the rounds whose counts have changed since they ended."""
         for outcome in self._played:
-            if (outcome.events, outcome.readers) != (counts := self._counts(outcome.round.day)):
+            if (outcome.events, outcome.readers) != (counts := self._count(outcome.round.day)):
                 yield RoundOutcome(outcome.round, outcome.is_hit, *counts, outcome.seconds, outcome.states)
 
     def _backfill(self, day: int) -> str:
         times = [(_FIRST + timedelta(days=day + more)).isoformat() for more in (0, 1)]
         return self._airflow.api.trigger(self._dag, {"from": times[0], "to": times[1]})
 
-    def _ended(self, runs: Sequence[str]) -> tuple[str, ...]:
+    def _await_ends(self, runs: Sequence[str]) -> tuple[str, ...]:
         return tuple(str(self._airflow.api.wait_for_run(self._dag, run)["state"]) for run in runs)
 
     def _kill(self, planned: Round, run: str) -> bool:
-        """Waits for the task, and for its part of the time that it takes; whether it still ran when the kill came."""
+        """Waits for the task and for the round's part of its time, and kills; gives whether the task still ran then."""
         deadline = time.monotonic() + _LONGEST_SECONDS
         process = None
         while process is None:
-            task = next(each for each in self._airflow.api.tasks(self._dag, run) if each["task_id"] == _TASK)
+            task = next(instance for instance in self._airflow.api.tasks(self._dag, run) if instance["task_id"] == _TASK)
             if task["state"] not in (None, "scheduled", "queued", "running") or time.monotonic() > deadline:
                 return False
             process = process_of(task) if task["state"] == "running" else None
@@ -168,7 +168,7 @@ class _Rig:
             process.parent().kill()
         return True
 
-    def _counts(self, day: int) -> tuple[int, int]:
+    def _count(self, day: int) -> tuple[int, int]:
         """Events with the day's key, and runs of the reader by it. A run comes a moment after its event."""
         key, deadline = key_of(day), time.monotonic() + 20
         while True:

@@ -1,6 +1,6 @@
-"""Bounded copies and checkpoints of one flow, one behind the other as on a schedule: `python -m lab.trial.copier CONFIG FLOW`.
+"""Bounded copies and checkpoints of one flow in turns, as on a schedule: `python -m lab.trial.copier CONFIG FLOW`.
 
-It goes on until it is killed, whatever the clusters say, and says what it begins.
+It goes on until it is killed, whatever the clusters answer, and prints what it begins.
 """
 
 import sys
@@ -18,14 +18,14 @@ _PAUSE_SECONDS = 0.3
 
 
 def copy(flow: Flow) -> str:
-    """One copy; how many records it brought over."""
+    """Copies once; says how many records it copied."""
     results = copy_in_process(flow, plan(flow))
     errors = sorted({error.code for result in results for error in result.errors})
     return f"{sum(result.records for result in results)} records {' '.join(errors)}".rstrip()
 
 
-def checkpoints(flow: Flow) -> str:
-    """The checkpoints of all groups."""
+def emit_checkpoints(flow: Flow) -> str:
+    """Emits the checkpoints of all groups; says how many errors there were."""
     return f"{len(run_step(CHECKPOINTS, flow).errors)} errors"
 
 
@@ -33,7 +33,7 @@ def main(config: Path, name: str) -> None:
     """Copies and emits checkpoints again and again."""
     flow = load([config]).flow(name)
     while True:
-        for step, run in ((COPY, copy), (CHECKPOINTS, checkpoints)):
+        for step, run in ((COPY, copy), (CHECKPOINTS, emit_checkpoints)):
             print(step, "begins", flush=True)
             try:
                 print(step, run(flow), flush=True)

@@ -1,4 +1,4 @@
-"""What came of the failovers of a trial, and the table of it."""
+"""The outcomes of a trial's failovers, and their table."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -40,7 +40,7 @@ def line(outcome: FailoverOutcome) -> str:
         f"killed in {what.step}" if outcome.is_hit else "not killed",
         "beside a planned wave" if outcome.is_beside_planned else "alone",
         f"copier {'killed' if what.copier_dies else 'left'}, budget {what.budget}",
-        f"{losses.acknowledged:,} acknowledged, {losses.known:,} said missing, {len(losses.lost):,} missing, {losses.later:,} later",
+        f"{losses.acknowledged:,} acknowledged, {losses.said:,} said missing, {len(losses.lost):,} missing, {losses.later:,} later",
         f"{sum(group.again for group in outcome.groups):,} read again, {sum(group.early for group in outcome.groups):,} early",
         "the source did not come back" if outcome.only_there is None else f"{outcome.only_there:,} only on the source",
     ]
@@ -64,7 +64,7 @@ def _row(name: str, outcomes: Sequence[FailoverOutcome]) -> list[str]:
         sum(outcome.is_beside_planned for outcome in outcomes),
         sum(outcome.only_there is not None for outcome in outcomes),
         sum(outcome.losses.acknowledged for outcome in outcomes),
-        sum(outcome.losses.known for outcome in outcomes),
+        sum(outcome.losses.said for outcome in outcomes),
         sum(len(outcome.losses.lost) for outcome in outcomes),
         sum(outcome.losses.later for outcome in outcomes),
         sum(group.again for group in groups),

@@ -115,7 +115,7 @@ class FailoverSite:
         return self.clusters[WEST]
 
     def abort_transaction(self, tp: TopicPartition, start: int) -> None:
-        """What a finding tells a person to do about a transaction of the returned source that nobody ends."""
+        """Aborts a transaction of the returned source that its producer left open, as the finding advises."""
         words = ("abort", "--topic", tp.topic, "--partition", str(tp.partition), "--start-offset", str(start))
         tool = "org.apache.kafka.tools.TransactionsCommand"
         subprocess.run(java_command(tool, "--bootstrap-server", self.source_cluster.bootstrap, *words), capture_output=True, check=True)
@@ -139,22 +139,22 @@ class FailoverSite:
     def producers(self) -> list[ProducerApplication]:
         """Those of the source."""
         of_round = {"delivery_timeout_ms": 6_000, "transaction_timeout_ms": _TIMEOUT_MS, "pause_ms": 50}
-        return [replace(each, name=f"{each.name}-{self.number}", **of_round) for each in PRODUCERS]  # type: ignore[arg-type]
+        return [replace(producer, name=f"{producer.name}-{self.number}", **of_round) for producer in PRODUCERS]  # type: ignore[arg-type]
 
     @property
     def later_producers(self) -> list[ProducerApplication]:
         """Those of the target, with numbers of their own: the ones of the source took theirs along."""
-        return [replace(each, name=f"{each.name}-later") for each in self.producers]
+        return [replace(producer, name=f"{producer.name}-later") for producer in self.producers]
 
     @property
     def consumers(self) -> list[ConsumerApplication]:
         """One of each group."""
-        return [replace(each, group=f"{each.group}-{self.number}") for each in CONSUMERS]
+        return [replace(consumer, group=f"{consumer.group}-{self.number}") for consumer in CONSUMERS]
 
     # ------------------------------------------------------------ what lives
 
     def begin(self) -> CopierProcess:
-        """Everything lives on the source."""
+        """Starts everything on the source."""
         cluster = Cluster(self.source, self.source_cluster.bootstrap)
         for producer in self.producers:
             producer.start(self.there[producer.library], cluster, self.topic, self.journal(producer.name))
@@ -165,13 +165,13 @@ class FailoverSite:
         return copier
 
     def lose_source(self) -> None:
-        """The source's site is gone: its broker and its applications, SIGKILL all of them."""
+        """Kills the source's broker and its applications, all by SIGKILL."""
         self.source_cluster.kill()
         for library in self.there.values():
             library.kill()
 
     def begin_on_target(self) -> None:
-        """Everything lives on the target. Consumers that were slow on purpose are so no more."""
+        """Starts the applications on the target. Consumers that were slow on purpose are quick now."""
         cluster = Cluster(self.target, self.target_cluster.bootstrap)
         for consumer in self.consumers:
             quick = replace(consumer, pause_ms=0)
@@ -180,14 +180,14 @@ class FailoverSite:
             producer.start(self.here[producer.library], cluster, self.topic, self.journal(producer.name))
 
     def end_producers(self) -> None:
-        """Those of the target end in order."""
+        """Ends those of the target in order."""
         for producer in self.later_producers:
             self.here[producer.library].ask("end", producer.name)
 
     def end_consumers(self, wanted: Set[Number]) -> None:
-        """Those of the target end in order, once each has read all that is wanted; the verdicts say so if they do not come to it."""
+        """Ends those of the target in order, once each has read what is wanted, or after a minute; the verdicts name what is missing."""
         deadline = time.monotonic() + _DRAIN_SECONDS
-        while any(wanted - self.numbers_read(each.group) for each in self.consumers) and time.monotonic() < deadline:
+        while any(wanted - self.numbers_read(consumer.group) for consumer in self.consumers) and time.monotonic() < deadline:
             time.sleep(0.3)
         for consumer in self.consumers:
             self.here[consumer.library].ask("end", consumer.name)
@@ -199,11 +199,11 @@ class FailoverSite:
 
     def planned_mover(self, **request: object) -> MoverProcess:
         """A run of a planned wave of the same topics."""
-        asked = {"flow": self.flow.name, "topics": self.topic, "wave": f"planned-{self.number}", **request}
-        return MoverProcess(self.config, asked, self.directory / "movers.log")
+        options = {"flow": self.flow.name, "topics": self.topic, "wave": f"planned-{self.number}", **request}
+        return MoverProcess(self.config, options, self.directory / "movers.log")
 
     def begin_planned(self) -> MoverProcess:
-        """The same, beside what goes on."""
+        """Starts a run of a planned wave beside everything else."""
         mover = self.planned_mover()
         threading.Thread(target=mover.run, daemon=True).start()
         self.running.append(mover)
@@ -253,10 +253,10 @@ class FailoverSite:
 
 def number_of(record: Record) -> Number:
     """Which record of a producer it is."""
-    return numbered((record.value or b"").decode(), record.partition)
+    return parse_number((record.value or b"").decode(), record.partition)
 
 
-def numbered(value: str, partition: int) -> Number:
-    """The same by its value: the producer's name and the number."""
+def parse_number(value: str, partition: int) -> Number:
+    """Which record this is, by its value: the producer's name and the number."""
     producer, number = value.split()
     return producer, partition, int(number)

@@ -21,38 +21,37 @@ from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import FAILOVER, FAILOVER_STEPS, PREFLIGHT
 from kafka_mirror.errors import FlowClosed
 from lab.trial.applications import Library, libraries
-from lab.trial.failover_site import FailoverSite, failover_clusters, numbered
-from lab.trial.journal import Number, judge, produced, read
+from lab.trial.failover_site import FailoverSite, failover_clusters, parse_number
+from lab.trial.journal import Number, judge, list_first, read_group, read_producer
 from lab.trial.losses import (
     GroupVerdict,
     LossVerdict,
     Place,
     Reading,
     Said,
-    acknowledged,
-    disorder,
+    find_disorder,
     judge_group,
     judge_losses,
-    readings,
-    some,
+    read_acknowledged,
+    read_readings,
 )
-from lab.trial.site import DONE, IDENTITY, POLICIES, STOPPED, MoverProcess, after, moment
+from lab.trial.site import DONE, IDENTITY, POLICIES, STOPPED, MoverProcess, choose_moment, run_later
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
 
 _TRIES = 6
 _LIVE_SECONDS = 1.0
 _COMPARE_SECONDS, _HANGING_SECONDS = 60.0, 15.0
-"""How long a comparison may have to wait for open transactions, and behind which of them nobody ends one any more."""
+"""How long a comparison may wait for open transactions, and after how long one is taken for abandoned."""
 _BUDGETS = (None, 20_000, 60_000)
 _ROUNDS_OF_A_PAIR = 25
 
 
 @dataclass(frozen=True)
 class Blow:
-    """What happens in a round: the source is killed so many seconds behind the beginning of the copy of this number; whether the copier is
-    killed with it, or goes on as far as it comes; in which step the wave is killed (None: in none); whether the source comes back; whether
-    a planned wave of the same topics is under way."""
+    """What happens in a round. The source is killed `seconds` after the copy of this number began. The copier is killed with it, or goes on
+    as far as it can. The wave is killed in `step` (None: not at all). The source comes back or not; a planned wave of the same topics is
+    under way or not."""
 
     policy: str
     copy: int
@@ -66,8 +65,8 @@ class Blow:
 
 @dataclass(frozen=True)
 class FailoverOutcome:
-    """One round. `only_there`: how many records only the returned source had; None if it was not asked. `aborted`: how many
-    hanging transactions of that were aborted by hand."""
+    """One round. `only_there`: how many records only the returned source had; None if the source was not compared.
+    `aborted`: how many abandoned transactions of the source were aborted by hand."""
 
     number: int
     blow: Blow
@@ -83,10 +82,10 @@ class FailoverOutcome:
     """Whether the source was lost while a planned wave was under way."""
 
 
-def blow(policy: str, dice: random.Random) -> Blow:
-    """One by chance."""
+def draw_blow(policy: str, dice: random.Random) -> Blow:
+    """Draws one by chance."""
     step = dice.choice(FAILOVER_STEPS) if dice.random() < 0.6 else None
-    copy, seconds, dies, returns = dice.randint(2, 4), moment(dice, 1.5), dice.random() < 0.5, dice.random() < 0.5
+    copy, seconds, dies, returns = dice.randint(2, 4), choose_moment(dice, 1.5), dice.random() < 0.5, dice.random() < 0.5
     return Blow(policy, copy, seconds, dies, step, returns, dice.choice(_BUDGETS), dice.random() < 0.4)
 
 
@@ -123,12 +122,12 @@ def failovers(directory: Path) -> Iterator[Failovers]:
 
 
 def play(directory: Path, rounds: int, seed: int) -> Iterator[FailoverOutcome]:
-    """So many rounds, with a new pair of clusters now and then. Each round's dice follow from the seed and its number alone."""
+    """Plays rounds, with a new pair of clusters after some of them. Each round's dice follow from the seed and its number alone."""
     for first in range(0, rounds, _ROUNDS_OF_A_PAIR):
         with failovers(directory / f"pair-{first}") as pair:
             for number in range(first, min(first + _ROUNDS_OF_A_PAIR, rounds)):
                 dice = random.Random(f"{seed} {number}")
-                yield pair.play(number, blow(POLICIES[number % len(POLICIES)], dice), dice)
+                yield pair.play(number, draw_blow(POLICIES[number % len(POLICIES)], dice), dice)
 
 
 @dataclass
@@ -170,11 +169,11 @@ class Failover:
         everything = {number for numbers in on_target.values() for number in numbers}
         copied = set(on_target[site.remote])
         losses = self._losses(copied, report.missing)
-        read_before = {consumer.group: readings(site.lines(consumer.name), site.source) for consumer in site.consumers}
+        read_before = {consumer.group: read_readings(site.lines(consumer.name), site.source) for consumer in site.consumers}
         site.end_consumers(everything)
         groups = [self._group(group, before, everything, places.get(group, {})) for group, before in read_before.items()]
         self._order(on_target, losses.lost)
-        only_there = self._returned(copied, losses.lost) if self.blow.returns else None
+        only_there = self._check_returned_source(copied, losses.lost) if self.blow.returns else None
         self._check_report(report, places)
         wrong = (*self.wrong, *losses.wrong(), *(text for group in groups for text in group.wrong()))
         seconds = time.monotonic() - began
@@ -184,7 +183,7 @@ class Failover:
     # ------------------------------------------------------------ the wave
 
     def _move(self) -> None:
-        """Runs the wave again and again, as people would."""
+        """Runs the wave until it is done, as people would."""
         for _ in range(_TRIES):
             self.runs += 1
             mover = self.site.mover()
@@ -196,20 +195,20 @@ class Failover:
     def _strike(self, line: str, mover: MoverProcess) -> None:
         if not self.is_hit and self.blow.step is not None and line.startswith(f"{self.blow.step} begins"):
             self.is_hit = True
-            after(moment(self.dice, 0.4), mover.kill)
+            run_later(choose_moment(self.dice, 0.4), mover.kill)
 
     def _take_back_planned(self) -> None:
-        """The planned wave, which goes on no more, and whose roll back takes nothing of what the failover stands on."""
+        """Checks that the planned wave cannot go on, and rolls it back, which must not take anything from the failover."""
         self.site.source_cluster.wait_ready()
         again = self.site.planned_mover()
         if again.run() != STOPPED or not any(line.startswith("FlowClosed") for line in again.lines):
             self.wrong.append(f"the planned wave was to be refused, for the flow is closed: {' | '.join(again.lines[-4:])}")
-        taking_back = self.site.planned_mover(rolls_back=True)  # a process that is made is under way
-        if (code := taking_back.run()) != DONE:
-            self.wrong.append(f"the roll back of the planned wave ended with {code}: {' | '.join(taking_back.lines[-4:])}")
+        roll_back = self.site.planned_mover(rolls_back=True)  # a process that is made is under way
+        if (code := roll_back.run()) != DONE:
+            self.wrong.append(f"the roll back of the planned wave ended with {code}: {' | '.join(roll_back.lines[-4:])}")
 
     def _places(self) -> dict[str, dict[int, Place]]:
-        """Where each group goes on, as the wave finds it: nothing that it asks has changed since."""
+        """Where each group continues, as the wave found it: nothing that decides it has changed since."""
         with open_move(self.site.flow, Wave((self.site.topic,)), FAILOVER) as move:
             survey = survey_failover(move)
         places: dict[str, dict[int, Place]] = {}
@@ -224,40 +223,44 @@ class Failover:
 
     def _losses(self, copied: set[Number], missing: MissingListing | None) -> LossVerdict:
         said: dict[int, Said] = {}
-        for each in missing.partitions if missing is not None else ():
-            until = each.complete_until
-            said[each.source.partition] = Said(each.watermark, each.end.offset, 0.0 if until is None else until.timestamp() * 1000)
-        records = [record for each in self.site.producers for record in acknowledged(self.site.lines(each.name), each.name)]
+        for partition in missing.partitions if missing is not None else ():
+            until = partition.complete_until
+            said[partition.source.partition] = Said(
+                partition.watermark, partition.end.offset, 0.0 if until is None else until.timestamp() * 1000
+            )
+        records = [
+            record for producer in self.site.producers for record in read_acknowledged(self.site.lines(producer.name), producer.name)
+        ]
         return judge_losses(records, copied, said)
 
     def _group(self, group: str, before: list[Reading], everything: set[Number], places: dict[int, Place]) -> GroupVerdict:
-        later = readings(self.site.lines(f"{group}-later"), self.site.target)
+        later = read_readings(self.site.lines(f"{group}-later"), self.site.target)
         return judge_group(group, before, later, everything, places)
 
     def _order(self, on_target: dict[str, list[Number]], lost: Iterable[Number]) -> None:
-        """Each log of the target holds each record once and in order, and so did every group get them."""
+        """Checks that each log of the target holds each record once and in order, and that every group got them so."""
         for topic, numbers in on_target.items():
-            if wrong := disorder(numbers):
-                self.wrong.append(f"{topic} on the target has {len(wrong)} records twice or in another order: {some(wrong)}")
+            if wrong := find_disorder(numbers):
+                self.wrong.append(f"{topic} on the target has {len(wrong)} records twice or in another order: {list_first(wrong)}")
         applications = (*self.site.producers, *self.site.later_producers)
-        by_producer = [produced(self.site.lines(each.name), each.name) for each in applications]
+        by_producer = [read_producer(self.site.lines(application.name), application.name) for application in applications]
         for consumer in self.site.consumers:
             lines = [*self.site.lines(consumer.name), *self.site.lines(f"{consumer.name}-later")]
-            verdict = judge(consumer.group, by_producer, read(lines, names_kept=self.blow.policy == IDENTITY), lost_is=lost)
+            verdict = judge(consumer.group, by_producer, read_group(lines, names_kept=self.blow.policy == IDENTITY), lost_is=lost)
             if verdict.lost or verdict.disordered:
                 self.wrong.append(str(verdict))
 
     def _check_report(self, report: WaveReport, places: dict[str, dict[int, Place]]) -> None:
-        """The report has every group's positions, with what they read again."""
+        """Checks that the report has every group's positions, with what they read again."""
         said = {(place.group, place.partition): place.reread for place in report.positions}
-        known = {(group, partition): place.reread for group, of_group in places.items() for partition, place in of_group.items()}
-        if said != known:
-            self.wrong.append(f"the report says of positions {said}, and the target {known}")
+        expected = {(group, partition): place.reread for group, of_group in places.items() for partition, place in of_group.items()}
+        if said != expected:
+            self.wrong.append(f"the report says of positions {said}, and the target {expected}")
 
     # ------------------------------------------------------------ the source comes back
 
-    def _returned(self, copied: set[Number], lost: frozenset[Number]) -> int:
-        """The flow stays closed, and a comparison names what only the source has; gives how many records that is."""
+    def _check_returned_source(self, copied: set[Number], lost: frozenset[Number]) -> int:
+        """Checks that the flow stays closed, and that a comparison names the records that only the source has; gives how many they are."""
         site = self.site
         site.source_cluster.wait_ready()
         try:
@@ -274,26 +277,28 @@ class Failover:
             if codes != {"TransactionOpen"} or waited > _COMPARE_SECONDS:
                 break
             if waited > _HANGING_SECONDS:
-                for compared in (each for each in result.partitions if each.open_until is not None):
+                for compared in (partition for partition in result.partitions if partition.open_until is not None):
                     site.abort_transaction(compared.source, compared.only_end)
                     self.aborted += 1
             time.sleep(0.5)
         if codes:
-            self.wrong.append(f"the comparison stopped: {' | '.join(str(each) for each in result.findings if each.kind == 'stop')}")
-        exported, behind_open = set(exported_numbers(directory)), set(exported_numbers(directory, OPEN_LINES))
-        if unknown := lost - exported - (behind_open if self.aborted else set()):
-            self.wrong.append(f"{len(unknown)} lost records were not exported: {some(unknown)}")
+            self.wrong.append(
+                f"the comparison stopped: {' | '.join(str(finding) for finding in result.findings if finding.kind == 'stop')}"
+            )
+        exported, after_open = set(exported_numbers(directory)), set(exported_numbers(directory, OPEN_LINES))
+        if unknown := lost - exported - (after_open if self.aborted else set()):
+            self.wrong.append(f"{len(unknown)} lost records were not exported: {list_first(unknown)}")
         if doubled := exported & copied:
-            self.wrong.append(f"{len(doubled)} exported records are on the target: {some(doubled)}")
-        acked = {record.number for each in site.producers for record in acknowledged(site.lines(each.name), each.name)}
+            self.wrong.append(f"{len(doubled)} exported records are on the target: {list_first(doubled)}")
+        acked = {record.number for producer in site.producers for record in read_acknowledged(site.lines(producer.name), producer.name)}
         if more := (exported & acked) - lost:
-            self.wrong.append(f"{len(more)} exported records were not lost: {some(more)}")
+            self.wrong.append(f"{len(more)} exported records were not lost: {list_first(more)}")
         return len(exported)
 
 
 def exported_numbers(directory: Path, ending: str = LINES) -> Iterator[Number]:
-    """The records of an export: those that could be read, or those that stood behind an open transaction."""
+    """The records of an export: those that could be read, or those after an open transaction."""
     for path in (path for path in directory.glob(f"*{LINES}") if path.name.endswith(OPEN_LINES) == (ending == OPEN_LINES)):
         for line in path.read_text().splitlines():
             row = json.loads(line)
-            yield numbered(base64.b64decode(row["value"]).decode(), row["partition"])
+            yield parse_number(base64.b64decode(row["value"]).decode(), row["partition"])

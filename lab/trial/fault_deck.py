@@ -1,4 +1,4 @@
-"""Which fault comes next: each kill point of a trial as often as any other, and those again that hit nothing."""
+"""Which fault comes next: each kill point of a trial as often as any other, and again where a fault came too late."""
 
 import random
 from collections import Counter
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from lab.trial.cutovers import STEPS, STEPS_OF, CutoverOutcome, Fault
 
 _MOST = 2
-"""At most so many times the planned waves are played: a point that nothing hits would be dealt for ever."""
+"""How many times the planned waves are played at most: a point that no fault hits would be dealt for ever."""
 
 
 class FaultDeck:
@@ -17,7 +17,7 @@ class FaultDeck:
     """
 
     def __init__(self, kinds: Sequence[str], waves: int, dice: random.Random, hand: int = 1) -> None:
-        """`hand`: so many faults come in one wave, each in a step of its own."""
+        """`hand`: how many faults come in one wave, each in a step of its own."""
         self._points = [Fault(kind, step) for kind in kinds for step in STEPS_OF.get(kind, STEPS)]
         self._waves = waves
         self._dice = dice
@@ -30,17 +30,17 @@ class FaultDeck:
             if number == self._waves:
                 cycle = []
             if not cycle:
-                cycle = self._points.copy() if number < self._waves else self._short()
+                cycle = self._points.copy() if number < self._waves else self._find_rarely_hit()
                 self._dice.shuffle(cycle)
             if not cycle:
                 return
-            yield self._dealt(cycle)
+            yield self._deal(cycle)
 
     def count(self, outcome: CutoverOutcome) -> None:
         """Takes note of a wave that was played."""
         self._hits.update(struck.fault for struck in outcome.faults if struck.is_hit)
 
-    def _dealt(self, cycle: list[Fault]) -> tuple[Fault, ...]:
+    def _deal(self, cycle: list[Fault]) -> tuple[Fault, ...]:
         """A hand from the end of the cycle, which goes on without it."""
         hand: dict[str | None, Fault] = {}
         for fault in reversed(cycle):
@@ -50,6 +50,6 @@ class FaultDeck:
             cycle.remove(fault)
         return tuple(hand.values())
 
-    def _short(self) -> list[Fault]:
+    def _find_rarely_hit(self) -> list[Fault]:
         share = self._waves * self._hand // len(self._points)
         return [point for point in self._points if self._hits[point] < share]

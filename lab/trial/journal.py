@@ -1,4 +1,4 @@
-"""What applications wrote down, and what it says: which records a group never got, got twice, or got in another order. Pure."""
+"""Judges what applications wrote down: which records a group never got, got twice, or got in another order. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ Number = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Produced:
-    """What producers wrote down: what was acknowledged, with the cluster and the time (ms), and what nobody knows about."""
+    """What a producer wrote down: the acknowledged records, with the cluster and the time (ms), and those in doubt."""
 
     acked: Mapping[Number, tuple[str, int]]
     doubts: frozenset[Number]
@@ -44,15 +44,13 @@ class Verdict:
     def __str__(self) -> str:
         if self.is_good:
             return f"{self.group}: {self.records} records, each once and in order"
-        parts = [f"{len(which)} {word} ({_some(which)})" for word, which in self._wrong() if which]
+        wrong = (("lost", self.lost), ("read twice", self.twice), ("out of order", self.disordered))
+        parts = [f"{len(numbers)} {word} ({list_first(numbers)})" for word, numbers in wrong if numbers]
         return f"{self.group}: {self.records} records; " + ", ".join(parts)
 
-    def _wrong(self) -> Iterable[tuple[str, tuple[Number, ...]]]:
-        return ("lost", self.lost), ("read twice", self.twice), ("out of order", self.disordered)
 
-
-def produced(lines: Iterable[str], producer: str) -> Produced:
-    """From the journal of one producer."""
+def read_producer(lines: Iterable[str], producer: str) -> Produced:
+    """Reads the journal of one producer."""
     acked: dict[Number, tuple[str, int]] = {}
     doubts = set()
     for kind, *words in map(str.split, lines):
@@ -65,8 +63,8 @@ def produced(lines: Iterable[str], producer: str) -> Produced:
     return Produced(acked, frozenset(doubts))
 
 
-def read(lines: Iterable[str], *, names_kept: bool = True) -> Read:
-    """From the journal of one group. Where names are kept, a topic is one log, whichever cluster it is read from. Else a topic and its
+def read_group(lines: Iterable[str], *, names_kept: bool = True) -> Read:
+    """Reads the journal of one group. Where names are kept, a topic is one log, whichever cluster it is read from. Else a topic and its
     mirror are one, and topics of the same name on two clusters are two."""
     records, uncommitted = [], 0
     for kind, *words in map(str.split, lines):
@@ -83,16 +81,16 @@ def judge(group: str, by_producer: Iterable[Produced], of_group: Read, *, lost_i
     """What a group missed, got twice, or got late. Records of two logs come in no order, so order is judged in each of them. `lost_is`:
     records that are known to be lost, and that it need not have."""
     times = Counter(record for _, record in of_group.records)
-    acked = {number for each in by_producer for number in each.acked}
+    acked = {number for producer in by_producer for number in producer.acked}
     newest: dict[tuple[str, str, int], int] = defaultdict(lambda: -1)
-    seen: set[Number] = set()
+    earlier: set[Number] = set()
     disordered = []
     for log, record in of_group.records:
         producer, partition, number = record
         place = (log, producer, partition)
-        if record not in seen and number < newest[place]:
+        if record not in earlier and number < newest[place]:
             disordered.append(record)
-        seen.add(record)
+        earlier.add(record)
         newest[place] = max(newest[place], number)
     return Verdict(
         group,
@@ -103,6 +101,7 @@ def judge(group: str, by_producer: Iterable[Produced], of_group: Read, *, lost_i
     )
 
 
-def _some(numbers: tuple[Number, ...]) -> str:
-    shown = ", ".join(f"{producer}-{partition}#{number}" for producer, partition, number in numbers[:3])
-    return shown + (", …" if len(numbers) > 3 else "")
+def list_first(numbers: Iterable[Number]) -> str:
+    """The first few records, for people."""
+    names = [f"{producer}-{partition}#{number}" for producer, partition, number in sorted(numbers)]
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")

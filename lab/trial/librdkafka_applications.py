@@ -1,4 +1,4 @@
-"""Applications over librdkafka, as many as are asked for, behind the same JSON lines as the Java ones (`applications/Applications.java`).
+"""Applications over librdkafka, as many as are asked for, with the same JSON lines as the Java ones (`applications/Applications.java`).
 
 `python -m lab.trial.librdkafka_applications` reads requests from its input and ends with it.
 """
@@ -55,7 +55,7 @@ class Application(ABC):
     def _run(self) -> None:
         try:
             self.work()
-        except BaseException as failure:  # noqa: BLE001 — whoever ends the application has to know
+        except BaseException as failure:  # noqa: BLE001 — `end` raises it
             self._failure = failure
         finally:
             self._journal.close()
@@ -101,7 +101,7 @@ class ProducingApplication(Application):
             if self._transactional_id is not None:
                 producer.init_transactions(_FLUSH_SECONDS)
         except KafkaException as failure:
-            self._failed(failure.args[0])
+            self._note_failure(failure.args[0])
             return None
         return producer
 
@@ -112,7 +112,7 @@ class ProducingApplication(Application):
         answers: list[KafkaError | None] = []
         offsets: dict[tuple[int, int], int] = {}
 
-        def heard(place: tuple[int, int], error: KafkaError | None, message: Message) -> None:
+        def note_delivery(place: tuple[int, int], error: KafkaError | None, message: Message) -> None:
             answers.append(error)
             offsets[place] = message.offset() or 0
 
@@ -121,7 +121,7 @@ class ProducingApplication(Application):
                 producer.begin_transaction()
             for partition, number in sent:
                 value = f"{request['name']} {number}".encode()
-                producer.produce(topic, value, partition=partition, on_delivery=partial(heard, (partition, number)))
+                producer.produce(topic, value, partition=partition, on_delivery=partial(note_delivery, (partition, number)))
             producer.flush(_FLUSH_SECONDS * 3)
             missing: list[KafkaError | None] = [KafkaError(KafkaError._TIMED_OUT)] * (len(sent) - len(answers))
             if failures := [error for error in answers + missing if error is not None]:
@@ -131,7 +131,7 @@ class ProducingApplication(Application):
         except KafkaException as failure:
             for partition, number in sent:
                 self.write("doubt", topic, partition, number, number)
-            self._failed(failure.args[0])
+            self._note_failure(failure.args[0])
             return False
         now = round(time.time() * 1000)
         for partition, number in sent:
@@ -157,7 +157,7 @@ class ProducingApplication(Application):
                 raise
             return
 
-    def _failed(self, error: KafkaError) -> None:
+    def _note_failure(self, error: KafkaError) -> None:
         refused = error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
         self.write("failed", "unauthorized" if refused else "", error.name())
         self._journal.flush()
@@ -187,7 +187,7 @@ class ConsumingApplication(Application):
             consumer.subscribe(request["topics"])
             committed = True
             while not self._ending.is_set() or not committed:
-                messages = [each for each in consumer.consume(_AT_ONCE, _POLL_SECONDS) if each.error() is None]
+                messages = [message for message in consumer.consume(_AT_ONCE, _POLL_SECONDS) if message.error() is None]
                 for message in messages:
                     value = (message.value() or b"").decode()
                     self.write("read", message.topic(), message.partition(), message.offset(), value, request["cluster"])
@@ -230,7 +230,7 @@ def main() -> None:
                 raise RuntimeError(f"{request['name']} runs already")
             else:
                 running[request["name"]] = kinds[request["command"]](request)
-        except Exception as problem:  # noqa: BLE001 — whoever asked has to know
+        except Exception as problem:  # noqa: BLE001 — it is the answer
             answer = {"error": f"{type(problem).__name__}: {problem}"}
         print(json.dumps(answer), flush=True)
 

@@ -1,19 +1,19 @@
-"""Judges a failover: what is missing on the target against what was said, and what groups read again or never. Pure.
+"""Judges a failover: compares what is missing on the target with the report, and finds what groups read again or never. Pure.
 
-on the target             may be missing, and that is known     nobody knows
-───────────────── watermark ──────────────────────── end ──────────────────→ all of it acknowledged later than that was asked
+on the target             said to be missing at most            unknown
+───────────────── watermark ──────────────────────── end ──────────────────→ all of it acknowledged after `complete_until`
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from lab.trial.journal import Number
+from lab.trial.journal import Number, list_first
 
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """A record that the source acknowledged: its offset there (-1: its client was not told), and when its producer heard of it (ms)."""
+    """A record that the source acknowledged: its offset there (-1: its client did not learn it), and when its producer heard of it (ms)."""
 
     number: Number
     offset: int
@@ -32,28 +32,28 @@ class Said:
 
 @dataclass(frozen=True)
 class LossVerdict:
-    """What is missing, how many offsets were said to be missing at most, and what of it is otherwise than was said.
+    """What is missing, how many offsets were said to be missing at most (`said`), and where the report was wrong.
 
-    `unsaid`: missing records that nobody said may be missing; `there`: records that were said to be missing, and are not.
+    `unsaid`: missing records of which the report does not say so; `there`: records that were said to be missing, and are not.
     """
 
     acknowledged: int
     lost: frozenset[Number]
-    known: int
+    said: int
     later: int
     unsaid: tuple[Number, ...]
     there: tuple[Number, ...]
 
     def wrong(self) -> Iterable[str]:
-        """A sentence for each kind of what is not as it was said."""
+        """A sentence for each kind of error in the report."""
         if self.unsaid:
-            yield f"{len(self.unsaid)} records are missing of which nothing was said: {some(self.unsaid)}"
+            yield f"{len(self.unsaid)} records are missing of which nothing was said: {list_first(self.unsaid)}"
         if self.there:
-            yield f"{len(self.there)} records are on the target that were said to be missing: {some(self.there)}"
+            yield f"{len(self.there)} records are on the target that were said to be missing: {list_first(self.there)}"
 
 
 def judge_losses(acknowledged: Iterable[Acknowledged], on_target: Collection[Number], said: Mapping[int, Said]) -> LossVerdict:
-    """Holds what producers wrote down against the target's records and the report. `said`: by partition."""
+    """Compares what producers wrote down with the target's records and the report. `said` is by partition."""
     lost, unsaid, there, later = set(), [], [], 0
     records = list(acknowledged)
     for record in records:
@@ -72,8 +72,8 @@ def judge_losses(acknowledged: Iterable[Acknowledged], on_target: Collection[Num
         elif record.offset >= of_partition.end:
             later += 1
             unsaid += [record.number] * (record.time <= of_partition.complete_until)
-    known = sum(max(each.end - each.watermark, 0) for each in said.values())
-    return LossVerdict(len(records), frozenset(lost), known, later, tuple(unsaid), tuple(there))
+    most = sum(max(partition.end - partition.watermark, 0) for partition in said.values())
+    return LossVerdict(len(records), frozenset(lost), most, later, tuple(unsaid), tuple(there))
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a group was said to go on in one partition: what it had read in front of `offset` of the source it reads again at most `reread`
-    records of (None: nobody knows), and of what it read from there on all."""
+    """Where a group was said to continue in one partition, as an offset of the source. Of the records before it the group reads at most
+    `reread` again (None: unknown); records from it on may come again."""
 
     offset: int
     reread: int | None
@@ -95,7 +95,7 @@ class Place:
 
 @dataclass(frozen=True)
 class GroupVerdict:
-    """What a group read again on the target, how many of these records were behind its checkpoint's offset there, and what is wrong."""
+    """What a group read again on the target, how many of these records lie before its place (`early`), and what is wrong."""
 
     group: str
     again: int
@@ -105,19 +105,19 @@ class GroupVerdict:
     too_many: tuple[str, ...]
 
     def wrong(self) -> Iterable[str]:
-        """A sentence for each kind of what is not as it was said."""
+        """A sentence for each kind of error in the report."""
         if self.skipped:
-            yield f"{self.group}: {len(self.skipped)} records of the target were never read: {some(self.skipped)}"
+            yield f"{self.group}: {len(self.skipped)} records of the target were never read: {list_first(self.skipped)}"
         if self.twice:
-            yield f"{self.group}: {len(self.twice)} records were read twice on the target: {some(self.twice)}"
+            yield f"{self.group}: {len(self.twice)} records were read twice on the target: {list_first(self.twice)}"
         yield from self.too_many
 
 
 def judge_group(
     group: str, before: Iterable[Reading], after: Iterable[Reading], on_target: Collection[Number], places: Mapping[int, Place]
 ) -> GroupVerdict:
-    """Holds what a group read on the source and then on the target against where it was said to go on. A partition without a place
-    is one of which nothing was known: the group begins there anew."""
+    """Compares what a group read on the source and then on the target with where it was said to continue. A partition without a place
+    is one of which nothing was known: the group reads it from its beginning."""
     read_before = {reading.number: reading.offset for reading in before}
     times = Counter(reading.number for reading in after)
     again = [number for number in times if number in read_before]
@@ -141,8 +141,8 @@ def judge_group(
     )
 
 
-def acknowledged(lines: Iterable[str], producer: str) -> list[Acknowledged]:
-    """From the journal of one producer."""
+def read_acknowledged(lines: Iterable[str], producer: str) -> list[Acknowledged]:
+    """Reads the journal of one producer."""
     records = []
     for kind, *words in map(str.split, lines):
         if kind == "acked":
@@ -151,8 +151,8 @@ def acknowledged(lines: Iterable[str], producer: str) -> list[Acknowledged]:
     return records
 
 
-def readings(lines: Iterable[str], cluster: str) -> list[Reading]:
-    """What a group read on one cluster, from its journal."""
+def read_readings(lines: Iterable[str], cluster: str) -> list[Reading]:
+    """Reads from a group's journal what it got on one cluster."""
     records = []
     for kind, *words in map(str.split, lines):
         if kind == "read" and words[-1] == cluster:
@@ -161,8 +161,8 @@ def readings(lines: Iterable[str], cluster: str) -> list[Reading]:
     return records
 
 
-def disorder(numbers: Iterable[Number]) -> list[Number]:
-    """The records of a log that stand there twice, or behind a later one of the same producer and partition."""
+def find_disorder(numbers: Iterable[Number]) -> list[Number]:
+    """The records that a log holds twice, or after a later one of the same producer and partition."""
     newest: dict[tuple[str, int], int] = {}
     wrong = []
     for producer, partition, number in numbers:
@@ -170,9 +170,3 @@ def disorder(numbers: Iterable[Number]) -> list[Number]:
             wrong.append((producer, partition, number))
         newest[producer, partition] = max(number, newest.get((producer, partition), -1))
     return wrong
-
-
-def some(numbers: Iterable[Number]) -> str:
-    """The first few, for people."""
-    shown = [f"{producer}-{partition}#{number}" for producer, partition, number in sorted(numbers)]
-    return ", ".join(shown[:3]) + (", …" if len(shown) > 3 else "")

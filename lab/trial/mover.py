@@ -16,13 +16,13 @@ from kafka_mirror.errors import MirrorError
 from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.control_records import MOVED, Decision
 
-LANE_DEATH, LEDGER_DEATH, MOVED_DEATH = "behind its first lane", "in front of the control topic", "behind the control topic"
+LANE_DEATH, LEDGER_DEATH, MOVED_DEATH = "after its first lane", "before the control topic", "after the control topic"
 DEATHS = (LANE_DEATH, LEDGER_DEATH, MOVED_DEATH)
-"""At which write of `open` a run can be told to die."""
+"""At which write of `open` a run can die on request."""
 
 
 def main(config: Path, request: dict[str, object]) -> int:
-    """0: what was asked for is done; 3: it waits; 1: it is stopped, and its output says why."""
+    """Runs the request. 0: it is done; 3: it waits; 1: it is stopped, and the output says why."""
     flow = load([config]).flow(str(request["flow"]))
     wave = Wave(patterns(str(request["topics"])))
     options = StepOptions(
@@ -35,7 +35,7 @@ def main(config: Path, request: dict[str, object]) -> int:
         quiet_seconds=float(str(request.get("quiet_seconds", 2.0))),
         timeout=float(str(request.get("timeout", 60.0))),
         max_lag=int(str(request.get("max_lag", 10_000))),
-        progress=_progress(None if request.get("dies") is None else str(request["dies"])),
+        progress=_make_progress(None if request.get("dies") is None else str(request["dies"])),
     )
     until = request.get("until")
     try:
@@ -51,26 +51,26 @@ def main(config: Path, request: dict[str, object]) -> int:
     return {DONE: 0, WAITING: 3}.get(run.state, 1)
 
 
-def _progress(death: str | None) -> Callable[[str], None]:
-    """Says what the run says. One that is to die in `open` is prepared for it as that step begins."""
+def _make_progress(death: str | None) -> Callable[[str], None]:
+    """Prints each line of progress; if the run is to die in `open`, prepares that as the step begins."""
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         print(line, flush=True)
         if death is not None and line == f"{OPEN} begins.":
             _die_at(death)
 
-    return say
+    return print_line
 
 
 def _die_at(death: str) -> None:
     commit, write_next = BatchProducer.commit, Control.write_next
 
-    def committed(producer: BatchProducer) -> None:
+    def commit_and_die(producer: BatchProducer) -> None:
         commit(producer)
         if death == LANE_DEATH:
             _die()
 
-    def written(control: Control, decisions: Sequence[Decision]) -> None:
+    def write_and_die(control: Control, decisions: Sequence[Decision]) -> None:
         is_move = any(decision.decision == MOVED for decision in decisions)
         if is_move and death == LEDGER_DEATH:
             _die()
@@ -78,7 +78,7 @@ def _die_at(death: str) -> None:
         if is_move and death == MOVED_DEATH:
             _die()
 
-    BatchProducer.commit, Control.write_next = committed, written  # type: ignore[method-assign,assignment]
+    BatchProducer.commit, Control.write_next = commit_and_die, write_and_die  # type: ignore[method-assign,assignment]
 
 
 def _die() -> None:

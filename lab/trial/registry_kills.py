@@ -1,7 +1,7 @@
-"""Schemas that are brought to another registry while the process that brings them is killed: all of them, once, with their ids.
+"""The process that copies schemas to another registry is killed: the target must get all of them, once, with their ids.
 
 Producers go on registering at the source. Each round's process is killed at one of its writes, before or after the target took it; the one
-after the last kill finds what is left.
+after the last kill copies the rest.
 """
 
 import random
@@ -26,7 +26,7 @@ _PATIENCE_SECONDS = 120
 
 @dataclass(frozen=True)
 class RegistryRound:
-    """One process that brings schemas: at which of its writes it was killed, if it came so far, and what the target had afterwards."""
+    """One process that copies schemas: at which of its writes it was killed, if it came so far, and what the target had afterwards."""
 
     number: int
     write: int
@@ -40,12 +40,12 @@ class RegistryRound:
 
     def __str__(self) -> str:
         killed = f"killed at write {self.write}" if self.is_hit else "not killed"
-        found = f"{self.versions} versions, {self.missing} missing, {self.wrong} wrong, {self.modes} in IMPORT"
-        return f"round {self.number}: {killed}; {found}"
+        counts = f"{self.versions} versions, {self.missing} missing, {self.wrong} wrong, {self.modes} in IMPORT"
+        return f"round {self.number}: {killed}; {counts}"
 
 
 def play(directory: Path, kills: int, seed: int) -> Iterator[RegistryRound]:
-    """Rounds until so many processes were killed, and a last one that is not."""
+    """Plays rounds until this many processes were killed, and one more that is not."""
     dice, hits, number = random.Random(seed), 0, 0
     with schema_registry() as (source_url, source), schema_registry() as (target_url, target):
         file = _configuration(directory, source_url, target_url)
@@ -55,27 +55,27 @@ def play(directory: Path, kills: int, seed: int) -> Iterator[RegistryRound]:
             yield outcome
         target.on_write = target.before_write = lambda: None
         subprocess.run([sys.executable, "-c", _RUN, str(file)], check=True, timeout=_PATIENCE_SECONDS)
-        yield _compared(number, 0, False, source, target)
+        yield _compare(number, 0, False, source, target)
 
 
 def _round(file: Path, source: RegistryState, target: RegistryState, dice: random.Random, number: int) -> RegistryRound:
     for _ in range(_VERSIONS_A_ROUND):
         source.register(f"subject-{dice.randrange(_SUBJECTS)}", f'{{"type":"fixed","name":"f","size":{dice.randrange(1, 10**9)}}}')
-    last, seen = dice.randint(1, _WRITES_A_ROUND), 0
+    last, writes = dice.randint(1, _WRITES_A_ROUND), 0
     run = subprocess.Popen([sys.executable, "-c", _RUN, str(file)])
 
     def strike() -> None:
-        nonlocal seen
-        seen += 1
-        if seen == last:
+        nonlocal writes
+        writes += 1
+        if writes == last:
             run.kill()
 
     target.on_write = target.before_write = lambda: None
     setattr(target, dice.choice(("on_write", "before_write")), strike)
-    return _compared(number, last, run.wait(_PATIENCE_SECONDS) == -signal.SIGKILL, source, target)
+    return _compare(number, last, run.wait(_PATIENCE_SECONDS) == -signal.SIGKILL, source, target)
 
 
-def _compared(number: int, write: int, is_hit: bool, source: RegistryState, target: RegistryState) -> RegistryRound:
+def _compare(number: int, write: int, is_hit: bool, source: RegistryState, target: RegistryState) -> RegistryRound:
     there, here = (
         {(name, version): document for name, versions in state.subjects.items() for version, document in versions.items()}
         for state in (source, target)

@@ -1,4 +1,4 @@
-"""What came of the waves of a trial, and the table of it."""
+"""The outcomes of a trial's waves, and their table."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -29,13 +29,13 @@ def summary(policy: str, verdicts: Iterable[Verdict]) -> list[str]:
 
 def hits(outcomes: Sequence[CutoverOutcome]) -> list[str]:
     """A line on how often each kill point was hit at least, and one on what the faults were where they differ."""
-    struck = [each for outcome in outcomes for each in outcome.faults]
-    counts = Counter(each.fault for each in struck if each.is_hit)
-    points = {each.fault for each in struck}
+    faults = [fault for outcome in outcomes for fault in outcome.faults]
+    counts = Counter(fault.fault for fault in faults if fault.is_hit)
+    points = {fault.fault for fault in faults}
     lines = [f"- {len(points)} kill points, each hit {min(counts[point] for point in points)} times or more"] if points else []
     restarts = sum(outcome.restarts for outcome in outcomes)
     lines += [f"- {restarts} brokers were restarted because a run said that they had lost track of a group"] if restarts else []
-    ways = Counter(each.how for each in struck if each.how)
+    ways = Counter(fault.how for fault in faults if fault.how)
     return lines + ([f"- the faults were: {', '.join(f'{how} {count} times' for how, count in sorted(ways.items()))}"] if ways else [])
 
 
@@ -45,18 +45,20 @@ def append(outcomes: Sequence[CutoverOutcome], lines: Sequence[str], seed: int, 
     bad = [f"- {outcome}" for outcome in outcomes if outcome.wrong]
     text = "" if file.exists() else "# Trials of cutovers\n"
     with file.open("a", encoding="utf-8") as results:
-        results.write("\n".join([text + "", title, "", table(outcomes), "", *hits(outcomes), *lines, *bad, ""]))
+        results.write("\n".join([text, title, "", table(outcomes), "", *hits(outcomes), *lines, *bad, ""]))
 
 
 def append_asset_kills(outcomes: Sequence[RoundOutcome], seed: int, seconds: float, file: Path = RESULTS) -> None:
     """Adds a table of the rounds of asset_kills: a row for each shape of a round."""
     hit, good = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("is_hit", "is_good"))
-    title = f"## {datetime.now(UTC):%Y-%m-%d}, seed {seed}: {hit} kills of what tells that a day is complete, in {seconds / 60:.0f} minutes"
+    title = (
+        f"## {datetime.now(UTC):%Y-%m-%d}, seed {seed}: {hit} kills of the task that announces complete days, in {seconds / 60:.0f} minutes"
+    )
     columns = ("round", "days", "killed", "events", "runs of the reader")
     rows = [columns, ("---", *["---:"] * 4)]
     for shape in sorted({outcome.round.shape for outcome in outcomes}):
         of_shape = [outcome for outcome in outcomes if outcome.round.shape == shape]
-        counts = (len(of_shape), *(sum(getattr(each, name) for each in of_shape) for name in ("is_hit", "events", "readers")))
+        counts = (len(of_shape), *(sum(getattr(outcome, name) for outcome in of_shape) for name in ("is_hit", "events", "readers")))
         rows.append((shape, *map(str, counts)))
     killed = Counter(outcome.round.kind for outcome in outcomes if outcome.is_hit)
     lines = [
@@ -71,12 +73,14 @@ def append_asset_kills(outcomes: Sequence[RoundOutcome], seed: int, seconds: flo
 def append_registry_kills(outcomes: Sequence[RegistryRound], seed: int, seconds: float, file: Path = RESULTS) -> None:
     """Adds what came of the rounds of registry_kills."""
     killed, last = sum(outcome.is_hit for outcome in outcomes), outcomes[-1]
-    title = f"## {datetime.now(UTC):%Y-%m-%d}, seed {seed}: {killed} kills of what brings schemas, in {seconds / 60:.0f} minutes"
-    left = sum(outcome.modes > 0 for outcome in outcomes)
+    title = (
+        f"## {datetime.now(UTC):%Y-%m-%d}, seed {seed}: {killed} kills of the process that copies schemas, in {seconds / 60:.0f} minutes"
+    )
+    with_modes = sum(outcome.modes > 0 for outcome in outcomes)
     line = (
-        f"- {last.versions} versions were brought by {len(outcomes)} processes. {killed} were killed at a write; {left} of these left a "
-        f"subject in the mode IMPORT.\n- In the end {last.missing} are missing, and {last.modes} subjects are in that mode; "
-        f"{sum(outcome.wrong for outcome in outcomes)} had ever another id or text."
+        f"- {last.versions} versions were copied by {len(outcomes)} processes. {killed} were killed at a write; {with_modes} of these left "
+        f"a subject in the mode IMPORT.\n- In the end {last.missing} are missing, and {last.modes} subjects are in that mode; "
+        f"{sum(outcome.wrong for outcome in outcomes)} had another id or text at some time."
     )
     with file.open("a", encoding="utf-8") as results:
         results.write("\n".join(["", title, "", line, ""]))

@@ -17,7 +17,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 
 from lab.trial.applications import JAVA, LIBRDKAFKA, ApplicationFailed, Cluster, ConsumerApplication, Library, ProducerApplication
-from lab.trial.journal import Number, Produced, Verdict, judge, produced, read
+from lab.trial.journal import Number, Produced, Verdict, judge, read_group, read_producer
 from services.flows import ONE_BROKER, RUNS_END
 from services.java import ROOT
 from services.kafka import KafkaCluster
@@ -48,7 +48,7 @@ CONSUMERS = (
 
 
 class MoverProcess:
-    """One run of a wave in a process of its own, which can be killed. What it says is in `lines`, as it comes."""
+    """One run of a wave in a process of its own, which can be killed. `lines` has its output so far."""
 
     def __init__(self, config: Path, request: Mapping[str, object], log: Path) -> None:
         self.lines: list[str] = []
@@ -65,11 +65,11 @@ class MoverProcess:
         self._reader = threading.Thread(target=self._read, daemon=True)
 
     def watch(self, watcher: Callable[[str], None]) -> None:
-        """Calls it with each line that is said from now on."""
+        """Calls it with each line of output from now on."""
         self._watchers.append(watcher)
 
     def run(self) -> int:
-        """Its exit code, once it ended."""
+        """Waits for its end; gives the exit code."""
         self._reader.start()
         code = self._process.wait()
         self._reader.join()
@@ -80,8 +80,8 @@ class MoverProcess:
         self._process.kill()
 
     @contextmanager
-    def frozen(self) -> Iterator[None]:
-        """Stands still meanwhile, as on a machine that is suspended; harmless if it has ended."""
+    def freeze(self) -> Iterator[None]:
+        """Stops the process until the block ends, as on a machine that is suspended; harmless if it has ended."""
         self._process.send_signal(signal.SIGSTOP)
         try:
             yield
@@ -128,25 +128,25 @@ class TrialSite:
         return next(alias for alias in self.clusters if alias != self.at)
 
     def start_producers(self) -> None:
-        """All of them, at the cluster of now."""
-        for each in self.producers:
-            each.start(self.libraries[each.library], self._here, TOPIC, self._journal(each.name))
+        """Starts all of them on the cluster of now."""
+        for producer in self.producers:
+            producer.start(self.libraries[producer.library], self._here, TOPIC, self._journal(producer.name))
 
     def start_consumers(self) -> None:
-        """All of them, at the cluster of now, on the topic and on its mirror."""
-        for each in self.consumers:
-            self._start(each)
+        """Starts all of them on the cluster of now, for the topic and its mirror."""
+        for consumer in self.consumers:
+            self._start(consumer)
 
     def end(self, applications: Sequence[ProducerApplication | ConsumerApplication]) -> None:
         """Ends applications in order: what they did is committed and written down."""
-        for each in applications:
-            self.libraries[each.library].ask("end", each.name)
+        for application in applications:
+            self.libraries[application.library].ask("end", application.name)
 
     def end_consumers(self, consumers: Sequence[ConsumerApplication] | None = None) -> None:
         """Ends the members of all groups, or these; one that has ended by itself is noted."""
-        for each in self.consumers if consumers is None else consumers:
+        for consumer in self.consumers if consumers is None else consumers:
             try:
-                self.end([each])
+                self.end([consumer])
             except ApplicationFailed as failure:
                 self.gave_up.append(f"{datetime.now(UTC):%H:%M:%S}, at {self.at}: {failure}")
 
@@ -156,47 +156,48 @@ class TrialSite:
         return MoverProcess(self.config, {"flow": flow, "topics": TOPIC, "wave": wave, **request}, self.directory / "movers.log")
 
     def copy(self) -> None:
-        """A copy of both flows, as their schedule makes one each minute. Raises CalledProcessError with what it said."""
+        """Copies both flows, as their schedule does each minute. Raises CalledProcessError with the output."""
         command = [sys.executable, "-m", "kafka_mirror", "--config", str(self.config), "copy", "--without-spark"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "include")}
         subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
 
     def live_here_again(self) -> int:
-        """After a roll back everything lives here for a moment, and is copied; gives by how much the copy grew."""
+        """After a roll back: lets everything live here for a moment, and copies; gives by how much the copy grew."""
         self.start_producers()
         self.start_consumers()
-        before = self._copied()
+        before = self._count_copied()
         time.sleep(LIVE_SECONDS)
         self.copy()
-        grown = self._copied() - before
+        grown = self._count_copied() - before
         self.end(self.producers)
         self.end_consumers()
         return grown
 
     def begin(self) -> None:
-        """Everything lives: what the flows create is there before anybody reads it."""
+        """Starts everything. The copy creates the remote topics before a consumer reads them."""
         self.start_producers()
         self.copy()
         self.start_consumers()
 
     def produced(self) -> list[Produced]:
         """What the producers wrote down so far."""
-        return [produced(self._lines(each.name), each.name) for each in self.producers]
+        return [read_producer(self._lines(producer.name), producer.name) for producer in self.producers]
 
     def verdicts(self, lost: Sequence[Number] = ()) -> list[Verdict]:
         """What each group missed, got twice, or got late."""
         by_producer, names_kept = self.produced(), self.policy == IDENTITY
         return [
-            judge(each.group, by_producer, read(self._lines(each.name), names_kept=names_kept), lost_is=lost) for each in self.consumers
+            judge(consumer.group, by_producer, read_group(self._lines(consumer.name), names_kept=names_kept), lost_is=lost)
+            for consumer in self.consumers
         ]
 
     def drain(self, lost: Sequence[Number] = ()) -> None:
         """Waits until the groups have read what was acknowledged, with the producers ended; the verdicts say so if they do not. Those that
         are slow on purpose are started again as quick ones."""
-        slow = [each for each in self.consumers if each.pause_ms]
+        slow = [consumer for consumer in self.consumers if consumer.pause_ms]
         self.end_consumers(slow)
-        for each in slow:
-            self._start(replace(each, pause_ms=0))
+        for consumer in slow:
+            self._start(replace(consumer, pause_ms=0))
         deadline = time.monotonic() + _DRAIN_SECONDS
         while any(verdict.lost for verdict in self.verdicts(lost)) and time.monotonic() < deadline:
             time.sleep(0.5)
@@ -205,8 +206,8 @@ class TrialSite:
     def _here(self) -> Cluster:
         return Cluster(self.at, self.clusters[self.at].bootstrap)
 
-    def _copied(self) -> int:
-        """Where the copy ends on the other cluster, of all partitions."""
+    def _count_copied(self) -> int:
+        """The sum of the copy's end offsets on the other cluster."""
         topic = TOPIC if self.policy == IDENTITY else f"{self.at}.{TOPIC}"
         reader = Consumer({"bootstrap.servers": self.clusters[self.other].bootstrap, "group.id": "trial", "log_level": 0})
         try:
@@ -256,18 +257,18 @@ def flow_lines(ends: Mapping[str, str], policy: str, topics: str, more: Mapping[
 
 
 def process_environment() -> dict[str, str]:
-    """In which a process of the trial finds the library and the tests."""
+    """The environment in which a process of the trial finds the library and the lab."""
     return {**os.environ, "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}", "PYTHONUNBUFFERED": "1"}
 
 
-def after(seconds: float, action: Callable[[], None]) -> threading.Thread:
-    """Does something a moment later, beside what goes on."""
+def run_later(seconds: float, action: Callable[[], None]) -> threading.Thread:
+    """Runs an action in a thread, some seconds later."""
     timer = threading.Timer(seconds, action)
     timer.daemon = True
     timer.start()
     return timer
 
 
-def moment(dice: random.Random, longest: float) -> float:
-    """A part of a time, by chance, early ones as often as late ones."""
+def choose_moment(dice: random.Random, longest: float) -> float:
+    """Draws a number of seconds up to the longest, early ones as often as late ones."""
     return dice.random() * longest

@@ -18,8 +18,8 @@ _POLL_SECONDS = 0.05
 
 
 class WaveWatch:
-    """Sees the steps of one wave begin while the block goes on. It reads by itself, for a look through the mirror's clients takes longer
-    than a short step does."""
+    """Sees the steps of one wave begin until the block ends. It reads with a consumer of its own: through the mirror's clients a look takes
+    longer than a short step."""
 
     def __init__(self, flow: "Flow", bootstrap: str, wave: str, begins: Callable[[str], None]) -> None:
         """`bootstrap` is of the target; `begins` is called with each step that begins, from another thread."""

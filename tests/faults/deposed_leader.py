@@ -71,7 +71,7 @@ class Site:
     def cut(self) -> None:
         """Returns when the others have elected other leaders, and the deposed one does not know."""
         self.fault.lead()
-        self.fault.reached_alone()
+        self.fault.attract_clients()
         self.fault.inject()
         with Cluster("south", {SERVERS: self.deposed}) as cluster:
             topics = cluster.topics([self.remote, self.ledger])

@@ -30,7 +30,7 @@ def site(east: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: Path)
 
 def assert_exact(site: Site) -> None:
     outcome = Outcome(0, "", True, 0, tuple(site.count()), 0)
-    assert outcome.good, str(outcome)
+    assert outcome.is_good, str(outcome)
     assert outcome.records > 0
 
 

@@ -56,7 +56,7 @@ def test_copies_beside_a_broker_that_is_cut_off_end_green(site: Site) -> None:
 def test_connections_that_were_kept_lead_no_later_attempt_to_the_deposed_leader(site: Site) -> None:
     chance = Misleading()
     site.cut()
-    site.fault.reached_alone(0.5, chance)
+    site.fault.attract_clients(0.5, chance)
     settings, remote = site.flow.client("target", "admin"), TopicPartition(site.remote, 0)
     for turn in range(1, 1 + len(servers(settings))):
         with Cluster("south", begin_at_server(settings, turn)) as misled:

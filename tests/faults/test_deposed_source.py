@@ -84,7 +84,7 @@ def site(separable: KafkaCluster, west: KafkaCluster, oracle: Oracle, tmp_path: 
 )
 def test_a_wave_stops_at_what_another_server_of_the_source_knows_and_opens_with_it_once_all_agree(site: Site, behind: str) -> None:
     assert site.run(until=behind).state == DONE
-    site.fault.reached_alone()
+    site.fault.attract_clients()
     site.fault.inject()
     site.produce(LATE, seed=2)
     place = TopicPartition(site.topic, 0)
@@ -104,7 +104,7 @@ def test_a_wave_stops_at_what_another_server_of_the_source_knows_and_opens_with_
 def test_a_copy_that_is_told_less_than_was_copied_says_so_and_does_not_call_the_source_cut_off(site: Site) -> None:
     """The copies before went on with the true leader. Who believed the deposed one, and decided as it is advised, would copy twice."""
     mirroring = site.mirroring
-    site.fault.reached_alone()
+    site.fault.attract_clients()
     site.fault.inject()
     site.produce(LATE, seed=2)
     with_the_deposed = mirroring.flow

@@ -11,7 +11,7 @@ import pytest
 from lab.faults.__main__ import ALL, FAULTS, new_site
 from lab.faults.decisions import DECISIONS
 from lab.faults.results import Outcome, append, table
-from lab.faults.series import order, play
+from lab.faults.series import draw_faults, play
 from lab.faults.site import Site
 from services.kafka import KafkaCluster
 from services.oracle import Oracle
@@ -53,27 +53,27 @@ def played(make_site: Callable[[], Site], keys: tuple[str, ...], seed: int, reco
 @series(HITS, few=2)
 def test_hits_of_a_spark_job_lose_and_double_nothing(keys: tuple[str, ...], make_site: Callable[[], Site]) -> None:
     outcomes = played(make_site, keys, seed=20261121, records=40_000)
-    assert all(outcome.good for outcome in outcomes), table(outcomes)
+    assert all(outcome.is_good for outcome in outcomes), table(outcomes)
     assert sum(outcome.in_time for outcome in outcomes) >= len(keys) - 1
 
 
 @series(ON_SERVER, few=2)
 def test_hits_of_a_spark_that_stays_lose_and_double_nothing(keys: tuple[str, ...], make_site: Callable[[], Site]) -> None:
     outcomes = played(make_site, keys, seed=20261125, records=30_000)
-    assert all(outcome.good for outcome in outcomes), table(outcomes)
+    assert all(outcome.is_good for outcome in outcomes), table(outcomes)
     assert sum(outcome.in_time for outcome in outcomes) >= len(keys) - 1
 
 
 @series(IN_PROCESS, few=3)
 def test_faults_that_hurt_no_broker_lose_and_double_nothing(keys: tuple[str, ...], make_site: Callable[[], Site]) -> None:
     outcomes = played(make_site, keys, seed=20261122, records=20_000)
-    assert all(outcome.good for outcome in outcomes), table(outcomes)
+    assert all(outcome.is_good for outcome in outcomes), table(outcomes)
     assert sum(outcome.in_time for outcome in outcomes) >= len(keys) - 2
 
 
 def test_restarts_and_takeovers_double_only_what_was_decided_and_send_no_group_too_far(make_site: Callable[[], Site]) -> None:
     outcomes = played(make_site, DECIDED, seed=20261123, records=8_000)
-    assert all(outcome.good for outcome in outcomes), "\n".join(map(str, outcomes))
+    assert all(outcome.is_good for outcome in outcomes), "\n".join(map(str, outcomes))
     assert all(outcome.judged.answers for outcome in outcomes)
 
 
@@ -81,7 +81,7 @@ def test_restarts_and_takeovers_double_only_what_was_decided_and_send_no_group_t
 def test_whatever_people_decide_is_exact_and_sends_no_group_too_far(make_site: Callable[[], Site]) -> None:
     decided = tuple(fault.key for fault in DECISIONS)
     outcomes = played(make_site, 2 * decided, seed=20261124, records=30_000)
-    assert all(outcome.good for outcome in outcomes), "\n".join(map(str, outcomes))
+    assert all(outcome.is_good for outcome in outcomes), "\n".join(map(str, outcomes))
 
 
 def test_a_mirror_that_is_wrong_is_counted_and_the_series_goes_on(make_site: Callable[[], Site], tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_mirror_that_is_wrong_is_counted_and_the_series_goes_on(make_site: Cal
 
     outcomes = played(spoiled, ("two", "two"), seed=1, records=500)
     assert [outcome.wrong for outcome in outcomes] == [(0, 0, 7, 0), (0, 0, 0, 0)]
-    assert [outcome.good for outcome in outcomes] == [False, True]
+    assert [outcome.is_good for outcome in outcomes] == [False, True]
     assert len(sites) == 2, "a bad flow is left alone"
     results = tmp_path / "RESULTS.md"
     append(outcomes, {"valid": 1, "invalid": 0, "records": 1}, 1, 60, results)
@@ -115,6 +115,6 @@ def test_a_mirror_that_is_wrong_is_counted_and_the_series_goes_on(make_site: Cal
 def test_a_series_is_decided_by_its_seed_and_holds_every_fault_about_as_often() -> None:
     faults = list(FAULTS.values())
     assert len(faults) == len(ALL), "two faults have one key"
-    drawn = order(faults, 3 * len(faults), seed=5)
-    assert drawn == order(faults, 3 * len(faults), seed=5) != order(faults, 3 * len(faults), seed=6)
+    drawn = draw_faults(faults, 3 * len(faults), seed=5)
+    assert drawn == draw_faults(faults, 3 * len(faults), seed=5) != draw_faults(faults, 3 * len(faults), seed=6)
     assert all(drawn.count(fault) == 3 for fault in faults)

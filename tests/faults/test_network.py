@@ -54,7 +54,7 @@ def network(site: Site, side: str) -> Proxy:
 
 def assert_exact(site: Site) -> None:
     outcome = Outcome(0, "", True, 0, tuple(site.count()), 0)
-    assert outcome.good, str(outcome)
+    assert outcome.is_good, str(outcome)
     assert outcome.records > 0
 
 

@@ -1,4 +1,4 @@
-"""Airflow imports this when it starts: tasks are forked from the scheduler, and each would import the mirror anew, for most of its time."""
+"""Airflow imports this when it starts. Tasks are forked from the scheduler; else each would import the mirror for most of its time."""
 
 import sys
 from importlib import import_module

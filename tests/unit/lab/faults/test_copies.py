@@ -21,7 +21,7 @@ def counted(digests: list[int], *jumps: Jump, planted: tuple[int, ...] = ()) -> 
     copies.read_source(SOURCE)
     for jump in jumps:
         copies.note_decision(jump)
-    copies.planted(planted)
+    copies.note_planted(planted)
     copies.read_target([(500 + number, digest) for number, digest in enumerate(digests)])
     account = copies.account(0)
     return account.lost, account.doubled, account.foreign, account.disordered

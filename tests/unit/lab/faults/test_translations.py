@@ -5,7 +5,7 @@ import random
 import pytest
 
 from lab.faults.copies import Jump, PartitionCopies
-from lab.faults.translations import Answer, Judged, judged
+from lab.faults.translations import Answer, JudgedAnswer, judge_answers
 
 
 def mirror(source: list[int], stretches: list[tuple[int, int]], chance: random.Random) -> tuple[PartitionCopies, dict[int, int]]:
@@ -25,8 +25,8 @@ def mirror(source: list[int], stretches: list[tuple[int, int]], chance: random.R
     return copies, origin
 
 
-def verdict(copies: PartitionCopies, offset: int, position: int, kind: str = "") -> Judged:
-    [found] = judged([Answer("translate", "g", 0, offset, position, kind)], {0: copies})
+def verdict(copies: PartitionCopies, offset: int, position: int, kind: str = "") -> JudgedAnswer:
+    [found] = judge_answers([Answer("translate", "g", 0, offset, position, kind)], {0: copies})
     return found
 
 

@@ -36,7 +36,7 @@ class Run:
     def kill(self):
         self._killed.set()
 
-    def frozen(self):
+    def freeze(self):
         return nullcontext()
 
 

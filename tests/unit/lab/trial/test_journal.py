@@ -1,6 +1,6 @@
 """What the trial says of the journals of applications: it has to see each thing that can go wrong."""
 
-from lab.trial.journal import Produced, judge, produced, read
+from lab.trial.journal import Produced, judge, read_group, read_producer
 
 
 def acked(*numbers, partition=0, producer="shop"):
@@ -8,7 +8,7 @@ def acked(*numbers, partition=0, producer="shop"):
 
 
 def group(*numbers, topic="orders"):
-    return read(f"read {topic} 0 {offset} shop {number} east" for offset, number in enumerate(numbers))
+    return read_group(f"read {topic} 0 {offset} shop {number} east" for offset, number in enumerate(numbers))
 
 
 def test_a_group_that_got_everything_once_and_in_order_is_good():
@@ -38,19 +38,19 @@ def test_a_record_that_came_behind_a_later_one_is_out_of_order():
 
 def test_records_of_two_topics_have_no_order_among_them():
     lines = ["read orders 0 0 shop 3 west", "read east.orders 0 0 shop 2 west"]
-    assert judge("billing", [acked(2, 3)], read(lines, names_kept=False)).is_good
+    assert judge("billing", [acked(2, 3)], read_group(lines, names_kept=False)).is_good
 
 
 def test_a_topic_and_its_mirror_are_one_log_and_topics_of_the_same_name_are_two():
     lines = ["read orders 0 0 shop 3 east", "read east.orders 0 0 shop 2 west"]
-    assert judge("billing", [acked(2, 3)], read(lines, names_kept=False)).disordered == (("shop", 0, 2),)
+    assert judge("billing", [acked(2, 3)], read_group(lines, names_kept=False)).disordered == (("shop", 0, 2),)
     lines = ["read orders 0 0 shop 3 east", "read orders 0 0 shop 2 west"]
-    assert judge("billing", [acked(2, 3)], read(lines, names_kept=False)).is_good
-    assert judge("billing", [acked(2, 3)], read(lines)).disordered == (("shop", 0, 2),)
+    assert judge("billing", [acked(2, 3)], read_group(lines, names_kept=False)).is_good
+    assert judge("billing", [acked(2, 3)], read_group(lines)).disordered == (("shop", 0, 2),)
 
 
 def test_a_record_in_doubt_may_be_missing_and_may_come_but_not_twice():
-    doubtful = produced(["doubt orders 0 7 7"], "shop")
+    doubtful = read_producer(["doubt orders 0 7 7"], "shop")
     assert judge("billing", [doubtful], group()).is_good
     assert judge("billing", [doubtful], group(7)).is_good
     assert judge("billing", [doubtful], group(7, 7)).twice == (("shop", 0, 7),)
@@ -62,4 +62,4 @@ def test_the_producers_of_one_partition_are_told_apart():
 
 
 def test_commits_that_were_refused_are_counted():
-    assert read(["read orders 0 0 shop 0 east", "uncommitted FENCED"]).uncommitted == 1
+    assert read_group(["read orders 0 0 shop 0 east", "uncommitted FENCED"]).uncommitted == 1

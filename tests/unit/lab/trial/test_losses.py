@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.trial.losses import Acknowledged, Place, Reading, Said, acknowledged, disorder, judge_group, judge_losses, readings
+from lab.trial.losses import Acknowledged, Place, Reading, Said, find_disorder, judge_group, judge_losses, read_acknowledged, read_readings
 
 SAID = {0: Said(watermark=10, end=14, complete_until=1_000.0)}
 
@@ -18,7 +18,7 @@ def acked(value, offset, time=900, partition=0):
 def test_what_is_missing_behind_the_watermark_was_said():
     verdict = judge_losses([acked(1, 9), acked(2, 10), acked(3, 13)], {number(1)}, SAID)
     assert [*verdict.wrong()] == []
-    assert (verdict.acknowledged, verdict.lost, verdict.known, verdict.later) == (3, {number(2), number(3)}, 4, 0)
+    assert (verdict.acknowledged, verdict.lost, verdict.said, verdict.later) == (3, {number(2), number(3)}, 4, 0)
 
 
 def test_what_is_missing_behind_the_known_end_has_to_be_acknowledged_later_than_that_was_known():
@@ -69,13 +69,13 @@ def test_a_record_of_the_target_that_a_group_never_got_is_skipped_and_one_that_c
 
 
 def test_a_log_has_each_record_once_and_in_order():
-    assert disorder([number(0), number(1), number(0, 1), ("web", 0, 0)]) == []
-    assert disorder([number(1), number(0)]) == [number(0)]
-    assert disorder([number(1), number(1)]) == [number(1)]
+    assert find_disorder([number(0), number(1), number(0, 1), ("web", 0, 0)]) == []
+    assert find_disorder([number(1), number(0)]) == [number(0)]
+    assert find_disorder([number(1), number(1)]) == [number(1)]
 
 
 def test_journals_say_what_was_acknowledged_and_what_was_read_where():
     lines = ["acked orders 1 7 40 east 900", "doubt orders 1 8 8", "failed  _TRANSPORT"]
-    assert acknowledged(lines, "shop") == [Acknowledged(("shop", 1, 7), 40, 900)]
+    assert read_acknowledged(lines, "shop") == [Acknowledged(("shop", 1, 7), 40, 900)]
     lines = ["read orders 1 40 shop 7 east", "read orders 1 41 shop 8 west", "uncommitted X"]
-    assert readings(lines, "west") == [Reading(("shop", 1, 8), 41)]
+    assert read_readings(lines, "west") == [Reading(("shop", 1, 8), 41)]
