@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, OPEN
-from lab.trial.__main__ import finish, process_cutovers, play, trial_site
+from lab.trial.__main__ import finish, play, process_cutovers, trial_site
 from lab.trial.cutovers import KILL, STEPS, Fault
 from lab.trial.site import IDENTITY, REMOTE_NAMES
 

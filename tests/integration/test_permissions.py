@@ -9,7 +9,7 @@ import pytest
 
 from kafka_mirror.config import load
 from kafka_mirror.kafka import producers
-from kafka_mirror.status.write_permissions import refused_writes
+from kafka_mirror.status.observe import refused_writes
 from services.oracle import Record
 from tests.integration.access import (
     LONG_BEFORE,

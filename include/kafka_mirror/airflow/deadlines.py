@@ -15,9 +15,9 @@ from typing import Any
 from kafka_mirror.airflow.compat import is_dags_test, run_before
 from kafka_mirror.airflow.flow_files import files_of, set_files
 from kafka_mirror.config import Flow
+from kafka_mirror.config.deadlines import run_seconds
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.status.alerts.channels import connections_of, send_by
-from kafka_mirror.status.limits import run_seconds
 from kafka_mirror.status.problems import Alert, FlowProblem, report_late_run
 
 WATCHED = (

@@ -34,7 +34,7 @@ class MirrorHook(BaseHook):
         mirror may not write; whether it may use its transactional ids only a write shows.
         """
         from kafka_mirror.copy.plan.run import plan_context
-        from kafka_mirror.status.write_permissions import refused_writes
+        from kafka_mirror.status.observe import refused_writes
 
         try:
             flow = self.get_flow()

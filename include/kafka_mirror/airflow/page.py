@@ -102,7 +102,7 @@ class AirflowAccess:
 
     def last_check(self, flow: str) -> "CheckObservation | None":
         """What the newest run of the flow's `freshness` saw."""
-        from kafka_mirror.status.check_document import read_check
+        from kafka_mirror.status.observation import read_check
 
         freshness = self._views.get(FlowName(*flow.split("->"))).freshness
         return read_check(freshness.get("seen")) if freshness else None

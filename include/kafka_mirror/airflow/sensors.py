@@ -12,7 +12,7 @@ from kafka_mirror.airflow.compat import is_deferrable_by_default
 from kafka_mirror.airflow.flow_files import files_of
 from kafka_mirror.airflow.flow_operator import FlowOperator, split_names
 from kafka_mirror.airflow.tasks import task_body
-from kafka_mirror.config.catalogue.per_topic import milliseconds
+from kafka_mirror.config.catalogue.values import milliseconds
 from kafka_mirror.errors import ErrorReport, ReportedError, UsageError
 from kafka_mirror.formats.documents import from_document
 

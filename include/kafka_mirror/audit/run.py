@@ -18,7 +18,7 @@ from kafka_mirror.audit.reader import AuditContext, audit_context
 from kafka_mirror.audit.report import partition_audits
 from kafka_mirror.audit.scope import Scope
 from kafka_mirror.config import Flow
-from kafka_mirror.config.catalogue.per_topic import milliseconds
+from kafka_mirror.config.catalogue.values import milliseconds
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.errors import DeadlineExceeded, LedgerHidden, LogMoved, MirrorError, UsageError, name_flow_in_errors
 from kafka_mirror.formats.offsets.intervals import Interval

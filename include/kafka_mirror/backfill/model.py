@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pendulum
 
-from kafka_mirror.config.catalogue.per_topic import milliseconds
+from kafka_mirror.config.catalogue.values import milliseconds
 from kafka_mirror.errors import ErrorReport, UsageError
 from kafka_mirror.formats.documents import from_columns, from_document, to_columns, to_document
 from kafka_mirror.formats.offsets.intervals import Interval

@@ -10,9 +10,9 @@ from typing import Any
 from kafka_mirror.cli.answer import DONE, UNUSABLE, Answer, Piece, table
 from kafka_mirror.config import Configuration, Flow
 from kafka_mirror.config.catalogue import CATALOGUE, CONNECTORS, connectors_reading
+from kafka_mirror.config.deadlines import pools
 from kafka_mirror.config.effective import EffectiveValue, shown_client, shown_properties
 from kafka_mirror.config.flow import CLIENTS
-from kafka_mirror.config.pools import pools
 from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.config.validate import unreadable
 from kafka_mirror.errors import MirrorError, UsageError

@@ -4,6 +4,7 @@ import argparse
 
 from kafka_mirror.cli.answer import DONE, FAILED, Answer, Piece, table
 from kafka_mirror.config import Flow
+from kafka_mirror.config.deadlines import limits_of
 from kafka_mirror.errors import MirrorError, UsageError
 from kafka_mirror.errors.words import duration
 from kafka_mirror.formats.documents import to_document
@@ -11,7 +12,6 @@ from kafka_mirror.status.alerts.audits import add_step_errors, ask_dry_runs
 from kafka_mirror.status.alerts.channels import connections_of, send_by
 from kafka_mirror.status.alerts.check import observe_for_alerts, test_alert
 from kafka_mirror.status.judge import problems
-from kafka_mirror.status.limits import limits_of
 from kafka_mirror.status.observation import LatePartition, with_waits
 
 _HEAD = ("topic", "partition", "records", "waiting")

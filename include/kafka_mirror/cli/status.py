@@ -7,13 +7,13 @@ from typing import Any
 
 from kafka_mirror.cli.answer import DONE, FAILED, Answer, table
 from kafka_mirror.config import Flow
+from kafka_mirror.config.deadlines import AT_ONE_LOOK
 from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.words import count_text, duration
 from kafka_mirror.formats.documents import moment_text, to_document
 from kafka_mirror.ledger.record import Writer
 from kafka_mirror.status.judge import STUCK, level, problems
-from kafka_mirror.status.limits import AT_ONE_LOOK
 from kafka_mirror.status.observation import CheckObservation
 from kafka_mirror.status.observe import status
 from kafka_mirror.status.status import PROGRESSING, UNKNOWN, UP_TO_DATE, PartitionStatus, Status

@@ -6,7 +6,7 @@ makes librdkafka's settings of Java's.
 `ledger`, `spark` and every room above them may import it.
 """
 
-from kafka_mirror.config.catalogue.per_topic import StartPosition
+from kafka_mirror.config.catalogue.values import StartPosition
 from kafka_mirror.config.flow import Configuration, Flow, InvalidFlow
 from kafka_mirror.config.load import join_errors, load, load_again
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_mirror.config.catalogue import CATALOGUE
-from kafka_mirror.config.catalogue.per_topic import EARLIEST
+from kafka_mirror.config.catalogue.values import EARLIEST
 from kafka_mirror.config.clients.mapping import client_settings
-from kafka_mirror.config.deadlines import DEFAULT_LIMITS, INTERVALS, LEAST_SECONDS, DefaultLimit
+from kafka_mirror.config.deadlines import DEFAULT_LIMITS, INTERVALS, LEAST_SECONDS, derive_limit
 from kafka_mirror.config.flow import Flow, Role, Side
 from kafka_mirror.config.references import has_reference
 from kafka_mirror.config.setting import DEFAULT, Setting, is_secret
@@ -16,7 +16,6 @@ from kafka_mirror.logins.token import PROPERTIES
 
 HIDDEN = "(hidden)"
 _DEFAULT = "default"
-_START = "mirror.start"
 _SECRETS = ("ssl.key.pem", "sasl.username", "sasl.password", "sasl.oauthbearer.client.secret", PROPERTIES)
 
 
@@ -91,26 +90,14 @@ def _show(flow: Flow, name: str) -> EffectiveValue:
 def _show_default(flow: Flow, name: str) -> EffectiveValue:
     """What holds where the property is not set: it may follow from others."""
     definition = CATALOGUE[name]
-    if name == _START:
-        return _show_start(flow)
+    if name == "mirror.start":  # where a partition begins that is first seen
+        reset = flow.java_settings("source", "consumer").get("auto.offset.reset")
+        return EffectiveValue((reset.text if reset else EARLIEST.kind,), f"{_DEFAULT}: {reset.origin}" if reset else _DEFAULT)
     if name in DEFAULT_LIMITS:
-        return _show_limit(flow, DEFAULT_LIMITS[name])
+        made_from = DEFAULT_LIMITS[name]
+        is_known = not any(has_reference(flow.connector[other].text) for other in made_from if other in flow.connector)
+        value = derive_limit(flow, name) if is_known else f"{INTERVALS} intervals, at least {LEAST_SECONDS}"
+        return EffectiveValue(value, f"{_DEFAULT}: {made_from[0]}")
     if definition.default_from:
         return EffectiveValue(_show(flow, definition.default_from).value, f"{_DEFAULT}: {definition.default_from}")
     return EffectiveValue(definition.default, _DEFAULT)
-
-
-def _show_start(flow: Flow) -> EffectiveValue:
-    """Where a partition begins that is first seen: as the source consumer's `auto.offset.reset` says."""
-    setting = flow.java_settings("source", "consumer").get("auto.offset.reset")
-    if setting is None:
-        return EffectiveValue((EARLIEST.kind,), _DEFAULT)
-    return EffectiveValue((setting.text,), f"{_DEFAULT}: {setting.origin}")
-
-
-def _show_limit(flow: Flow, default: DefaultLimit) -> EffectiveValue:
-    """The limit in seconds; where a reference must be resolved for it, how it is made."""
-    origin = f"{_DEFAULT}: {default.made_from[0]}"
-    if any(has_reference(flow.connector[name].text) for name in default.made_from if name in flow.connector):
-        return EffectiveValue(f"{INTERVALS} intervals, at least {LEAST_SECONDS}", origin)
-    return EffectiveValue(default.seconds(flow), origin)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from kafka_mirror.config import inheritance
 from kafka_mirror.config.catalogue import CATALOGUE
-from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition, reset_position, start_position, word_for
+from kafka_mirror.config.catalogue.values import EARLIEST, StartPosition, reset_position, start_position, word_for
 from kafka_mirror.config.clients.airflow_connection import CONNECTION, CONNECTION_TYPE, ConnectionSettings, connection_settings
 from kafka_mirror.config.clients.mapping import client_settings
 from kafka_mirror.config.file import locate_problems

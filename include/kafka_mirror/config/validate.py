@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_mirror.config.catalogue import CATALOGUE
 from kafka_mirror.config.catalogue.mm2 import WORKER_NAMES
-from kafka_mirror.config.catalogue.per_topic import reset_position
+from kafka_mirror.config.catalogue.values import reset_position
 from kafka_mirror.config.clients.mapping import client_settings
 from kafka_mirror.config.deadlines import HEARTBEAT_CLIENTS, HEARTBEAT_PROPERTIES, slower_interval_notice
 from kafka_mirror.config.file import locate_problems, place

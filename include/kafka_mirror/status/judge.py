@@ -14,11 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from kafka_mirror.config.deadlines import LEAST_SECONDS
+from kafka_mirror.config.deadlines import LEAST_SECONDS, Limits
 from kafka_mirror.errors import ClusterUnreachable, ErrorReport, NextStep
 from kafka_mirror.errors.next_step import Command
 from kafka_mirror.errors.words import count_text, duration
-from kafka_mirror.status.limits import Limits
 from kafka_mirror.status.observation import SERVED, CheckObservation, LatePartition
 from kafka_mirror.status.problems import Alert, CheckResult, FlowProblem, Place, first_lines, group_problems
 from kafka_mirror.status.status import NO_REMOTE

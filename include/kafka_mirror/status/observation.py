@@ -9,14 +9,20 @@ counts is since when the mirror could have copied it.
     watermark                                      0   0   40  40
                                                        |       `- late since the 4th check: 90 was seen first then
                                                        `- late since the 2nd check
+
+A check travels as packed text in XCom, for a status page whose api-server reaches no broker. That has what page and metrics show of
+partitions; their errors stand in the flow's.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from kafka_mirror.errors import ErrorReport
+from kafka_mirror.formats.documents import from_columns, pack, to_columns, unpack
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.record import Writer
 from kafka_mirror.status.problems import Where
 from kafka_mirror.status.status import (
     BEHIND,
@@ -208,3 +214,70 @@ def _is_unseen(partition: PartitionStatus) -> bool:
     if partition.end is None or partition.state in (LEDGER_UNREADABLE, TARGET_UNAVAILABLE):
         return True
     return partition.lag is None and partition.state in PROGRESSING
+
+
+MAX_BYTES = 48_000
+"""A check that takes more is left out: a row of Airflow's database is written at each run. A thousand partitions take less."""
+
+_PARTITION = ("topic", "partition", "state", "watermark", "last_stable", "end", "lag", "oldest_seconds", "records", "bytes", "note")
+_LATE = ("records", "seconds", "still_seconds")
+
+
+@dataclass(frozen=True)
+class _CheckDocument:
+    check: CheckObservation
+    """Without its partitions."""
+    partitions: Mapping[str, Any]
+    late: Mapping[str, Any]
+    late_partitions: tuple[int, ...]
+    """Their places in the status."""
+    written: Writer | None = None
+    """Who wrote to the ledger last; and where."""
+    written_place: int = -1
+
+
+@dataclass(frozen=True)
+class _Late:
+    records: int
+    seconds: float
+    still_seconds: float
+
+
+def pack_check(check: CheckObservation) -> str | None:
+    """The check as text; None if that would be too long."""
+    places = {partition.topic_partition: place for place, partition in enumerate(check.status.partitions)}
+    newest = check.status.written
+    document = _CheckDocument(
+        replace(check, status=replace(check.status, partitions=()), log_starts={}, late=(), memory=None),
+        to_columns(_PARTITION, map(_round_age, check.status.partitions)),
+        to_columns(_LATE, (replace(late, seconds=round(late.seconds), still_seconds=round(late.still_seconds)) for late in check.late)),
+        tuple(places[late.status.topic_partition] for late in check.late),
+        newest,
+        next((place for place, partition in enumerate(check.status.partitions) if partition.written == newest is not None), -1),
+    )
+    text = pack(document)
+    return text if len(text) <= MAX_BYTES else None
+
+
+def read_check(text: Any) -> CheckObservation | None:
+    """The check of such a text; None if there is none, or it cannot be read."""
+    try:
+        document = unpack(_CheckDocument, text)
+        errors = {(error.topic, error.partition): error for error in reversed(document.check.status.errors)}
+        partitions = tuple(
+            replace(
+                partition,
+                written=document.written if place == document.written_place else None,
+                error=errors.get((partition.topic, partition.partition)),
+            )
+            for place, partition in enumerate(from_columns(PartitionStatus, document.partitions))
+        )
+        rows = zip(document.late_partitions, from_columns(_Late, document.late), strict=True)
+        late = tuple(LatePartition(partitions[place], row.records, row.seconds, row.still_seconds) for place, row in rows)
+    except (ValueError, IndexError):
+        return None
+    return replace(document.check, status=replace(document.check.status, partitions=partitions), late=late)
+
+
+def _round_age(partition: PartitionStatus) -> PartitionStatus:
+    return partition if partition.oldest_seconds is None else replace(partition, oldest_seconds=round(partition.oldest_seconds))

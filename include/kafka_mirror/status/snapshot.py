@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from kafka_mirror.config.pools import DEFAULT_POOL
+from kafka_mirror.config.deadlines import DEFAULT_POOL
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.ledger.control_records import Decision
 from kafka_mirror.ledger.record import LastRecord, Writer

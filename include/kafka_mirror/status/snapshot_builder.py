@@ -10,20 +10,17 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from kafka_mirror.config import Flow
-from kafka_mirror.config.deadlines import BY_COPIES, hand_over_seconds, lag_seconds, seconds_between_copies
+from kafka_mirror.config.deadlines import derive_limit, hand_over_seconds, limits_of, read_limit, seconds_between_copies, slots_of
 from kafka_mirror.config.policies import topic_selection
-from kafka_mirror.config.pools import slots_of
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.groups.exact_offsets import KnownPlaces
 from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.ledger.control_records import THROTTLE, UNLIMITED
 from kafka_mirror.ledger.record import LedgerRecord, Writer
-from kafka_mirror.status.heartbeat_paths import beats_of, heartbeat_paths
 from kafka_mirror.status.judge import problems
-from kafka_mirror.status.limits import limits_of
 from kafka_mirror.status.observation import CheckObservation, Memory, with_waits
-from kafka_mirror.status.observe import OldestRecords, observe
+from kafka_mirror.status.observe import OldestRecords, beats_of, heartbeat_paths, observe
 from kafka_mirror.status.snapshot import (
     FlowSnapshot,
     GroupsSnapshot,
@@ -165,10 +162,11 @@ def catch_up_of(status: Status, samples: Sequence[Sample], interval: float, youn
 
 def rhythm_of(flow: Flow) -> float:
     """How many seconds old what is missing may be while the flow is well. What a run that follows could not copy is the next run's."""
-    limit = lag_seconds(flow)
-    if limit is None and hand_over_seconds(flow):
-        limit = BY_COPIES.seconds(flow)
-    return rhythm(seconds_between_copies(flow), limit)
+    lag = "mirror.deadline.lag.seconds"
+    allowed = read_limit(flow, lag)
+    if allowed is None and hand_over_seconds(flow):
+        allowed = derive_limit(flow, lag)
+    return rhythm(seconds_between_copies(flow), allowed)
 
 
 def bytes_of(partitions: Iterable[PartitionSnapshot]) -> int | None:

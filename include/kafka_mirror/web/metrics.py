@@ -19,8 +19,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from kafka_mirror.config import Flow
+from kafka_mirror.config.deadlines import Limits, limits_of
 from kafka_mirror.errors import ConfigurationError
-from kafka_mirror.status.limits import Limits, limits_of
 from kafka_mirror.status.observation import SERVED, LatePartition
 from kafka_mirror.status.snapshot import FlowSnapshot, PartitionSnapshot, Snapshots
 from kafka_mirror.status.snapshot_builder import GROUPS_SHARE

@@ -3,9 +3,9 @@
 import pytest
 
 from kafka_mirror.config.catalogue import CATALOGUE
+from kafka_mirror.config.deadlines import limits_of
 from kafka_mirror.config.effective import HIDDEN, EffectiveValue, shown_client, shown_properties
 from kafka_mirror.config.flow import CLIENTS
-from kafka_mirror.status.limits import limits_of
 from services.certificates import Authority
 
 SASL = """

@@ -9,7 +9,7 @@ from kafka_mirror.config.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[3]
 READERS = {"value", "per_topic", "text"}
-"""The methods of a flow that read a property."""
+"""The methods of a flow that read a property; limits are read by `read_limit`."""
 
 KEYWORDS = {"every", "enabled"}
 """How a DAG names the property of its interval, and the one that says whether it exists."""
@@ -35,6 +35,8 @@ def _asked_by(node: ast.AST) -> set[str]:
     given = [each.value for each in node.keywords if each.arg in KEYWORDS]
     if isinstance(node.func, ast.Attribute) and node.func.attr in READERS:
         given += node.args[:1]
+    if isinstance(node.func, ast.Name) and node.func.id == "read_limit":
+        given += node.args[1:2]
     return {each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str)}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition
+from kafka_mirror.config.catalogue.values import EARLIEST, StartPosition
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.ledger_updates import mark_blocked
 from kafka_mirror.copy.plan.model import BLOCKED, DECIDED, Range

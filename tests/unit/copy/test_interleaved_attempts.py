@@ -11,7 +11,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from kafka_mirror.config.catalogue.per_topic import EARLIEST
+from kafka_mirror.config.catalogue.values import EARLIEST
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.copy import lane, lane_preflight, lane_protocol
 from kafka_mirror.copy.lane import LaneCopy

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_mirror.config.deadlines import Limits
 from kafka_mirror.policy import IdleMembers
 from kafka_mirror.status.judge import problems
-from kafka_mirror.status.limits import Limits
 from kafka_mirror.status.observation import CheckObservation, with_waits
 from kafka_mirror.status.problems import TOPICS_ALONE, CheckResult
 from kafka_mirror.status.status import (

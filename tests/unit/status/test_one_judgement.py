@@ -11,12 +11,12 @@ import pytest
 from kafka_mirror.cli import status as command
 from kafka_mirror.cli.answer import FAILED
 from kafka_mirror.config import Flow
+from kafka_mirror.config.deadlines import Limits
 from kafka_mirror.errors import ClusterUnreachable, SourceGap
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Partition, Topic
 from kafka_mirror.policy import IdleMembers
 from kafka_mirror.status.judge import BEHIND, FINE, STUCK, level, problems
-from kafka_mirror.status.limits import Limits
 from kafka_mirror.status.observation import CheckObservation, with_waits
 from kafka_mirror.status.snapshot import FlowSnapshot
 from kafka_mirror.status.snapshot_builder import catch_up_of, partitions_of, topics_of

@@ -8,13 +8,13 @@ from typing import Any
 from fastapi import HTTPException, Request
 from fastapi.testclient import TestClient
 
+from kafka_mirror.config.deadlines import Limits
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.decide.binding import DecisionWithEffect
 from kafka_mirror.errors import ErrorReport, Remedy
 from kafka_mirror.ledger.record import Writer
 from kafka_mirror.status.airflow_view import AirflowView, CopyRun, Dag, DagRun, Person
 from kafka_mirror.status.judge import problems
-from kafka_mirror.status.limits import Limits
 from kafka_mirror.status.observation import CheckObservation, with_waits
 from kafka_mirror.status.snapshot import (
     FlowSnapshot,

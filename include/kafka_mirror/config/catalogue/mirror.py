@@ -3,12 +3,13 @@ error."""
 
 import re
 
-from kafka_mirror.config.catalogue.per_topic import allow_start, allow_words
 from kafka_mirror.config.catalogue.values import (
     Property,
     Valid,
     allow_one_of,
     allow_several_of,
+    allow_start,
+    allow_words,
     between,
     context_rules,
     factor,

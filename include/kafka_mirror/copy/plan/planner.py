@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from kafka_mirror.config import Flow
-from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition
+from kafka_mirror.config.catalogue.values import EARLIEST, StartPosition
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, DECIDED, Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight, next_range
 from kafka_mirror.copy.plan.source_partitions import (

@@ -8,7 +8,7 @@ source  ─────────┼──────── copied ───�
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kafka_mirror.config.catalogue.per_topic import StartPosition
+from kafka_mirror.config.catalogue.values import StartPosition
 from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, FIRST_SIGHT, GAP, Range
 from kafka_mirror.errors import ErrorReport, MirrorError, Remedy, SourceGap, SourceRecreated, SourceTruncated, SourceUnreadable
 from kafka_mirror.formats.offsets.partition import NO_TOPIC_ID, TopicPartition

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 
 from kafka_mirror.config import Flow
-from kafka_mirror.config.catalogue.per_topic import StartPosition
+from kafka_mirror.config.catalogue.values import StartPosition
 from kafka_mirror.copy.plan.ranges import SourceOffsets, report_contradicted, report_unconfirmed
 from kafka_mirror.copy.plan.target_checks import report_missing_remote
 from kafka_mirror.errors import BlockedByOpenTransaction, ErrorReport, MirrorError

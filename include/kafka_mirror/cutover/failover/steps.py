@@ -59,7 +59,7 @@ from kafka_mirror.ledger.checks import check_handed_back
 from kafka_mirror.ledger.clusters import read_state
 from kafka_mirror.ledger.control_records import CLOSED
 from kafka_mirror.ledger.record import LedgerRecord
-from kafka_mirror.status.heartbeat_paths import heartbeat_paths
+from kafka_mirror.status.observe import heartbeat_paths
 
 _WRITES = ("WRITE", "ALL")
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafka_mirror.config.catalogue.per_topic import EARLIEST, StartPosition
+from kafka_mirror.config.catalogue.values import EARLIEST, StartPosition
 from kafka_mirror.config.policies import topic_selection
 from kafka_mirror.copy.lane_writer import Records, write_lanes
 from kafka_mirror.copy.plan.model import Plan

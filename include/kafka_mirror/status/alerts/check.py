@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from kafka_mirror.config.deadlines import limits_of
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.errors.next_step import mirror_command
 from kafka_mirror.formats.documents import moment_text, to_document
@@ -17,12 +18,9 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.status.alerts.audits import MISMATCH, Audits
 from kafka_mirror.status.alerts.channels import Channel, channel, connections_of
 from kafka_mirror.status.alerts.tracker import AlertState, deliver, open_alerts, track, with_more
-from kafka_mirror.status.check_document import pack_check
-from kafka_mirror.status.heartbeat_paths import beats_of, heartbeat_paths
 from kafka_mirror.status.judge import NOT_COPYING, UNREACHABLE, problems
-from kafka_mirror.status.limits import limits_of
-from kafka_mirror.status.observation import Beats, CheckObservation, LatePartition, with_waits
-from kafka_mirror.status.observe import observe
+from kafka_mirror.status.observation import Beats, CheckObservation, LatePartition, pack_check, with_waits
+from kafka_mirror.status.observe import beats_of, heartbeat_paths, observe
 from kafka_mirror.status.problems import MISSED, Alert, CheckResult, FlowProblem
 from kafka_mirror.status.status import PAUSED, Status, status_of
 

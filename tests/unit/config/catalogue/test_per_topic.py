@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.config.catalogue.per_topic import StartPosition, reset_position, start_position
+from kafka_mirror.config.catalogue.values import StartPosition, reset_position, start_position
 
 DAY = 86_400_000
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.config.catalogue.per_topic import StartPosition
+from kafka_mirror.config.catalogue.values import StartPosition
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets, first_sight, next_range, pause
 from kafka_mirror.errors import ErrorReport

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from kafka_mirror.errors import ClusterUnreachable
 from kafka_mirror.status.alerts.check import check
 from kafka_mirror.status.alerts.tracker import AlertState
-from kafka_mirror.status.check_document import read_check
+from kafka_mirror.status.observation import read_check
 from kafka_mirror.status.snapshot import FlowSnapshot
 from kafka_mirror.status.snapshot_builder import FlowSnapshotBuilder
 from kafka_mirror.status.snapshot_cache import CHECK_OLD_SECONDS

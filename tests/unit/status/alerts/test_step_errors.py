@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 
 from kafka_mirror.airflow.dags import steps
 from kafka_mirror.airflow.dags.heartbeats import KIND as HEARTBEATS
+from kafka_mirror.config.deadlines import Limits
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.base import CLASSES
 from kafka_mirror.formats.documents import pack, unpack
 from kafka_mirror.status.alerts.audits import StepErrors, add_step_errors
 from kafka_mirror.status.judge import problems
-from kafka_mirror.status.limits import Limits
 from kafka_mirror.status.steps import STEPS, SWITCHES
 from tests.unit.status.observations import error, partition, seen
 
