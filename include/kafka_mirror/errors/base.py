@@ -22,10 +22,13 @@ from pathlib import PurePath
 from string import Formatter
 from typing import Any, ClassVar, dataclass_transform
 
-from kafka_mirror.errors.next_step import Command, NextStep, Part, Remedy, mirror_command, remedies
+from kafka_mirror.errors.next_step import FLOW, Command, NextStep, Part, Remedy, mirror_command, remedies
 from kafka_mirror.errors.words import show, visible
 
 log = logging.getLogger(__name__)
+
+_COMMANDS = {"mirror": mirror_command, "shell": Command}
+_CONVERSIONS = {"r": show, "q": shlex.quote}
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ class MirrorError(Exception):
 
     What holds for every error of a class are attributes of the class, for others to ask: `retriable`, `partition_state`, `means_loss`. What
     the runbook says of it stands there too: the docstring's first paragraph is what the error means, `more` goes on with that, and `lost`,
-    `do` and `answered_by` are the answers to its questions. Without `do` it is the `next_text`, if that has no `{name}` in it.
+    `do` and `answered_by` are the answers to its questions. Without `do` it is the `next_text`.
     """
 
     retriable: ClassVar[bool] = False
@@ -156,8 +159,8 @@ class MirrorError(Exception):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        own_step = vars(cls).get("next_text", "")
-        do = vars(cls).get("do", own_step if "{" not in own_step else "")
+        do = vars(cls).get("do") or _show_step(vars(cls).get("next_text", ""))
+        do += "." if do.endswith("`") else ""
         if do:
             means = " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
             cls.runbook = Runbook(means, cls.lost, do, cls.answered_by, cls.more, cls.retriable)
@@ -212,6 +215,17 @@ class MirrorError(Exception):
         return _with_next(self.message, self.next)
 
 
+def _show_step(template: str) -> str:
+    """A `next_text` for the runbook, which knows no facts: with `<name>` for each, and commands in backticks, without the flow."""
+    sentences = ""
+    for text, name, form, _ in Formatter().parse(template):
+        sentences += text
+        if name:
+            code = _show_step(form or "").replace(f" --flow '{FLOW}'", "").replace("`", "") if name in _COMMANDS else f"<{name}>"
+            sentences += code if sentences.count("`") % 2 else f"`{code}`"
+    return sentences
+
+
 CLASSES: dict[str, type[MirrorError]] = {}
 """Every error that may be reported, by its code, in the order of their files. An error of another process has the code that it was raised
 with."""
@@ -231,10 +245,6 @@ def name_flow_in_errors(flow: str) -> Iterator[None]:
     except MirrorError as error:
         error.of_flow(flow)
         raise
-
-
-_COMMANDS = {"mirror": mirror_command, "shell": Command}
-_CONVERSIONS = {"r": show, "q": shlex.quote}
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))

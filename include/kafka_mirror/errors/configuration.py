@@ -15,7 +15,6 @@ class ConfigurationError(DeclaredError):
     flow: str = field(default="", kw_only=True)
     next_text = "Correct what is named, and run again; nothing was written."
     lost = "No, nothing was written."
-    do = "Correct the named properties."
     more = "The message names all of them, with file and line; in `--json` they are `problems`."
 
     def _describe(self) -> str:
@@ -74,7 +73,6 @@ class NothingSelected(DeclaredError):
     names: Collection[str]
     text = "{command} was asked for {names}, and no flow that could be looked at knows it. Nothing was done about it."
     next_text = "Check the name: topics and groups have the names of the source here. What a flow mirrors: {mirror:status}."
-    do = "Check the name, which is that of the source."
 
 
 class AlertConnectionUnusable(DeclaredError):

@@ -31,7 +31,6 @@ class NotClosed(DeclaredError):
     text = "{flow} is not closed, so there is nothing to reopen."
     next_text = "See what its next copy does: {mirror:plan --flow '<flow>'}"
     lost = "No, nothing was changed."
-    do = "Nothing: it copies, unless `plan` says why not."
 
 
 class ExportDiffers(DeclaredError):
@@ -106,7 +105,6 @@ class SourceLostRecords(PartitionError):
     text = "{topic}-{partition}: {copied}: an unclean election, or a lost disk, took them."
     next_text = "They are on the target. A wave back brings them over again."
     lost = "On the source. They are on the target."
-    do = "Move back by a wave of the opposite flow: it brings them over again."
 
 
 class OnlyOnSource(PartitionError):

@@ -18,7 +18,6 @@ class ClusterUnreachable(DeclaredError):
     retriable = True
     next_text = "Check that the brokers run and that this host reaches the addresses they advertise; the next run goes on by itself."
     lost = "No, records are only late."
-    do = "Check the brokers, the network, and the addresses that the brokers advertise."
 
     def _describe(self) -> str:
         because = f": {self.detail}" if self.detail else ""
@@ -39,7 +38,6 @@ class ClusterTooOld(DeclaredError):
     needed: int
     next_text = "Upgrade the cluster's brokers; the next run goes on where the ledger ends."
     lost = "No, nothing was copied."
-    do = "Upgrade the cluster's brokers, or name another cluster."
     more = "The message names the request, the version that the broker takes, and the one that is needed."
 
     def _describe(self) -> str:
@@ -71,9 +69,8 @@ class TokenUnavailable(DeclaredError):
     reason: str
     retriable = True
     text = "Cluster '{cluster}': there is no token to log in with: {reason}."
-    next_text = "Check {cluster}.sasl.* and the credentials that it leads to on this host; the next run goes on where the ledger ends."
+    next_text = "Check `{cluster}.sasl.*` and the credentials that it leads to on this host; the next run goes on where the ledger ends."
     lost = "No, records are only late."
-    do = "Correct what the message names: `<alias>.sasl.*`, the credentials of this host, or the identity provider."
     more = "Nothing was asked of the cluster."
 
 
@@ -131,7 +128,6 @@ class TooFewBrokers(DeclaredError):
     settings: Sequence[str]
     text = "Cluster '{cluster}' has fewer brokers than replicas are asked for: {settings}. Nothing was created there."
     next_text = "Set what is named to no more than the number of the cluster's brokers (1 for a trial on one), or to -1 for their default."
-    do = "Set the properties that the message names to no more than the number of brokers: to 1 for a trial on one broker, or to -1."
     more = (
         "`mirror.ledger.replication.factor` follows `offset-syncs.topic.replication.factor`. If brokers are down, wait until they are back."
     )
@@ -208,7 +204,6 @@ class GroupUndoFailed(DeclaredError):
         "the same command again."
     )
     lost = "No. What was there before is still noted."
-    do = "Do what the message says, and run the same command again."
 
 
 class NoGroupOffsets(DeclaredError):

@@ -130,7 +130,6 @@ class UnexpectedOffset(DeclaredError):
         "controller and still answers, and for somebody else who writes to {remote}."
     )
     lost = "No, and nothing is doubled: the transaction was aborted."
-    do = "Nothing: the copy asks other brokers. If it stays, look for a broker that does not reach its controller, and for another writer."
     more = "That broker is cut off from its cluster, or somebody else writes there."
 
     def _place(self) -> tuple[str, int, None]:
@@ -195,9 +194,9 @@ class WorkerUnprepared(DeclaredError):
     detail: str
     text = "The Spark worker on {host} cannot import '{module}' with {python}: {detail}. It did nothing."
     next_text = (
-        "Install '{module}' there, or give the workers an environment that has it (an image, or spark.archives with spark.pyspark.python)."
+        "Install '{module}' there, or give the workers an environment that has it (an image, or `spark.archives` with "
+        "`spark.pyspark.python`)."
     )
-    do = "Install the module there, or ship an environment that has it."
 
 
 class ReportedError(MirrorError):
@@ -228,7 +227,6 @@ class PlanMismatch(DeclaredError):
     text = "The plan was made with configuration {planned}, and this worker has {configured}. Nothing was copied."
     next_text = "Run the copy again: it plans with the new configuration."
     lost = "No, nothing was copied."
-    do = "Run the copy again."
 
 
 class NothingMoved(MirrorError):

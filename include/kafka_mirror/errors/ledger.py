@@ -18,7 +18,6 @@ class LedgerDamaged(DeclaredError):
     text = "The ledger record at {where} cannot be read: {detail}. It was left as it is, and its lane copies nothing."
     next_text = "Look at the record with any console consumer; restore it from an earlier version of the topic if someone wrote to it."
     lost = "No, nothing was overwritten."
-    do = "Look at the record with a console consumer. Find out who wrote to the ledger, and restore the record from an earlier version."
     more = "Its lane copies nothing."
 
 
@@ -30,7 +29,6 @@ class LedgerTooNew(DeclaredError):
     supported: int
     text = "The ledger record at {where} has version {version}, and this mirror knows versions up to {supported}. It was left as it is."
     next_text = "Run the newer version of the mirror, the one that wrote the ledger."
-    do = "Run the newer version."
 
 
 class LedgerUnsuitable(DeclaredError):
@@ -41,9 +39,8 @@ class LedgerUnsuitable(DeclaredError):
     actual: str
     needed: str
     text = "The mirror's own topic {topic} has {setting}={actual}, and it needs {needed}. Nothing was copied."
-    next_text = "Set {setting} of {topic} to {needed} (kafka-configs.sh --alter), and find out who changed it."
+    next_text = "Set `{setting}` of {topic} to {needed} (`kafka-configs.sh --alter`), and find out who changed it."
     lost = "No, nothing was copied."
-    do = "Set it back as the message says, and find out who changed it."
 
 
 class LanesChanged(DeclaredError):
@@ -53,9 +50,8 @@ class LanesChanged(DeclaredError):
     actual: int
     configured: int
     text = "The ledger {topic} was written with {actual} lanes, and mirror.lanes is {configured}. Nothing was copied."
-    next_text = "Set mirror.lanes={actual} again; a partition must not change its lane."
+    next_text = "Set `mirror.lanes={actual}` again; a partition must not change its lane."
     lost = "No, nothing was copied."
-    do = "Set it back. The number of lanes of a flow cannot be changed yet."
 
 
 class ForeignWriter(PartitionError):
@@ -160,7 +156,6 @@ class ControlUnreadable(DeclaredError):
         "the same key, which takes it out, and decide again."
     )
     lost = "No, nothing was overwritten."
-    do = "Run the newer version. Or write an empty record (null) with the same key, and decide again."
     more = "The whole flow copies nothing, for it might be a pause."
 
 
@@ -188,7 +183,6 @@ class DecidedMeanwhile(DeclaredError):
     )
     next_text = "See what was decided ({mirror:decide list}), and decide again if it is still needed."
     lost = "No, nothing was written."
-    do = "`decide list` shows what was decided. Decide again if it is still needed."
     more = (
         "Or others did so five times in a row; or a broker that is cut off from its cluster answered; or somebody's transaction stays "
         "open in the control topic."

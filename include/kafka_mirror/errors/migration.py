@@ -17,9 +17,8 @@ class CheckpointsMissing(DeclaredError):
     text = "There is no topic {topic}: offsets of the cluster '{source}' were not translated here."
     next_text = (
         "Check whether the alias, the separator and the cluster are the right ones (upstream_clusters() names the aliases), and whether "
-        "checkpoints are emitted (emit.checkpoints.enabled)."
+        "checkpoints are emitted (`emit.checkpoints.enabled`)."
     )
-    do = "Check the alias, the separator and the cluster, and switch checkpoints on (`emit.checkpoints.enabled`)."
 
 
 class MirrorMakerRunning(DeclaredError):
@@ -99,10 +98,6 @@ class TailInDoubt(PartitionError):
         "copied since: {mirror:take-over --flow '<flow>' --topic {topic} --at-stored-offsets}"
     )
     lost = "No. The others are taken over."
-    do = (
-        "Look at both ranges. Or go on at the offset that MirrorMaker 2 kept (`--at-stored-offsets`), as it would itself: what it had "
-        "copied since comes twice."
-    )
     more = "The message names both ranges."
 
     def _place(self) -> tuple[str, int, int]:
@@ -130,7 +125,6 @@ class HandedBack(DeclaredError):
     partition: int | None = field(default=None, kw_only=True)
     next_text = "Leave it to MirrorMaker 2, or stop that and take the flow over: {mirror:take-over --flow '<flow>'}"
     lost = "No, nothing was copied."
-    do = "Leave it to MirrorMaker 2. Or stop that, and run `take-over`."
 
     def _describe(self) -> str:
         handed = "The flow" if self.topic is None else f"{self.topic}-{self.partition}"
@@ -198,7 +192,6 @@ class WayBackHandedBack(DeclaredError):
     )
     next_text = "Move its topics back by a wave of this flow first; then hand back the flow of the other direction."
     lost = "No. Nothing was written for MirrorMaker 2."
-    do = "Move the topics back by a wave in the other direction, then hand back the flow that copies them since."
 
 
 class RenamedTopicsHandedBack(DeclaredError):
@@ -209,9 +202,8 @@ class RenamedTopicsHandedBack(DeclaredError):
     flow: str
     topics: tuple[str, ...]
     remotes: tuple[str, ...]
-    next_text = "Keep them in a flow of the mirror, and hand back a flow without them (topics, topics.exclude)."
+    next_text = "Keep them in a flow of the mirror, and hand back a flow without them (`topics`, `topics.exclude`)."
     lost = "No. Nothing was written for MirrorMaker 2."
-    do = "Keep the mirror for these topics, in another flow; hand back the others."
 
     def _describe(self) -> str:
         names = first_few((f"{topic} (in {remote})" for topic, remote in zip(self.topics, self.remotes, strict=False)), most=3)
@@ -233,11 +225,10 @@ class CopyUnderWay(OffsetError):
         "offsets were not written."
     )
     next_text = (
-        "Pause the flow's copy. Wait for its run to end (or, if it was killed, for mirror.transaction.timeout.ms). Then again: "
+        "Pause the flow's copy. Wait for its run to end (or, if it was killed, for `mirror.transaction.timeout.ms`). Then again: "
         "{mirror:hand-back --flow '<flow>'}"
     )
     lost = "No. Nothing was written for MirrorMaker 2."
-    do = "Pause the DAG `copy`, wait for the end of its run, and run the command again."
 
 
 class NothingToHandBack(DeclaredError):
@@ -246,4 +237,3 @@ class NothingToHandBack(DeclaredError):
     flow: str
     text = "The mirror has copied nothing of the flow {flow}: MirrorMaker 2 finds its own offsets as it left them. Nothing was written."
     next_text = "Start MirrorMaker 2."
-    do = "Start MirrorMaker 2: it finds its own offsets as it left them."

@@ -44,10 +44,10 @@ class HistoryIntoCompacted(DeclaredError):
         "old one. Nothing was written to it."
     )
     next_text = (
-        "Let it go into a topic of its own that is not compacted (--into, in Airflow the parameter into; for all mirror.backfill.into)."
+        "Let it go into a topic of its own that is not compacted (`--into`, in Airflow the parameter `into`; for all "
+        "`mirror.backfill.into`)."
     )
     lost = "No, nothing was written."
-    do = "Let the history go into its own topic: `--into` (in Airflow `into`), for all topics `mirror.backfill.into`."
     more = "Behind newer records, old values would win there."
 
 
@@ -106,7 +106,6 @@ class HistoryTooScattered(PartitionError):
     )
     next_text = "Fill the gaps between them first, with one backfill over the whole time; then go on."
     lost = "No, nothing was written."
-    do = "Run one backfill over the whole time, which closes the gaps. Then go on."
 
 
 class HistoryWithoutStart(PartitionError):
@@ -116,7 +115,6 @@ class HistoryWithoutStart(PartitionError):
     text = "{topic}-{partition}: the ledger does not know this partition, so nothing says where its history ends. Nothing was written."
     next_text = "Let the copy begin with it; a backfill does so by itself when it is run again."
     lost = "No, nothing was written."
-    do = "Wait for the next run, or run the backfill again."
 
 
 class AuditDifferent(DeclaredError):
@@ -176,8 +174,7 @@ class RecordUnreadable(DeclaredError):
         "Cluster '{cluster}': {topic}-{partition}@{offset} has a header key that is not UTF-8, which the client cannot read. Its partition "
         "was not compared."
     )
-    next_text = "Audit what lies before it and after it: --from and --to, in Airflow the parameters from and to of the DAG audit."
-    do = "Audit what lies before the record and after it, with `--from` and `--to`."
+    next_text = "Audit what lies before it and after it: `--from` and `--to`, in Airflow the parameters `from` and `to` of the DAG audit."
 
 
 class NothingAudited(DeclaredError):
@@ -199,9 +196,8 @@ class RegistryUnreachable(DeclaredError):
     detail: str
     retriable = True
     text = "The schema registry of the {side} did not answer at {urls}: {detail}."
-    next_text = "Check the registry, the network and mirror.schemas.{side}.url; the next run goes on by itself."
+    next_text = "Check the registry, the network and `mirror.schemas.{side}.url`; the next run goes on by itself."
     lost = "No: schemas are only late. Records go on being copied."
-    do = "Check the registry, the network and `mirror.schemas.<side>.url`."
 
 
 class RegistryRefused(DeclaredError):
@@ -216,9 +212,8 @@ class RegistryRefused(DeclaredError):
     said: str
     advice: str = ""
     text = "The schema registry of the {side} refused to {request}: {status} {said}."
-    next_text = "Check mirror.schemas.{side}.* and what that login may do in the registry; then run the flow's schemas again."
+    next_text = "Check `mirror.schemas.{side}.*` and what that login may do in the registry; then run the flow's schemas again."
     lost = "No: schemas are only late. Records go on being copied."
-    do = "Correct what the message names: the login (`mirror.schemas.<side>.*`), a right, or the registry's settings."
 
     def _advise(self) -> Sequence[Part]:
         return (self.advice,) if self.advice else super()._advise()
@@ -233,12 +228,8 @@ class SchemaConflict(DeclaredError):
     version: str
     why: str
     text = "The schema {version} cannot be had on the target: {why}."
-    next_text = "Put the schemas into a context of their own (mirror.schemas.contexts), or delete permanently what stands in the way."
+    next_text = "Put the schemas into a context of their own (`mirror.schemas.contexts`), or delete permanently what stands in the way."
     lost = "No. But records of the source that name this id would be read on the target by another schema."
-    do = (
-        "Decide which of the two is right. Give the flow's schemas their own context (`mirror.schemas.contexts`), or delete what "
-        "stands in the way on the target, permanently."
-    )
 
 
 class SchemaIdChanged(DeclaredError):
@@ -249,4 +240,3 @@ class SchemaIdChanged(DeclaredError):
     text = "The target's registry gave {version} the id {given}, so records that name its id cannot be read there."
     next_text = "Use a registry whose mode IMPORT keeps ids; delete the subject on the target permanently before the next try."
     lost = "No. But records of the source name ids that the target does not have."
-    do = "Use a registry that takes ids in the mode IMPORT. Delete what was registered with another id."

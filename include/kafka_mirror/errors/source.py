@@ -217,7 +217,6 @@ class NoLeader(PartitionError):
         "them); the next run of the copy goes on by itself."
     )
     lost = "No, as long as a replica comes back that has everything."
-    do = "Bring back the brokers that hold the partition. `kafka-topics.sh --describe --unavailable-partitions` names them."
 
 
 class SourceUnreadable(MirrorError):

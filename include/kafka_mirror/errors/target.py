@@ -122,7 +122,6 @@ class TargetUnavailable(PartitionError):
     text = "{topic}-{partition}: the remote partition {remote}-{partition} cannot be written: {detail}. Its lane went on without it."
     next_text = "Bring the target's brokers back; the next run goes on by itself."
     lost = "No, records are only late."
-    do = "Bring the target's brokers back."
     more = "Its lane went on without it."
 
 
@@ -167,10 +166,10 @@ class RemoteNameUnusable(DeclaredError):
     remote: str
     detail: str
     next_text = (
-        "Name remote topics in another way (replication.policy.*, mirror.rename, or a shorter alias), or put the topic into topics.exclude."
+        "Name remote topics in another way (`replication.policy.*`, `mirror.rename`, or a shorter alias), or put the topic into "
+        "`topics.exclude`."
     )
     lost = "No. The topic is left out everywhere, and every run names it."
-    do = "Take another policy, a rule of `mirror.rename` or a shorter alias, or exclude the topic."
     more = "Or the policy, a class of your own, fails at the topic."
 
     def _describe(self) -> str:

@@ -16,7 +16,6 @@ class WaveUnknown(DeclaredError):
         "See what waves there are: {mirror:cutover status --flow '<flow>'}. A wave begins with {mirror:cutover run --flow '<flow>'}."
     )
     lost = "No, nothing was changed."
-    do = "`cutover status` lists the waves of the flow."
 
     def _describe(self) -> str:
         return f"The flow has no wave '{self.wave}': it has {', '.join(self.names) or 'none'}."
@@ -103,7 +102,6 @@ class WaveRollsBack(DeclaredError):
     wave: str
     text = "The wave '{wave}' is half rolled back."
     next_text = "End that: {mirror:cutover rollback --flow '<flow>' --wave {wave!q}}. Then the wave can be run again."
-    do = "End the roll back (`cutover rollback`). Then the wave can be run again."
 
 
 class WaveTooLarge(DeclaredError):
@@ -115,4 +113,3 @@ class WaveTooLarge(DeclaredError):
     text = "What is to be noted of the wave '{wave}' is {size:,} bytes; a record of the control topic may have {limit:,}."
     next_text = "Take back what it did so far ({mirror:cutover rollback --flow '<flow>' --wave {wave!q}}), and move in smaller waves."
     lost = "No. What was noted before stays, and a roll back takes it back."
-    do = "Roll the wave back and move in smaller waves."

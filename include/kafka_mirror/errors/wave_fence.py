@@ -97,7 +97,6 @@ class NotFenced(DeclaredError):
     name: str
     text = "The wave has no write fence: the step {name} never came to its end."
     next_text = "Run the step first: {mirror:cutover run --flow '<flow>'}"
-    do = "Run the wave from its fence on (`cutover run`)."
 
 
 class WrittenSinceFence(DeclaredError):
@@ -106,7 +105,6 @@ class WrittenSinceFence(DeclaredError):
     what: str
     text = "{what}."
     next_text = "Stop who writes there, and run the wave again: it is fenced again. {mirror:cutover run --flow '<flow>'}"
-    do = "Stop who writes there, or find out what the source lost. Then run the wave again: it is fenced again."
 
 
 class ClusterContradictsItself(DeclaredError):
@@ -118,9 +116,8 @@ class ClusterContradictsItself(DeclaredError):
     text = "The bootstrap servers of {cluster} contradict each other about {what}."
     next_text = (
         "A broker that is cut off from its cluster goes on answering as the leader that it was. Connect it again, stop it, or take it out "
-        "of bootstrap.servers. Then run the wave again: {mirror:cutover run --flow '<flow>'}"
+        "of `bootstrap.servers`. Then run the wave again: {mirror:cutover run --flow '<flow>'}"
     )
-    do = "Connect that broker again, stop it, or take it out of `bootstrap.servers`. Then run the wave again."
     more = "It is asked for ends with their leader epochs, and for a group that was moved."
 
 
@@ -132,7 +129,6 @@ class ServerSilent(DeclaredError):
     why: str
     text = "{servers} of the bootstrap servers of {cluster} do not answer: {why}"
     next_text = "Nothing, if its broker is down: the others gave all that the wave goes by."
-    do = "Nothing, if its broker is down."
 
 
 class AuditOutdated(TopicError):
@@ -141,7 +137,6 @@ class AuditOutdated(TopicError):
     why: str
     text = "{topic}: {why}."
     next_text = "Look who writes; then run the wave again: it is audited again."
-    do = "Run the wave again: it is audited again. Find out who writes, if the message says that something was written."
 
 
 class AuditOpen(PartitionError):
@@ -177,7 +172,6 @@ class NothingToOpen(DeclaredError):
     flow: str
     text = "The wave has no partitions that {flow} knows."
     next_text = "{mirror:cutover plan --flow '<flow>'} says what its patterns match."
-    do = "`cutover plan` says what the wave's patterns match."
 
 
 class CopiedMeanwhile(DeclaredError):
@@ -219,8 +213,7 @@ class WayBackTooOld(DeclaredError):
     flow: str
     cluster: str
     text = "The way back {flow} would write to {cluster}, which is older than Kafka 2.8: the mirror writes to no such cluster."
-    next_text = "Upgrade {cluster} first; or set {flow}.enabled=false, and the wave moves without a way back."
-    do = "Upgrade that cluster first. Or disable the flow of the other direction, and the wave moves without a way back."
+    next_text = "Upgrade {cluster} first; or set `{flow}.enabled=false`, and the wave moves without a way back."
 
 
 class WayBackOfMergedTopic(TopicError):

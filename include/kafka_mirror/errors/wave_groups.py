@@ -35,8 +35,7 @@ class GroupOffsetsBySchedule(DeclaredError):
         "{flow} commits translated positions on {target} by schedule (sync.group.offsets.enabled=true), also for groups that were taken "
         "back after a move."
     )
-    next_text = "Pause the DAG {dag} from the write fence until the wave is open or taken back."
-    do = "Pause the DAG `group-offsets` from the write fence until the wave is open or taken back."
+    next_text = "Pause the DAG `{dag}` from the write fence until the wave is open or taken back."
 
 
 class NoGroups(DeclaredError):
@@ -97,10 +96,9 @@ class GroupNotExact(GroupError):
     positions: str
     text = "{group!r}: it reads {records} records again, from {positions}."
     next_text = (
-        "Let it read on until it is near the end, or raise mirror.translation.count.max.bytes; "
+        "Let it read on until it is near the end, or raise `mirror.translation.count.max.bytes`; "
         "{mirror:translate --flow '<flow>' --group {group!q}} says why it is not exact."
     )
-    do = "Let it read on until it is near the end, or raise `mirror.translation.count.max.bytes`. `translate` says why it is not exact."
     more = "In a failover it is a warning: let its application pass over what it knows."
 
 
@@ -144,10 +142,9 @@ class GroupUnstable(GroupError):
     places: str
     text = "{group!r}: a transaction that is still open commits offsets for it in {places}."
     next_text = (
-        "Let its producer commit or abort it before the positions are moved; it ends by itself after its transaction.timeout.ms. Brokers "
+        "Let its producer commit or abort it before the positions are moved; it ends by itself after its `transaction.timeout.ms`. Brokers "
         "of Kafka 3.0 or newer tell who holds it: {shell:kafka-transactions.sh --bootstrap-server <source> list}. Then run the wave again."
     )
-    do = "Let its producer commit or abort it, or wait for its `transaction.timeout.ms`. `move-groups` waits for it."
 
 
 class GroupSplit(GroupError):
@@ -218,7 +215,6 @@ class GroupGoesBack(GroupError):
     target: str
     text = "{group!r}: it was further on on {target}, and goes back to where it is on the source: {places}."
     next_text = "What was there is noted; a roll back puts it back."
-    do = "Nothing, unless somebody needs that position: a roll back puts it back."
 
 
 class GroupWithoutPosition(GroupError):
@@ -241,7 +237,6 @@ class GroupUsedOnTarget(GroupError):
         "Find out who reads with it there. If its position there is not wanted, delete it: "
         "{shell:kafka-consumer-groups.sh --delete-offsets --group {group!q} --topic {topic!q}}. Then run the wave again."
     )
-    do = "Find out who reads with it there. If its position is not wanted, delete it there, and run the wave again."
     more = "In a roll back it is a warning: what the wave did not commit stays."
 
 
@@ -252,7 +247,6 @@ class GroupReadOn(GroupError):
     cluster: str
     text = "{group!r}: it committed on {cluster} after its positions were read, so what was committed for it is out of date: {places}."
     next_text = "Stop its members. Then run the wave again."
-    do = "Stop its members, and run the wave again: it moves the group again."
 
 
 class GroupNotMoved(GroupError):
@@ -272,4 +266,3 @@ class GroupNotTakenBack(GroupError):
     wave: str
     text = "{group!r}: not all its positions on {cluster} could be put back: {reasons}."
     next_text = "Mend that; then {mirror:cutover rollback --flow '<flow>' --wave {wave!q}} again."
-    do = "Mend what the message names, and roll back again."

@@ -38,9 +38,8 @@ class WaveBehind(DeclaredError):
     text = "{partitions} are more than {limit:,} records behind: {lags}."
     next_text = (
         "{mirror:status --flow '<flow>'} says what holds them back. Let the copy run on ({mirror:copy --flow '<flow>'}), or raise "
-        "--max-lag; then run the wave again."
+        "`--max-lag`; then run the wave again."
     )
-    do = "Let the copy go on, or raise `--max-lag`. Then run the wave again: `catch-up` copies until it is near enough."
 
 
 class PartitionsPaused(TopicError):
@@ -70,7 +69,6 @@ class NotCopiedYet(DeclaredError):
     topic: str | None = field(default=None, kw_only=True)
     text = "Nothing of {partitions} has been copied yet."
     next_text = "{mirror:copy --flow '<flow>'} takes them in; then run the wave again."
-    do = "Let the flow copy once. The preflight warns of it, and `open` stops."
 
 
 class NotCopied(DeclaredError):
@@ -95,7 +93,6 @@ class NotCopiedToTheEnd(DeclaredError):
         "{mirror:status --flow '<flow>'} says what holds them back, and {mirror:copy --flow '<flow>'} copies. See that nothing is written "
         "to the source, and run the wave again."
     )
-    do = "Mend what `status` names, and see that nothing is written to the source. Then run the wave again."
     more = "The last copy says it, the audit gate, and `open`."
 
 
@@ -105,7 +102,6 @@ class NoRemotePartition(TopicError):
     partitions: str
     text = "{partitions}: no remote partition is there yet."
     next_text = "{mirror:refresh-topics --flow '<flow>'} creates it; then copy."
-    do = "Run `refresh-topics`, then `copy`."
 
 
 class LeaderMissing(DeclaredError):
@@ -116,7 +112,6 @@ class LeaderMissing(DeclaredError):
     topic: str | None = field(default=None, kw_only=True)
     text = "No leader on {cluster} says where {partitions} begins and ends."
     next_text = "Bring the brokers of {cluster} back, and run the wave again."
-    do = "Bring the brokers back that lead these partitions, and run the wave again."
 
 
 class SourcePartitionGone(TopicError):
@@ -146,7 +141,6 @@ class PartitionsDiffer(TopicError):
     next_text = (
         "Producers that choose partitions by key will choose others there; add partitions to the source topic first if that matters."
     )
-    do = "Nothing, unless producers choose partitions by key: then add partitions to the source topic first."
 
 
 class ConfigsDiffer(TopicError):
@@ -179,7 +173,6 @@ class ReadersWithoutAcl(TopicError):
     readers: str
     text = "{topic}: these may read it on {source}, and no ACL lets them read {remote} on {target}: {readers}."
     next_text = "Give them READ of {remote} on {target} before consumers move; the flow carries ACLs of single topics alone."
-    do = "Give them READ of the remote topic before consumers move. `topic-acls` carries ACLs of single topics alone."
 
 
 class WritersWithoutAcl(TopicError):
@@ -190,7 +183,6 @@ class WritersWithoutAcl(TopicError):
     writers: str
     text = "{topic}: these may write to it on {source}, and no ACL lets them write to a topic of that name on {target}: {writers}."
     next_text = "Give them WRITE on {target} before producers move; the flow never carries it."
-    do = "Give them WRITE on the target before producers move. The flow never carries it."
 
 
 class RightMissing(DeclaredError):
