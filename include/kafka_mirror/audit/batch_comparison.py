@@ -54,7 +54,11 @@ class OpenedBatches:
         had = len(waiting)
         read_records(batch, waiting, _LARGEST)
         if batch.base_offset < part.start or batch.next_offset > part.end or part.excluded:
-            waiting[had:] = [record for record in waiting[had:] if _is_in(part, record[0])]
+            waiting[had:] = [
+                record
+                for record in waiting[had:]
+                if part.start <= record[0] < part.end and not any(start <= record[0] < end for start, end in part.excluded)
+            ]
 
     def match(self) -> int | None:
         """Drops what both sides have, and gives how many records that are on each; None if they are not equal."""
@@ -68,10 +72,6 @@ class OpenedBatches:
         """The offset of the first record of a side that waits for the other side; None if none does."""
         waiting = self._waiting[side]
         return waiting[0][0] if waiting else None
-
-
-def _is_in(part: Part, offset: int) -> bool:
-    return part.start <= offset < part.end and not any(start <= offset < end for start, end in part.excluded)
 
 
 MOST_SEGMENTS = 8
@@ -108,7 +108,8 @@ class BatchSide:
         while batches:
             batch, is_visible = batches[0]
             if batch.base_offset >= self._part.end:
-                self._leave_rest()
+                batches.clear()
+                self.fetched.bytes = 0
                 return None
             if is_visible and (count := self._count(batch)):
                 return batch, count
@@ -123,10 +124,6 @@ class BatchSide:
         self.fetched.pop()
         self.position = min(batch.next_offset, self._part.end)
         self.size += len(batch.data)
-
-    def _leave_rest(self) -> None:
-        self.fetched.batches.clear()
-        self.fetched.bytes = 0
 
     def _count(self, batch: RecordBatch) -> int:
         part = self._part
@@ -223,17 +220,19 @@ class BatchComparison:
         ours, theirs = self.source.first(), self.target.first()
         if ours is None or theirs is None:
             return [side for side, first in ((self.source, ours), (self.target, theirs)) if first is None]
-        if _are_equal(ours, theirs):
-            self._close(OffsetPair(ours[0].base_offset, theirs[0].base_offset))
-            self._equal += ours[1]
-            self.equal_records += ours[1]
+        (our_batch, our_count), (their_batch, their_count) = ours, theirs
+        is_whole = our_count == our_batch.record_count and their_count == their_batch.record_count
+        if is_whole and our_batch.has_records_of(their_batch):
+            self._close(OffsetPair(our_batch.base_offset, their_batch.base_offset))
+            self._equal += our_count
+            self.equal_records += our_count
             self.source.take()
             self.target.take()
             self._closed_at = self.source.size + self.target.size
         else:
             self._open()
-            self._open_batch(SOURCE, *ours)
-            self._open_batch(TARGET, *theirs)
+            self._open_batch(SOURCE, our_batch, our_count)
+            self._open_batch(TARGET, their_batch, their_count)
             self._match()
         return None
 
@@ -300,9 +299,3 @@ class BatchComparison:
         else:
             self._close(pair)
             self.jumps_to = pair
-
-
-def _are_equal(ours: tuple[RecordBatch, int], theirs: tuple[RecordBatch, int]) -> bool:
-    (source, source_count), (target, target_count) = ours, theirs
-    is_whole = source_count == source.record_count and target_count == target.record_count
-    return is_whole and source.has_records_of(target)

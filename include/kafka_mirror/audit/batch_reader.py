@@ -160,7 +160,8 @@ def equal_ranges(
 
     What `on_read` got for other ranges it gets again as a negative number.
     """
-    able = [stretch for stretch in stretches if may_be_compared(stretch)]
+    # Of these the beginning is known, and both sides keep all records.
+    able = [stretch for stretch in stretches if not stretch.is_head and not stretch.compacted and stretch.offsets > 0]
     if not able:
         return {}
     try:
@@ -179,11 +180,6 @@ def equal_ranges(
         *(context.flow, len(outcomes), len(stretches), records, closed),
     )
     return outcomes
-
-
-def may_be_compared(stretch: AuditRange) -> bool:
-    """Whether a range is worth trying: its beginning is known, and both sides keep all records."""
-    return not stretch.is_head and not stretch.compacted and stretch.offsets > 0
 
 
 def _compare_opened(sides: tuple[Side, Side], pairings: Sequence[BatchComparison]) -> dict[AuditRange, Outcome]:

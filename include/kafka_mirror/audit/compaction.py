@@ -56,7 +56,8 @@ class NewestByKey:
             key = key_of(record)
             if key is None or int.from_bytes(key[:8]) % self.divisor != self._residue:
                 continue
-            self.keys[key] = Newest(record.offset, _digest_content(record, self._timed), record.value is None)
+            content = hashlib.blake2b(comparable_bytes(*record.carries(self._timed)), digest_size=16).digest()
+            self.keys[key] = Newest(record.offset, content, record.value is None)
             if self._most is not None and len(self.keys) > self._most:
                 self.divide(self.divisor * 2)
 
@@ -69,11 +70,6 @@ class NewestByKey:
 def key_of(record: Record) -> bytes | None:
     """A hash that stands for the record's key; None without one."""
     return None if record.key is None else hashlib.blake2b(record.key, digest_size=16).digest()
-
-
-def _digest_content(record: Record, timed: bool) -> bytes:
-    timestamp, key, value, headers = record.carries(timed)
-    return hashlib.blake2b(comparable_bytes(timestamp, key, value, headers), digest_size=16).digest()
 
 
 @dataclass(frozen=True)
@@ -100,17 +96,10 @@ class _OneSide:
         """Where the log ends by now: records of its keys have been written since the audit began, and older ones dropped for them."""
         return max(self.log_end, self.side.end(self.tp))
 
-    def newer(self, wanted: set[bytes]) -> set[bytes]:
-        """Which of these keys have a record elsewhere on this side."""
-        return self._find_keys((*self.part.excluded, (self.part.end, self.end())), wanted) if wanted else set()
-
-    def copied_newer(self, wanted: set[bytes]) -> set[bytes]:
-        """Which of these keys have a record after the stretch that stands on both sides, or did."""
-        return self._find_keys(((self.part.end, self.copied_end),), wanted)
-
-    def _find_keys(self, intervals: Sequence[Interval], wanted: set[bytes]) -> set[bytes]:
+    def find_keys(self, intervals: Sequence[Interval], wanted: set[bytes]) -> set[bytes]:
+        """Which of these keys have a record in the intervals."""
         keys: set[bytes] = set()
-        for start, end in intervals if wanted else ():
+        for start, end in intervals:
             with closing(self.side.records(self.tp, Part(start, end))) as records:
                 keys |= {key for record in records if (key := key_of(record)) in wanted}
         return keys
@@ -220,8 +209,11 @@ class CompactedComparison:
 
     def _find_unexcused(self, gone: set[bytes], there: _OneSide, other: _OneSide) -> set[bytes]:
         """The keys that a side has no reason not to have: neither there nor on the other side a newer record of theirs was copied."""
-        unexplained = gone - there.newer(gone)
-        return unexplained - other.copied_newer(unexplained)
+        if gone:
+            gone = gone - there.find_keys((*there.part.excluded, (there.part.end, there.end())), gone)
+        if gone:
+            gone = gone - other.find_keys([(other.part.end, other.copied_end)], gone)
+        return gone
 
 
 def _find_first(keys: set[bytes], newest: dict[bytes, Newest]) -> Sequence[bytes]:

@@ -61,7 +61,7 @@ class DuplicateWindow:
             if self._places[oldest].number == self._count - self._most - 1:
                 del self._places[oldest]
 
-    def again(self, target: Sequence[Record], ahead: Sequence[Record]) -> int:
+    def count_again(self, target: Sequence[Record], ahead: Sequence[Record]) -> int:
         """How many of these records of the target are, one after the other, what was added from some place on, and then `ahead`."""
         first = self._places.get(self._build_key(target[0]))
         if first is None:
@@ -151,7 +151,8 @@ class Comparison:
 
     def _let_pass(self, expected: Record | None, actual: Record | None) -> bool:
         rules = self._rules
-        if expected is not None and self._may_miss(expected) and not self._follows(expected):
+        may_miss = rules.may_miss if rules.most_missed is None or self.missed < rules.most_missed else None
+        if expected is not None and may_miss is not None and may_miss(expected) and not self._follows(expected):
             self._source.drop()
             self.missed += 1
             return True
@@ -161,12 +162,6 @@ class Comparison:
             self.tolerated += 1
             return True
         return False
-
-    def _may_miss(self, expected: Record) -> bool:
-        rules = self._rules
-        if rules.may_miss is None or (rules.most_missed is not None and self.missed >= rules.most_missed):
-            return False
-        return rules.may_miss(expected)
 
     def _follows(self, expected: Record) -> bool:
         """Whether the copy of a record stands a little further on: then others stand in front of it, and it is not missing."""
@@ -185,14 +180,17 @@ class Comparison:
         ahead, behind = self._source.peek(), self._target.peek()
         of_found = self._find_place(ahead, actual)
         of_expected = self._find_place(behind, expected)
-        explanations = [(self._count_agreement(ahead[1:], behind[1:]), 0, CHANGED), (self._remembered.again(behind, ahead), -1, DOUBLED)]
+        explanations = [
+            (self._count_agreement(ahead[1:], behind[1:]), 0, CHANGED),
+            (self._remembered.count_again(behind, ahead), -1, DOUBLED),
+        ]
         if of_expected is not None:
             explanations.append((self._count_agreement(ahead, behind[of_expected:]), 1, FOREIGN))
         if of_found is not None:
             explanations.append((self._count_agreement(ahead[of_found:], behind), 2, MISSING))
         if of_found is not None and of_expected is not None:
-            size = max(of_found, of_expected) + 1
-            if self._is_reordered(ahead[:size], behind[:size]):
+            size, timed = max(of_found, of_expected) + 1, self._rules.timed
+            if Counter(record.carries(timed) for record in ahead[:size]) == Counter(record.carries(timed) for record in behind[:size]):
                 explanations.append((self._count_agreement(ahead[size:], behind[size:]), 3, SWAPPED))
         kind = max(explanations)[2]
         if kind in (FOREIGN, DOUBLED):
@@ -209,10 +207,6 @@ class Comparison:
                 return number
         ended = self._source.ended and self._target.ended and len(source) == len(target)
         return 2 * WINDOW if ended else min(len(source), len(target))
-
-    def _is_reordered(self, source: list[Record], target: list[Record]) -> bool:
-        timed = self._rules.timed
-        return Counter(record.carries(timed) for record in source) == Counter(record.carries(timed) for record in target)
 
     def _find_surplus(self, actual: Record, expected: Record | None) -> FoundDifference:
         """A target record too many: doubled, if it was there before."""

@@ -19,7 +19,7 @@ from kafka_mirror.audit.batch_reader import equal_ranges
 from kafka_mirror.audit.compare_ranges import compare_audit_ranges, outcome_of_digests
 from kafka_mirror.audit.copied_ranges import AuditRange, Outcome, pair_at_or_after
 from kafka_mirror.audit.digest import Digest, Piece
-from kafka_mirror.audit.reader import AuditContext, Side, audit_context, parts_of, sides_of
+from kafka_mirror.audit.reader import AuditContext, audit_context, parts_of, sides_of
 from kafka_mirror.audit.run import Compare
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ErrorReport, MirrorError
@@ -140,7 +140,11 @@ def work_on(context: AuditContext, task: Task) -> list[Answer]:
     if isinstance(task, DigestedRange):
         return [outcome_of_digests(context, task.stretch, task.source, task.target)]
     if isinstance(task, PieceTask):
-        return [_read_digest(sides_of(context)[0 if task.of_source else 1], task)]
+        try:
+            digest = sides_of(context)[0 if task.of_source else 1].piece(task.tp, task.part, task.piece)
+        except MirrorError as error:
+            return [PieceDigest(task, Digest(), error.report())]
+        return [PieceDigest(task, digest)]
     return list(compare_audit_ranges(context, task))
 
 
@@ -185,7 +189,11 @@ def merge_pieces(stretches: Sequence[AuditRange], answers: Sequence[Answer]) -> 
         if error is not None:
             outcomes.append(Outcome(stretches[number], error=error))
         else:
-            source, target = (_merge([piece for piece in pieces if piece.task.of_source == of_source]) for of_source in (True, False))
+            pieces.sort(key=lambda piece: piece.task.part.start)
+            source, target = (
+                Digest(tuple(block for piece in pieces if piece.task.of_source == of_source for block in piece.digest.blocks))
+                for of_source in (True, False)
+            )
             if source.first_different_block(target) is None:
                 outcomes.append(Outcome.of(stretches[number], source, target))
             else:
@@ -227,18 +235,6 @@ def _cut_pieces(number: int, stretch: AuditRange, count: int) -> Iterator[PieceT
         cuts = (*starts[1:], part.end)
         for start, end in zip(starts, cuts, strict=True):
             yield PieceTask(number, of_source, tp, part._replace(start=start), Piece(start == part.start, end, cuts))
-
-
-def _read_digest(side: Side, task: PieceTask) -> PieceDigest:
-    try:
-        return PieceDigest(task, side.piece(task.tp, task.part, task.piece))
-    except MirrorError as error:
-        return PieceDigest(task, Digest(), error.report())
-
-
-def _merge(pieces: Sequence[PieceDigest]) -> Digest:
-    in_order = sorted(pieces, key=lambda piece: piece.task.part.start)
-    return Digest(tuple(block for piece in in_order for block in piece.digest.blocks))
 
 
 @dataclass(frozen=True)

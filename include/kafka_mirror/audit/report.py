@@ -43,7 +43,9 @@ def errors_of(result: AuditResult, topics: Collection[str] = (), complete: bool 
     ]
     if unknown := sorted(set(topics) - {partition.topic for partition in result.partitions}):
         errors.append(NothingAudited(unknown))
-    if complete and (why := f"{describe_not_copied(result.totals)}{_list_unproven(result.totals)}"):
+    unproven = result.totals["unproven"]
+    why = describe_not_copied(result.totals) + (f" Nothing could be compared of partitions: {unproven:,}." if unproven else "")
+    if complete and why:
         errors.append(AuditIncomplete(why.strip()))
     return (*(error.of_flow(result.flow).report() for error in errors), *result.errors)
 
@@ -88,10 +90,6 @@ def describe_not_copied(totals: Mapping[str, Any]) -> str:
     if totals.get("not_begun"):
         waiting.append(f"topics or parts of topics that no copy has begun: {totals['not_begun']:,}")
     return f" Not copied yet, so not compared: {'; '.join(waiting)}." if waiting else ""
-
-
-def _list_unproven(totals: Mapping[str, Any]) -> str:
-    return f" Nothing could be compared of partitions: {totals['unproven']:,}." if totals["unproven"] else ""
 
 
 def side_by_side(difference: Difference) -> list[str]:
@@ -140,7 +138,7 @@ def partition_audits(prepared: PreparedAudit, outcomes: Iterable[Outcome]) -> tu
 
 def _summarize(tp: TopicPartition, remote: str, parts: Sequence[Outcome], left_out: Sequence[LeftOut], state: str) -> PartitionAudit:
     compared = [outcome for outcome in parts if outcome.error is None]
-    difference = _find_first(compared)
+    difference = next((outcome.difference for outcome in compared if outcome.difference is not None), None)
     something = any(outcome.stretch.offsets for outcome in compared)
     if compared and len(compared) == len(parts) and (something or not left_out):
         state = EQUAL
@@ -162,10 +160,6 @@ def _summarize(tp: TopicPartition, remote: str, parts: Sequence[Outcome], left_o
         left_out=(*left_out, *(interval for outcome in compared for interval in outcome.left_out)),
         notes=tuple(dict.fromkeys(note for outcome in compared for note in outcome.notes)),
     )
-
-
-def _find_first(parts: Iterable[Outcome]) -> Difference | None:
-    return next((outcome.difference for outcome in parts if outcome.difference is not None), None)
 
 
 def _span(intervals: Sequence[tuple[int, int]]) -> tuple[int, int]:

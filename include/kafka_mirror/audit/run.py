@@ -6,6 +6,7 @@ the ledger's together: when a record can be seen, the ledger record of its copy 
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -74,13 +75,13 @@ def _compare(flow: Flow, source: Cluster, target: Cluster, scope: Scope, context
     prepared = prepare(flow, source, target, scope)
     outcomes = compare(context, prepared.stretches) if prepared.stretches else []
     for _ in range(_ROUNDS - 1):
-        moved = _find_moved(outcomes)
+        moved = {outcome.stretch.source for outcome in outcomes if outcome.error is not None and outcome.error.kind is LogMoved}
         if not moved:
             break
         again = prepare(flow, source, target, replace(scope, source_offsets=_read_offsets(scope, prepared, moved), starts=None))
         prepared = _add(prepared, again, moved)
         outcomes = [outcome for outcome in outcomes if outcome.stretch.source not in moved] + compare(context, again.stretches)
-    outcomes = with_foreign_tails(ledger_of(flow, target), context, prepared, outcomes)
+    outcomes = find_foreign_tails(ledger_of(flow, target), context, prepared, outcomes)
     partitions = partition_audits(prepared, outcomes)
     of_outcomes = (outcome.error for outcome in outcomes if outcome.error is not None)
     errors = dict.fromkeys((*prepared.errors, *of_outcomes, *prepared.left_on_source))
@@ -88,10 +89,6 @@ def _compare(flow: Flow, source: Cluster, target: Cluster, scope: Scope, context
     reports = tuple(error.of_flow(flow.name) for error in errors)
     result = AuditResult(flow.name, prepared.time, partitions, reports, prepared.notices, isolation)
     return replace(result, backlog=prepared.backlog, not_begun=prepared.not_begun)
-
-
-def _find_moved(outcomes: Iterable[Outcome]) -> set[TopicPartition]:
-    return {outcome.stretch.source for outcome in outcomes if outcome.error is not None and outcome.error.kind is LogMoved}
 
 
 def _read_offsets(scope: Scope, prepared: PreparedAudit, moved: Iterable[TopicPartition]) -> dict[TopicPartition, Interval]:
@@ -127,7 +124,7 @@ def times(start: str | None, end: str | None) -> tuple[datetime, datetime] | Non
     return first, last
 
 
-def with_foreign_tails(ledger: Ledger, context: AuditContext, prepared: PreparedAudit, outcomes: Sequence[Outcome]) -> list[Outcome]:
+def find_foreign_tails(ledger: Ledger, context: AuditContext, prepared: PreparedAudit, outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes; those that are equal, with the foreign record that stands after the copy, if there is one, or the error that keeps
     it from being read. Raises what keeps the target from being read."""
     wrong = {outcome.stretch.source for outcome in outcomes if outcome.difference is not None or outcome.error is not None}
@@ -147,7 +144,10 @@ def with_foreign_tails(ledger: Ledger, context: AuditContext, prepared: Prepared
         if current is None:
             findings[remote] = OPEN
         elif current.target_next <= offset:
-            findings[remote] = Difference(FOREIGN, *tp, remote.topic, None, offset, None, _describe_record(message, context.show_payload))
+            text: RecordText | None = None
+            with suppress(UnreadableHeaders):
+                text = text_of_record(record_of(message), context.show_payload)
+            findings[remote] = Difference(FOREIGN, *tp, remote.topic, None, offset, None, text)
     return _add_findings(outcomes, findings)
 
 
@@ -167,13 +167,6 @@ def _find_visible(
     except DeadlineExceeded:
         return visible, refused, True
     return visible, refused, False
-
-
-def _describe_record(message: Message, payload: bool) -> RecordText | None:
-    try:
-        return text_of_record(record_of(message), payload)
-    except UnreadableHeaders:
-        return None
 
 
 def _read_newer(

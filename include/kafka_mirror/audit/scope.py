@@ -54,7 +54,8 @@ class LogBoundsReader:
             self._target_starts = starts.result()
         self._stable = target.offsets(theirs, "latest", committed=True, errors=self._refused_there)
         self._target_ends = target.offsets(theirs, "latest", errors=self._refused_there)
-        self._await_markers()
+        # A commit is decided before its markers are written, and the ledger's may be there first.
+        poll_until(self._is_all_shown, _MARKER_SECONDS, every=0.1)
 
     def bounds(self, tp: TopicPartition, name: str | None) -> LogBounds:
         """Returns the offsets that a source partition and a topic of the target hold (None: nothing is read there)."""
@@ -116,10 +117,6 @@ class LogBoundsReader:
     def _is_hidden(self, tp: TopicPartition, record: LedgerRecord) -> bool:
         remote = TopicPartition(record.target_topic, tp.partition)
         return remote in self._stable and self._stable[remote] < record.target_next <= self._target_ends.get(remote, -1)
-
-    def _await_markers(self) -> None:
-        """A commit is decided before its markers are written, and the ledger's may be there first."""
-        poll_until(self._is_all_shown, _MARKER_SECONDS, every=0.1)
 
     def _is_all_shown(self) -> bool:
         """Whether nothing is hidden, once what was is asked for again."""

@@ -112,23 +112,18 @@ class TokenSource:
             now = self._now()
             if self._token is None or now >= self._renew_at:
                 try:
-                    self._take(self._fetch(), now)
+                    if self._provider is None:
+                        self._provider = self._make()
+                    token = self._provider.token()
+                    if token.expires <= now:
+                        raise ValueError(f"the token ended {now - token.expires:.0f} s ago")
+                    self._token, self._renew_at = token, now + _SHARE * (token.expires - now)
                 except Exception as failure:
                     if self._token is None or self._token.expires <= now:
                         raise NoToken(_explain(failure)) from failure
                     log.warning("No new token could be had; the old one is valid for %.0f s more.", self._token.expires - now)
             assert self._token is not None
             return self._token
-
-    def _fetch(self) -> LoginToken:
-        if self._provider is None:
-            self._provider = self._make()
-        return self._provider.token()
-
-    def _take(self, token: LoginToken, now: float) -> None:
-        if token.expires <= now:
-            raise ValueError(f"the token ended {now - token.expires:.0f} s ago")
-        self._token, self._renew_at = token, now + _SHARE * (token.expires - now)
 
 
 def token_provider(named: str, properties: Mapping[str, str]) -> TokenProvider:

@@ -64,21 +64,27 @@ class ConfigPropertyFilter(ABC):
 
 
 class _NameFilter:
-    def __init__(self, include: JavaPattern | None, exclude: JavaPattern | None) -> None:
-        self._include = include
-        self._exclude = exclude
+    """By two lists of the configuration: what it takes, and what of that it does not."""
+
+    def __init__(self, name: str, include: Sequence[str], exclude: Sequence[str]) -> None:
+        self._include, self._exclude = _compile_patterns((name, include), (f"{name}.exclude", exclude))
+        self._members = tuple(include)
 
     def should_replicate(self, name: str) -> bool:
         included = self._include is not None and self._include.matches(name)
         return included and not (self._exclude is not None and self._exclude.matches(name))
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members of the list that includes."""
+        return self._members
 
 
 class DefaultTopicFilter(_NameFilter, TopicFilter):
     """By `topics` and `topics.exclude`."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
-        super().__init__(*_compile_patterns(("topics", include), ("topics.exclude", exclude)))
-        self._members = tuple(include)
+        super().__init__("topics", include, exclude)
         self._literal_names = tuple(member for member in include if _TOPIC_NAME.fullmatch(member))
 
     @property
@@ -86,23 +92,12 @@ class DefaultTopicFilter(_NameFilter, TopicFilter):
         """The members of `topics` that are written like a name (a dot in them is taken for a dot)."""
         return self._literal_names
 
-    @property
-    def members(self) -> tuple[str, ...]:
-        """The members of `topics`."""
-        return self._members
-
 
 class DefaultGroupFilter(_NameFilter, GroupFilter):
     """By `groups` and `groups.exclude`."""
 
     def __init__(self, include: Sequence[str], exclude: Sequence[str]) -> None:
-        super().__init__(*_compile_patterns(("groups", include), ("groups.exclude", exclude)))
-        self._members = tuple(include)
-
-    @property
-    def members(self) -> tuple[str, ...]:
-        """The members of `groups`."""
-        return self._members
+        super().__init__("groups", include, exclude)
 
 
 class DefaultConfigPropertyFilter(ConfigPropertyFilter):
@@ -267,13 +262,13 @@ class _GroupLength:
 def matches_nothing(pattern: str, of: Names) -> str | None:
     """Why no name of this kind can ever match a pattern that compiles, with what to write; None if one may."""
     is_strict = of in ("topic", "config")
-    why = impossible(pattern, IN_NAMES, LONGEST) if is_strict else impossible(pattern, ANY_TEXT)
+    why = explain_impossible(pattern, IN_NAMES, LONGEST) if is_strict else explain_impossible(pattern, ANY_TEXT)
     if not why:
         return None
     return f"no {of} can ever match '{printable(pattern)}': {why}. {_ADVICE if is_strict else ''}".rstrip()
 
 
-def impossible(pattern: str, letters: Ranges, longest: float = inf) -> str:
+def explain_impossible(pattern: str, letters: Ranges, longest: float = inf) -> str:
     """Why no name of these letters matches a pattern that `compile_java` takes; empty if one may. Look-around is taken for matched."""
     groups = [_GroupLength(False, False)]
     for token in tokens(pattern):

@@ -85,7 +85,11 @@ _ADVICE = (
 
 def tokens(pattern: str) -> Iterator[Token]:
     """The tokens in their order. Raises ValueError, with the construct and what to write instead, where there is none."""
-    text, at, last = _QUOTE.sub(_unquote, pattern), 0, ""
+
+    def unquote(match: "regex.Match[str]") -> str:
+        return str(match[0]) if match["quoted"] is None else "".join(f"\\x{{{ord(character):x}}}" for character in match["quoted"])
+
+    text, at, last = _QUOTE.sub(unquote, pattern), 0, ""
     ignores_case = [False]
     """Of each open group, the pattern itself first."""
     while at < len(text):
@@ -129,10 +133,6 @@ def _read_members(inside: str, token: str) -> Ranges:
     if any(last < first for first, last in ranges):
         raise ValueError(f"'{token}': a range in a character class ends before it begins")
     return ranges
-
-
-def _unquote(match: "regex.Match[str]") -> str:
-    return str(match[0]) if match["quoted"] is None else "".join(f"\\x{{{ord(character):x}}}" for character in match["quoted"])
 
 
 def _find_ranges(text: str) -> Ranges:
@@ -179,12 +179,13 @@ _BEHIND = "a look-behind takes characters, classes and alternatives of them alon
 
 
 class JavaPattern:
-    """A compiled Java pattern."""
+    """A compiled Java pattern. `expression`: the same for the package `regex`, with no group that captures."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         try:
-            self._compiled = regex.compile(_Translation(pattern).result)
+            self.expression = _Translation(pattern).result
+            self._compiled = regex.compile(self.expression)
         except (regex.error, OverflowError, RecursionError) as error:
             raise ValueError(f"it cannot be translated: {error}") from error
 
@@ -207,12 +208,6 @@ def compile_java(pattern: str) -> JavaPattern:
     Raises ValueError, with the construct and what to write instead, for what Java refuses and for what might mean something else here.
     """
     return JavaPattern(pattern)
-
-
-@lru_cache(maxsize=256)
-def translate_pattern(pattern: str) -> str:
-    """The pattern as an expression of the package `regex`, with no group that captures. Raises ValueError if it is not supported."""
-    return _Translation(pattern).result
 
 
 class _Piece(NamedTuple):

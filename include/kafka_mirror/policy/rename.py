@@ -13,14 +13,20 @@ from functools import cached_property
 
 import regex
 
-from kafka_mirror.policy.filters import IN_NAMES, LONGEST, impossible, printable
-from kafka_mirror.policy.java_regex import compile_java, translate_pattern
+from kafka_mirror.policy.filters import IN_NAMES, LONGEST, explain_impossible, printable
+from kafka_mirror.policy.java_regex import compile_java
 from kafka_mirror.policy.replication import ReplicationPolicy, is_ledger_or_control_topic, sources
 
 _ARROW = "->"
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]|\\[.-]")
 _GROUP = re.compile(r"\$([1-9])")
 _SECONDS = 20.0
+
+_AS_BEFORE = (
+    *("heartbeats_topic", "offset_syncs_topic", "checkpoints_topic", "ledger_topic", "control_topic"),
+    *("is_heartbeats_topic", "is_checkpoints_topic", "is_mm2_internal_topic", "is_internal_topic"),
+)
+"""What a `RenamingPolicy` leaves to the other policy, which may be a user's own."""
 
 Part = str | int
 """Plain text, or the number of a group."""
@@ -95,7 +101,7 @@ class Renames:
 
 def _build_expression(parts: tuple[Part, ...], groups: tuple[str, ...]) -> "regex.Pattern[str]":
     """What names of these parts match, each group by its number."""
-    written = (f"(?P<g{part}>{translate_pattern(groups[part - 1])})" if isinstance(part, int) else re.escape(part) for part in parts)
+    written = (f"(?P<g{part}>{compile_java(groups[part - 1]).expression})" if isinstance(part, int) else re.escape(part) for part in parts)
     return regex.compile("".join(written))
 
 
@@ -114,7 +120,7 @@ def _parse_pattern(text: str) -> tuple[tuple[Part, ...], tuple[str, ...]]:
             if inside.startswith("?"):
                 raise ValueError(f"'{text}': a group must be a plain one, (…), not (?…)")
             compile_java(inside)
-            if why := impossible(inside, IN_NAMES, LONGEST):
+            if why := explain_impossible(inside, IN_NAMES, LONGEST):
                 raise ValueError(f"'{text}': no topic can ever match ({printable(inside)}): {why}")
             groups.append(inside)
             parts.append(len(groups))
@@ -205,6 +211,8 @@ class RenamingPolicy(ReplicationPolicy):
         self._aliases = frozenset(aliases)
         self._remotes: dict[tuple[str, str], str] = {}  # a plan asks several times for each topic
         self.internal_separator = policy.internal_separator
+        for name in _AS_BEFORE:
+            setattr(self, name, getattr(policy, name))
 
     def format_remote_topic(self, alias: str, topic: str) -> str:
         """The policy's, of the new name. Raises RenameRefused."""
@@ -234,42 +242,6 @@ class RenamingPolicy(ReplicationPolicy):
         if upstream is None or renames is None or self._is_kept_as_it_is(upstream):
             return upstream
         return renames.original(upstream) or upstream
-
-    def heartbeats_topic(self) -> str:
-        """The policy's."""
-        return self._policy.heartbeats_topic()
-
-    def offset_syncs_topic(self, alias: str) -> str:
-        """The policy's."""
-        return self._policy.offset_syncs_topic(alias)
-
-    def checkpoints_topic(self, alias: str) -> str:
-        """The policy's."""
-        return self._policy.checkpoints_topic(alias)
-
-    def ledger_topic(self, alias: str) -> str:
-        """The policy's."""
-        return self._policy.ledger_topic(alias)
-
-    def control_topic(self, alias: str) -> str:
-        """The policy's."""
-        return self._policy.control_topic(alias)
-
-    def is_heartbeats_topic(self, topic: str) -> bool:
-        """The policy's."""
-        return self._policy.is_heartbeats_topic(topic)
-
-    def is_checkpoints_topic(self, topic: str) -> bool:
-        """The policy's."""
-        return self._policy.is_checkpoints_topic(topic)
-
-    def is_mm2_internal_topic(self, topic: str) -> bool:
-        """The policy's."""
-        return self._policy.is_mm2_internal_topic(topic)
-
-    def is_internal_topic(self, topic: str) -> bool:
-        """The policy's."""
-        return self._policy.is_internal_topic(topic)
 
     def _is_kept_as_it_is(self, topic: str) -> bool:
         policy = self._policy

@@ -7,26 +7,22 @@ from dataclasses import dataclass, replace
 
 from kafka_mirror.errors import RemoteNameUnusable, TopicGoesRound
 from kafka_mirror.errors.words import first_few
-from kafka_mirror.policy.filters import DefaultTopicFilter, IdleMembers, TopicFilter, idle_members
+from kafka_mirror.policy.filters import LONGEST, DefaultTopicFilter, IdleMembers, TopicFilter, idle_members
 from kafka_mirror.policy.rename import RenameRefused
 from kafka_mirror.policy.replication import ReplicationPolicy, is_ledger_or_control_topic
 
-_LONGEST_NAME = 249
 _ILLEGAL = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def unusable(name: str) -> str:
     """Why Kafka would not take this as a topic's name; empty if it would."""
-    if len(name) > _LONGEST_NAME:
-        return f"has {len(name)} characters, and Kafka takes {_LONGEST_NAME} at most"
+    if len(name) > LONGEST:
+        return f"has {len(name)} characters, and Kafka takes {LONGEST} at most"
     illegal = sorted(set(_ILLEGAL.findall(name)))
     if illegal:
         characters = ", ".join(repr(character) for character in illegal)
         return f"contains {characters}, and Kafka takes letters, digits, '.', '_' and '-' only"
     return "cannot be a topic's name" if name in ("", ".", "..") else ""
-
-
-_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -79,11 +75,12 @@ class TopicSelection:
         for topic in sorted(topics):
             named.setdefault(self.remote(topic), []).append(topic)
         return {
-            topic: RemoteNameUnusable(topic, remote, f"is the remote name of {_list_others(topic, sharing)} too")
+            topic: RemoteNameUnusable(topic, remote, f"is the remote name of {first_few(others, most=3)} too")
             for remote, sharing in named.items()
             if len(sharing) > 1
             for topic in sharing
             if topic not in in_ledger
+            for others in [[f"'{other}'" for other in sharing if other != topic]]
         }
 
     def display_name(self, topic: str) -> str:
@@ -200,11 +197,6 @@ class TopicSelection:
             names.add(current)
             current = self.policy.upstream_topic(current)
         return False
-
-
-def _list_others(topic: str, sharing: Iterable[str]) -> str:
-    others = [f"'{other}'" for other in sharing if other != topic]
-    return first_few(others, most=_SHOWN)
 
 
 def _report_failure(topic: str, failure: Exception) -> RemoteNameUnusable:

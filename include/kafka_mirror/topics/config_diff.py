@@ -124,14 +124,9 @@ def advise_exclusion(flow: "Flow", carried: Iterable[str], complaint: str) -> st
         return f"Add {what} to the list that {setting.origin} refers to. {or_else}"
     members = [*flow.value(EXCLUDE), *(names or ["<the config>"])]
     # In a properties file a backslash is written twice.
-    line = f"{choose_key(flow, EXCLUDE)} = {', '.join(dict.fromkeys(members))}".replace("\\", "\\\\")
+    key = setting.origin if setting is not None and setting.origin in flow.lines else f"{flow.name}.{EXCLUDE}"
+    line = f"{key} = {', '.join(dict.fromkeys(members))}".replace("\\", "\\\\")
     return f"To leave out {what}, write this whole line, which has what is left out now too: {line}\n{or_else}"
-
-
-def choose_key(flow: "Flow", name: str) -> str:
-    """The key of the file that sets a property for the flow, or would."""
-    setting = flow.connector.get(name)
-    return setting.origin if setting is not None and setting.origin in flow.lines else f"{flow.name}.{name}"
 
 
 def _find_in_the_way(carried: Iterable[str], complaint: str) -> list[str]:

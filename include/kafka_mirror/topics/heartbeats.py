@@ -57,7 +57,9 @@ def step(flow: "Flow", dry_run: bool = False) -> StepResult:
     beat = None if dry_run else heart.beat().timestamp
     result = {"topic": heart.topic, "created": created, "timestamp": beat}
     new = f", {'which would be created' if dry_run else 'which was created'}" if created else ""
-    said = "would beat" if beat is None else f"beat at {_write_time(beat)}"
+    said = "would beat"
+    if beat is not None:
+        said = f"beat at {datetime.fromtimestamp(beat / 1000, UTC).isoformat(timespec='milliseconds')}"
     return StepResult(result, lines=(f"{flow.name} {said} in {heart.topic} of {flow.target}{new}",))
 
 
@@ -85,7 +87,10 @@ def beat_until(flow: "Flow", end: float, stop: Event) -> HeartbeatsResult:
     heart = Heart(flow)
     heart.prepare()
     times: list[int] = []
-    _take_over(flow.name, stop)
+    with _running_lock:
+        former, _running[flow.name] = _running.get(flow.name), stop
+    if former is not None:
+        former.set()
     try:
         turn = int(time.time() // seconds)
         while (turn := max(turn, int(time.time() // seconds)) + 1) * seconds < end:
@@ -97,15 +102,3 @@ def beat_until(flow: "Flow", end: float, stop: Event) -> HeartbeatsResult:
             if _running.get(flow.name) is stop:
                 del _running[flow.name]
     return HeartbeatsResult(len(times), times[0] if times else None, times[-1] if times else None)
-
-
-def _take_over(pair: str, stop: Event) -> None:
-    with _running_lock:
-        former = _running.get(pair)
-        _running[pair] = stop
-    if former is not None:
-        former.set()
-
-
-def _write_time(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

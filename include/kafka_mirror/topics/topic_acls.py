@@ -6,7 +6,7 @@ of writing is carried: a denial says who must not write to the source, as a writ
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -76,13 +76,8 @@ def count_prefixed(acls: Iterable[PatternAcl], topics: Iterable[str]) -> int:
     """How many ALLOWs by a prefix are about any of these topics: they are not carried."""
     prefixes = Counter(binding.acl.topic for binding in acls if binding.pattern == PREFIXED and binding.acl.permission == "ALLOW")
     names = sorted(topics)
-    return sum(count for prefix, count in prefixes.items() if _has_prefix(names, prefix))
-
-
-def _has_prefix(names: Sequence[str], prefix: str) -> bool:
-    """Whether any of the sorted names begins so."""
-    place = bisect_left(names, prefix)
-    return place < len(names) and names[place].startswith(prefix)
+    places = {prefix: bisect_left(names, prefix) for prefix in prefixes}  # of the first name that may begin so
+    return sum(prefixes[prefix] for prefix, place in places.items() if any(name.startswith(prefix) for name in names[place : place + 1]))
 
 
 def find_drifted_acls(there: Iterable[Acl], wanted: Collection[Acl], source_names: Collection[str], selection: TopicSelection) -> list[Acl]:
@@ -92,15 +87,12 @@ def find_drifted_acls(there: Iterable[Acl], wanted: Collection[Acl], source_name
     that keeps names only topics that the source has are remote topics.
     """
 
-    def of_this_flow(remote: str) -> bool:
-        upstream = selection.upstream(remote)
-        return upstream is not None and (upstream != remote or upstream in source_names)
+    def is_drift(acl: Acl) -> bool:
+        allows_writes = acl.permission == "ALLOW" and acl.operation in ("WRITE", "ALL")
+        upstream = selection.upstream(acl.topic)
+        return not allows_writes and upstream is not None and (upstream != acl.topic or upstream in source_names)
 
-    return sorted(acl for acl in there if acl not in wanted and not _is_allowing_writes(acl) and of_this_flow(acl.topic))
-
-
-def _is_allowing_writes(acl: Acl) -> bool:
-    return acl.permission == "ALLOW" and acl.operation in ("WRITE", "ALL")
+    return sorted(acl for acl in there if acl not in wanted and is_drift(acl))
 
 
 @dataclass(frozen=True)
@@ -154,7 +146,8 @@ def sync_topic_acls(flow: "Flow", source: "Cluster", target: "Cluster", dry_run:
     outcomes = {} if dry_run else _create(target, missing)
     created = tuple(acl for acl in missing if outcomes.get(acl) is None)
     if created and not dry_run and not notice:
-        _await_visible(read_acls, created)
+        # The answer came from the controller, which brokers follow.
+        poll_until(lambda: set(created) <= (read_acls() or set()), _VISIBLE_WITHIN_SECONDS, every=0.05)
     return TopicAclsResult(
         created=created,
         present=len(there & set(wanted)),
@@ -186,11 +179,6 @@ def _create(target: "Cluster", acls: Collection[Acl]) -> Mapping[Acl, MirrorErro
     if refused:
         raise refused[0]
     return outcomes
-
-
-def _await_visible(read_acls: Seen, acls: Collection[Acl]) -> None:
-    """Waits until a broker shows what was created: the answer comes from the controller, which brokers follow."""
-    poll_until(lambda: set(acls) <= (read_acls() or set()), _VISIBLE_WITHIN_SECONDS, every=0.05)
 
 
 def _write_lines(done: TopicAclsResult, dry_run: bool) -> Iterator[str]:

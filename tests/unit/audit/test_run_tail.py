@@ -52,7 +52,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Outcome]]:
         prepared = PreparedAudit(datetime(2026, 11, 21, tzinfo=UTC), records, tails=dict.fromkeys(records, (100, 120)))
         outcomes = [Outcome(AuditRange(tp, TopicPartition(records[tp].target_topic, 0), 0, 100, 0, 100, 100, 120)) for tp in records]
         ledger: Any = SimpleNamespace(lanes=16, read_lane=lambda _lane: current)
-        return module.with_foreign_tails(ledger, CONTEXT, prepared, outcomes)
+        return module.find_foreign_tails(ledger, CONTEXT, prepared, outcomes)
 
     return tell
 

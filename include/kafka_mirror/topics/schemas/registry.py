@@ -181,15 +181,12 @@ class Registry:
                 return None
             if answer.is_error or answer.is_redirect:
                 raise RegistryRefused(self.side, request, answer.status_code, _quote_answer(answer))
-            return self._read_document(answer, request)
+            try:
+                return answer.json()
+            except ValueError:
+                said = f"an answer that is no JSON, so this is no schema registry: {_quote_answer(answer)}"
+                raise RegistryRefused(self.side, request, answer.status_code, said) from None
         raise RegistryUnreachable(self.side, ", ".join(self._access.urls), detail)
-
-    def _read_document(self, answer: httpx.Response, request: str) -> Any:
-        try:
-            return answer.json()
-        except ValueError:
-            said = f"an answer that is no JSON, so this is no schema registry: {_quote_answer(answer)}"
-            raise RegistryRefused(self.side, request, answer.status_code, said) from None
 
     def _client(self) -> httpx.Client:
         """This thread's client. httpx lets threads share one, but closes an idle connection under the thread that was just given it."""
