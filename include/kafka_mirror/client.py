@@ -132,7 +132,7 @@ class MirrorClient:
             raise KafkaFailure(f"Cluster '{self._alias}': {partition} has no leader.", topic=partition.topic, partition=0)
         reader = BoundedReader(self._alias, self._consumer)
         remaining = max(self._seconds - (time.monotonic() - started), 0.1)
-        return newest(((m.key(), m.value()) for m in reader.read({partition: (0, ends[partition])}, remaining, in_all=True)), wanted)
+        return newest(((m.key, m.value) for m in reader.read({partition: (0, ends[partition])}, remaining, in_all=True)), wanted)
 
 
 def translate_offsets(properties: Mapping[str, str], alias: str, group: str, seconds: float = 30.0) -> Offsets:

@@ -16,8 +16,9 @@ from kafka_mirror.audit.digest import Digest
 from kafka_mirror.audit.model import MISSING, TRUNCATED, Difference, LeftOut, text_of_record
 from kafka_mirror.audit.reader import AuditContext, Errors, ReadListener, Side, no_listener, parts_of, read_both, sides_of
 from kafka_mirror.errors import MirrorError
+from kafka_mirror.formats.batches.batch_records import LOG_APPEND_TIME
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.formats.record import LOG_APPEND_TIME, Record
+from kafka_mirror.formats.record import Record
 
 STAMPED = "the target stamps its records when they are appended, so timestamps were not compared"
 TOLERATED = "{} records of the target are no copies and may stand there; whether one of them is a copy too many is unknown"

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
-from kafka_mirror.formats.record import NO_TIMESTAMP, Message, UnreadableHeaders, comparable_bytes
+from kafka_mirror.formats.batches.batch_records import ReadRecord
+from kafka_mirror.formats.batches.record_batch import NO_TIMESTAMP
+from kafka_mirror.formats.record import UnreadableHeaders, comparable_bytes
 
 MEAN_RECORDS = 4096
 _MOST = 4
@@ -101,7 +103,7 @@ class Digester:
         """Whether whatever follows belongs to other pieces."""
         self._begin()
 
-    def take(self, messages: Sequence[Message]) -> None:
+    def take(self, messages: Sequence[ReadRecord]) -> None:
         """Adds messages after those that were added before. Raises UnreadableHeaders."""
         if self._skip:
             skipped = min(self._skip, len(messages))
@@ -109,17 +111,17 @@ class Digester:
             messages = messages[skipped:]
         done = 0
         while done < len(messages) and not self.is_done:
-            before = messages[done - 1].offset() if done else self._last
+            before = messages[done - 1].offset if done else self._last
             part = messages[done : done + self._most - self._records]
             data, taken, is_end = self._find_block_end(part)
-            last = part[taken - 1].offset()
+            last = part[taken - 1].offset
             if taken > 1:
-                before = part[taken - 2].offset()
+                before = part[taken - 2].offset
             if self._in_front:
                 self._leave_behind(last, is_end)
             else:
                 if not self._records:
-                    self._first = part[0].offset()
+                    self._first = part[0].offset
                 self._hash.update(data)
                 self._records += taken
                 if is_end or self._records == self._most:
@@ -127,7 +129,7 @@ class Digester:
                 self.is_done = is_end and self._piece is not None and self._piece.ends_block_at(last, before)
             done += taken
         if messages:
-            self._last = messages[-1].offset()
+            self._last = messages[-1].offset
 
     def digest(self) -> Digest:
         """What all messages so far come to; nothing can be added then."""
@@ -142,7 +144,7 @@ class Digester:
         elif is_end:
             self._in_front = False
 
-    def _find_block_end(self, messages: Sequence[Message]) -> tuple[bytes, int, bool]:
+    def _find_block_end(self, messages: Sequence[ReadRecord]) -> tuple[bytes, int, bool]:
         """The bytes of the records up to the first one that ends a block, how many these are, and whether there is one."""
         # This runs for every single record of both sides, so it is kept short.
         parts: list[bytes] = []
@@ -150,8 +152,8 @@ class Digester:
         is_end = False
         try:
             for message in messages:
-                kind, timestamp = message.timestamp()
-                data = comparable_bytes(timestamp if timed and kind else NO_TIMESTAMP, message.key(), message.value(), message.headers())
+                kind, timestamp = message.timestamp
+                data = comparable_bytes(timestamp if timed and kind else NO_TIMESTAMP, message.key, message.value, message.headers)
                 parts.append(data)
                 before, mark = mark, crc32(data[:_LOOKED_AT])
                 # Of records that look alike only the first one ends a block: all of them would make a block each.
@@ -159,7 +161,7 @@ class Digester:
                     is_end = True
                     break
         except ValueError:
-            raise UnreadableHeaders(message.offset()) from None
+            raise UnreadableHeaders(message.offset) from None
         self._mark = mark
         return b"".join(parts), len(parts), is_end
 

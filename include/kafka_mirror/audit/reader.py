@@ -74,7 +74,7 @@ class Side(PartReader):
         digesters = {tp: Digester(timed=part.timed, skip=part.skip) for tp, part in parts.items()}
         positions = {tp: part.start for tp, part in parts.items()}
         for tp, messages in self.batches(parts, errors):
-            position = messages[-1].offset() + 1
+            position = messages[-1].offset + 1
             self._on_read(position - positions[tp])
             positions[tp] = position
             if tp not in errors:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from kafka_mirror.audit.compare_ranges import compare_audit_ranges
 from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
@@ -22,9 +21,10 @@ from kafka_mirror.config import Flow
 from kafka_mirror.config.catalogue.values import milliseconds
 from kafka_mirror.config.validate import check_readable
 from kafka_mirror.errors import DeadlineExceeded, LedgerHidden, LogMoved, MirrorError, UsageError, name_flow_in_errors
+from kafka_mirror.formats.batches.batch_records import ReadRecord
 from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
-from kafka_mirror.formats.record import Message, UnreadableHeaders, record_of
+from kafka_mirror.formats.record import UnreadableHeaders, record_of
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.reader import BoundedReader
 from kafka_mirror.ledger.clusters import clusters, ledger_of
@@ -139,7 +139,7 @@ def find_foreign_tails(ledger: Ledger, context: AuditContext, prepared: Prepared
     findings |= {remote: UNREAD for remote in tails if late and remote not in visible}
     findings |= {remote: refused[remote.topic] for remote in tails if remote.topic in refused}
     for remote, message in visible.items():
-        tp, offset = after[remote], message.offset()
+        tp, offset = after[remote], message.offset
         current = now.get(tp)
         if current is None:
             findings[remote] = OPEN
@@ -153,17 +153,17 @@ def find_foreign_tails(ledger: Ledger, context: AuditContext, prepared: Prepared
 
 def _find_visible(
     reader: BoundedReader, tails: Mapping[TopicPartition, Interval], seconds: float
-) -> tuple[dict[TopicPartition, Message], dict[str, MirrorError], bool]:
+) -> tuple[dict[TopicPartition, ReadRecord], dict[str, MirrorError], bool]:
     """The first record of each tail that has one, the topics that may not be read, and whether there was no time for all."""
-    visible: dict[TopicPartition, Message] = {}
+    visible: dict[TopicPartition, ReadRecord] = {}
     refused: dict[str, MirrorError] = {}
 
-    def noted(message: Any) -> bool:
-        visible.setdefault(TopicPartition(message.topic(), message.partition()), message)
+    def note(message: ReadRecord) -> bool:
+        visible.setdefault(message.partition, message)
         return True
 
     try:
-        reader.first_visible(tails, seconds, refused, accept=noted)
+        reader.first_visible(tails, seconds, refused, accept=note)
     except DeadlineExceeded:
         return visible, refused, True
     return visible, refused, False

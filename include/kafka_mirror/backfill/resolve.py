@@ -174,9 +174,9 @@ class _TimestampLookup:
             ranges,
             self._flow.value("mirror.run.max.seconds"),
             self._refused,
-            accept=lambda message: message.timestamp()[1] >= time,
+            accept=lambda message: message.timestamp[1] >= time,
         )
-        return offsets | {tp: first_records[tp].offset() if tp in first_records else None for tp in ranges}
+        return offsets | {tp: first_records[tp].offset if tp in first_records else None for tp in ranges}
 
 
 def _open_reader(flow: Flow) -> BoundedReader:
@@ -274,6 +274,6 @@ def _read_after(
     ranges = {tp: (interval.end, min(interval.end + SAMPLE, interval.readable_end)) for tp, interval in suspects.items()}
     after: dict[TopicPartition, list[TimestampedOffset]] = {}
     for message in reader.read(ranges, flow.request_seconds, refused):
-        tp = TopicPartition(message.topic(), message.partition())
-        after.setdefault(tp, []).append(TimestampedOffset(message.offset(), message.timestamp()[1]))
+        tp = message.partition
+        after.setdefault(tp, []).append(TimestampedOffset(message.offset, message.timestamp[1]))
     return after

@@ -248,7 +248,7 @@ class LanePreflight:
             self._doubt(self.ledger_end.log, self.ledger_end.next, self.ledger_end.next + 1)
         for remote, message in visible.items():
             tp = by_remote[remote]
-            self._refuse(tp, UnexplainedTarget(tp.topic, tp.partition, remote.topic, message.offset(), remotes[tp].end, tp in records))
+            self._refuse(tp, UnexplainedTarget(tp.topic, tp.partition, remote.topic, message.offset, remotes[tp].end, tp in records))
 
     def _doubt(self, log: TopicPartition, end: int, further: int) -> None:
         """Raises StaleAnswer if any broker knows that a partition reaches further than the end that was read: before a person reads that

@@ -126,7 +126,7 @@ def _end_of_visible(reader: BoundedReader, remote: TopicPartition, log_start: in
     end, step = target_next, _FIRST_LOOK
     while end > log_start:
         start = max(log_start, end - step)
-        offsets = [message.offset() for message in reader.read({remote: (start, end)}, seconds)]
+        offsets = [message.offset for message in reader.read({remote: (start, end)}, seconds)]
         if offsets:
             return offsets[-1] + 1
         end, step = start, 8 * step

@@ -159,8 +159,8 @@ class Pace:
         """The newest decision about the throttle in what was not read before."""
         task, newest = self._task, None
         for message in BoundedReader(task.target, task.clients.target_consumer).read({self._control: (self._read_to, end)}, _READ_SECONDS):
-            value = message.value()
-            decision = None if value is None else decode(value, f"{self._control}@{message.offset()}")
+            value = message.value
+            decision = None if value is None else decode(value, f"{self._control}@{message.offset}")
             self.has_news |= decision is None or decision.decision not in NOTES
             if decision is not None and decision.decision == THROTTLE:
                 newest = decision

@@ -7,14 +7,14 @@ the value. Or, since 2025, into a header `__value_schema_id`: a byte 1 and a GUI
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from struct import Struct
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+from kafka_mirror.formats.batches.batch_records import CREATE_TIME, LOG_APPEND_TIME, ReadRecord
+from kafka_mirror.formats.batches.record_batch import NO_TIMESTAMP
 from kafka_mirror.formats.offsets.holes import CONTENT_BYTES, Records
 
-CREATE_TIME, LOG_APPEND_TIME = 1, 2
 TIMESTAMP_TYPES = {0: "none", CREATE_TIME: "CreateTime", LOG_APPEND_TIME: "LogAppendTime"}
 
-NO_TIMESTAMP = -1
 _SIZES = Struct(">qiii").pack
 _HEADER = Struct(">ii").pack
 
@@ -26,30 +26,6 @@ _GUID_BYTES = 16
 _LONG_BYTES = 8
 _LARGEST_ID = 10_000_000
 """Registries count from 1; what is larger is hardly an id."""
-
-
-class Message(Protocol):
-    """A record as it was read, as far as an audit looks at it."""
-
-    def offset(self) -> int:
-        """Its offset."""
-        ...
-
-    def timestamp(self) -> tuple[int, int]:
-        """The type of its timestamp, and the milliseconds."""
-        ...
-
-    def key(self) -> Any:
-        """Its key."""
-        ...
-
-    def value(self) -> Any:
-        """Its value."""
-        ...
-
-    def headers(self) -> Any:
-        """Its headers in their order; None if it has none."""
-        ...
 
 
 class Record(NamedTuple):
@@ -78,22 +54,22 @@ class UnreadableHeaders(Exception):
         self.offset = offset
 
 
-def read_headers(message: Message) -> list[tuple[str, bytes | None]] | None:
+def read_headers(message: ReadRecord) -> list[tuple[str, bytes | None]] | None:
     """The headers, none if the message has none; None for one with a name that is not UTF-8."""
     try:
-        return list(message.headers() or ())
+        return list(message.headers or ())
     except ValueError:
         return None
 
 
-def record_of(message: Message) -> Record:
+def record_of(message: ReadRecord) -> Record:
     """The record of a message. Raises UnreadableHeaders."""
-    kind, timestamp = message.timestamp()
+    kind, timestamp = message.timestamp
     try:
-        headers = tuple((name, value) for name, value in message.headers() or ())
+        headers = tuple((name, value) for name, value in message.headers or ())
     except ValueError:
-        raise UnreadableHeaders(message.offset()) from None
-    return Record(message.offset(), kind, timestamp if kind else NO_TIMESTAMP, message.key(), message.value(), headers)
+        raise UnreadableHeaders(message.offset) from None
+    return Record(message.offset, kind, timestamp if kind else NO_TIMESTAMP, message.key, message.value, headers)
 
 
 def comparable_bytes(timestamp: int, key: bytes | None, value: bytes | None, headers: Any) -> bytes:
@@ -109,17 +85,17 @@ def comparable_bytes(timestamp: int, key: bytes | None, value: bytes | None, hea
     return b"".join(parts)
 
 
-def take(records: Records, messages: Sequence[Message]) -> int:
+def take(records: Records, messages: Sequence[ReadRecord]) -> int:
     """Adds messages after the others; how many bytes they carry. Raises UnreadableHeaders."""
     size = 0
     for message in messages:
-        kind, timestamp = message.timestamp()
+        kind, timestamp = message.timestamp
         try:
-            data = comparable_bytes(NO_TIMESTAMP, message.key(), message.value(), message.headers())
+            data = comparable_bytes(NO_TIMESTAMP, message.key, message.value, message.headers)
         except ValueError:
-            raise UnreadableHeaders(message.offset()) from None
+            raise UnreadableHeaders(message.offset) from None
         records.is_stamped |= kind == LOG_APPEND_TIME
-        records.add(message.offset(), timestamp if kind else NO_TIMESTAMP, blake2b(data, digest_size=CONTENT_BYTES).digest())
+        records.add(message.offset, timestamp if kind else NO_TIMESTAMP, blake2b(data, digest_size=CONTENT_BYTES).digest())
         size += len(data)
     return size
 

@@ -8,10 +8,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from kafka_mirror.errors import MirrorError, RecordUnreadable
+from kafka_mirror.formats.batches.batch_records import ReadRecord
 from kafka_mirror.formats.offsets.holes import CountedHole, Hole, Records, count_hole
 from kafka_mirror.formats.offsets.intervals import cut_within, merge_intervals
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.formats.record import Message, UnreadableHeaders, take
+from kafka_mirror.formats.record import UnreadableHeaders, take
 from kafka_mirror.groups.context import GroupContext
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.reader import PARTITIONS_AT_ONCE, Part, PartReader, TimeIsUp
@@ -222,7 +223,7 @@ class _SidePass:
             return False
         return True
 
-    def _add(self, tp: TopicPartition, messages: Sequence[Message], spending: _ReadBudget) -> None:
+    def _add(self, tp: TopicPartition, messages: Sequence[ReadRecord], spending: _ReadBudget) -> None:
         try:
             size = take(self.records[tp], messages) + _BESIDE * len(messages)
         except UnreadableHeaders as unreadable:

@@ -110,7 +110,7 @@ def read_between(
     cluster: Cluster, settings: Mapping[str, Any], topic: str, start: int, end: int, decode: Decode[Record]
 ) -> TopicContent[Record]:
     """The records of partition 0 between two offsets."""
-    return _read_records(cluster, settings, topic, start, end, lambda record: decode(record.key(), record.value()))
+    return _read_records(cluster, settings, topic, start, end, lambda record: decode(record.key, record.value))
 
 
 def _read_records(
@@ -123,7 +123,7 @@ def _read_records(
         try:
             records.append(decode(record))
         except ValueError as failure:
-            damaged.append(InternalRecordDamaged(topic, record.offset(), str(failure)))
+            damaged.append(InternalRecordDamaged(topic, record.offset, str(failure)))
     return TopicContent(tuple(records), tuple(damaged))
 
 
@@ -136,8 +136,8 @@ def read_stored(
 
 
 def _read_checkpoint(record: ReadRecord) -> NotedCheckpoint:
-    checkpoint, headers = mm2.decode_checkpoint(record.key(), record.value()), read_headers(record)
-    kind, time = record.timestamp()
+    checkpoint, headers = mm2.decode_checkpoint(record.key, record.value), read_headers(record)
+    kind, time = record.timestamp
     stamp = time if kind else None
     generation, place = _header(headers, GENERATION), _header(headers, PLACE) or ""
     return NotedCheckpoint(checkpoint, generation, place, stamp, _logs(_header(headers, LOGS)))

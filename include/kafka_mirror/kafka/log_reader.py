@@ -129,7 +129,7 @@ def _drop_empty(ranges: Ranges) -> Ranges:
 
 def _records(tp: TopicPartition, batches: Batches, within: tuple[int, int]) -> Iterator[StoredRecord]:
     for records in records_within(tp, batches, *within):
-        yield from (StoredRecord(tp, record.offset(), record.key(), record.value()) for record in records)
+        yield from (StoredRecord(tp, record.offset, record.key, record.value) for record in records)
 
 
 class _NewestReading(RangeReader):

@@ -200,7 +200,7 @@ def records_within(tp: TopicPartition, batches: Batches, start: int, end: int) -
             size += len(data)
             read = records_of(tp, batch, data)
             if batch.base_offset < start or batch.next_offset > end:
-                read = (record for record in read if start <= record.offset() < end)
+                read = (record for record in read if start <= record.offset < end)
             while more := list(islice(read, _RECORDS)):
                 records += more
                 if len(records) >= _RECORDS or size >= _RECORD_BYTES:
@@ -371,6 +371,6 @@ class PartReader:
             for tp, read in _records(reading, ranges):
                 excluded = parts[tp].excluded
                 if excluded:
-                    read = [record for record in read if not any(start <= record.offset() < end for start, end in excluded)]
+                    read = [record for record in read if not any(start <= record.offset < end for start, end in excluded)]
                 if read:
                     yield tp, read

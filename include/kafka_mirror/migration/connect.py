@@ -4,10 +4,10 @@ import json
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kafka_mirror.config import Flow
 from kafka_mirror.errors import ConnectOffsetsMissing, ConnectOffsetsUnreadable, MirrorError, MirrorMakerRunning
+from kafka_mirror.formats.batches.batch_records import ReadRecord
 from kafka_mirror.formats.mm2 import SOURCE_CONNECTOR, OtherConnector, decode_offset, decode_source
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
@@ -86,9 +86,9 @@ def read_stored_offsets(flow: Flow, target: Cluster, maker: MirrorMaker) -> Stor
     others: set[str] = set()
     unread: list[str] = []
     for message in _read_records(flow, target, maker.offsets_topic):
-        where = (maker.offsets_topic, message.partition(), message.offset())
+        where = (maker.offsets_topic, message.partition.partition, message.offset)
         try:
-            key = decode_source(message.key())
+            key = decode_source(message.key)
         except OtherConnector:
             continue  # it has offsets of its own, which are no business of ours
         except ValueError as failure:
@@ -98,7 +98,7 @@ def read_stored_offsets(flow: Flow, target: Cluster, maker: MirrorMaker) -> Stor
             others.add(f"'{key.connector}' for '{key.cluster}'")
             continue
         try:
-            offsets[TopicPartition(key.topic, key.partition)] = decode_offset(message.value())
+            offsets[TopicPartition(key.topic, key.partition)] = decode_offset(message.value)
         except ValueError as failure:
             raise ConnectOffsetsUnreadable(*where, str(failure)) from failure
     return StoredOffsets(offsets, tuple(sorted(others)), tuple(unread))
@@ -115,19 +115,19 @@ def _count_tasks(flow: Flow, target: Cluster, topic: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     prefix = b"tasks-fencing-"
     for message in _read_records(flow, target, topic):
-        key, value = message.key() or b"", message.value()
+        key, value = message.key or b"", message.value
         if key.startswith(prefix) and value is not None:
             name = key[len(prefix) :].decode()
             try:
                 fields = json.loads(value)
                 count = max((number for number in fields.values() if type(number) is int), default=0)
             except (ValueError, AttributeError) as failure:
-                raise ConnectOffsetsUnreadable(topic, message.partition(), message.offset(), str(failure)) from failure
+                raise ConnectOffsetsUnreadable(topic, message.partition.partition, message.offset, str(failure)) from failure
             counts[name] = max(counts.get(name, 0), count)
     return counts
 
 
-def _read_records(flow: Flow, target: Cluster, topic: str) -> list[Any]:
+def _read_records(flow: Flow, target: Cluster, topic: str) -> list[ReadRecord]:
     """Every committed record of a topic of Connect's, partition by partition, in their order. None if there is no such topic.
 
     Raises ConnectOffsetsUnreadable if a transaction stays open in it: what it hides might be the newest offsets.
@@ -147,4 +147,4 @@ def _read_records(flow: Flow, target: Cluster, topic: str) -> list[Any]:
         raise ConnectOffsetsUnreadable(*tp, stable, "a transaction is open there, or the partition has no leader")
     reader = BoundedReader(flow.target, flow.client("target", "consumer"))
     read = reader.read({tp: (0, end) for tp, end in ends.items()}, READ_SECONDS)
-    return sorted(read, key=lambda message: (message.partition(), message.offset()))
+    return sorted(read, key=lambda message: (message.partition, message.offset))

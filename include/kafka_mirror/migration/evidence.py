@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any
 
 from kafka_mirror.config import Flow
+from kafka_mirror.formats.batches.batch_records import ReadRecord
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.formats.record import read_headers
 from kafka_mirror.kafka.reader import BoundedReader
@@ -103,23 +103,21 @@ def _read(
 ) -> dict[TopicPartition, list[RecordDigest]]:
     digests: dict[TopicPartition, list[RecordDigest]] = {tp: [] for tp in ranges}
     for message in reader.read(ranges, READ_SECONDS):
-        digests[TopicPartition(message.topic(), message.partition())].append(_digest(message, on_target))
+        digests[message.partition].append(_digest(message, on_target))
     return digests
 
 
-def _digest(message: Any, on_target: bool) -> RecordDigest:
+def _digest(message: ReadRecord, on_target: bool) -> RecordDigest:
     """A record as it is compared. A time that the target's broker stamped is not the source's."""
     digest = blake2b(digest_size=16)
-    for part in (message.key(), message.value(), *_read_headers(message)):
+    for part in (message.key, message.value, *_read_headers(message)):
         digest.update(b"-" if part is None else b"%d:" % len(part))
         digest.update(part or b"")
-    kind, timestamp = message.timestamp()
-    return RecordDigest(
-        int(message.offset()), digest.digest(), None if kind == 0 or (on_target and kind == _LOG_APPEND_TIME) else int(timestamp)
-    )
+    kind, timestamp = message.timestamp
+    return RecordDigest(message.offset, digest.digest(), None if kind == 0 or (on_target and kind == _LOG_APPEND_TIME) else timestamp)
 
 
-def _read_headers(message: Any) -> list[bytes | None]:
+def _read_headers(message: ReadRecord) -> list[bytes | None]:
     headers = read_headers(message)
     if headers is None:
         return [b"a header whose key the client cannot read"]

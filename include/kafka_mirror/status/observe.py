@@ -96,7 +96,7 @@ def _stamps(
 ) -> dict[TopicPartition, int]:
     reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed)
     first = reader.first_visible(ranges, READ_SECONDS, errors, partial=True)
-    return {tp: int(message.timestamp()[1]) for tp, message in first.items()}
+    return {tp: message.timestamp[1] for tp, message in first.items()}
 
 
 def status(flow: Flow) -> Status:

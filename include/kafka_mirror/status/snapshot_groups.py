@@ -169,7 +169,7 @@ class SchemaIdSampler:
         for topic in due:
             records = [messages[remote] for remote, _ in topics[topic][:PARTITIONS_OF_A_TOPIC] if remote in messages]
             if records:
-                self.ids[topic] = ids_of([(record.value(), read_headers(record) or ()) for record in records])
+                self.ids[topic] = ids_of([(record.value, read_headers(record) or ()) for record in records])
 
 
 def ids_of(records: Sequence[tuple[Any, Any]]) -> SchemaIds | None:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kafka_mirror.formats.batches.batch_records import CREATE_TIME
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.formats.record import CREATE_TIME, Record
+from kafka_mirror.formats.record import Record
 from kafka_mirror.kafka.reader import Part
 
 
@@ -25,25 +26,13 @@ def at_offsets(records: Sequence[Record], first: int) -> list[Record]:
 
 
 class MemoryMessage:
-    """A record as the client hands it out."""
+    """A record as a reader hands it out."""
 
-    def __init__(self, record: Record) -> None:
-        self._record = record
-
-    def offset(self) -> int:
-        return self._record.offset
-
-    def timestamp(self) -> tuple[int, int]:
-        return self._record.timestamp_type, self._record.timestamp
-
-    def key(self) -> bytes | None:
-        return self._record.key
-
-    def value(self) -> bytes | None:
-        return self._record.value
-
-    def headers(self) -> list[tuple[str, bytes | None]] | None:
-        return list(self._record.headers) or None
+    def __init__(self, record: Record, partition: TopicPartition | None = None) -> None:
+        self.partition = partition
+        self.offset, self.key, self.value = record.offset, record.key, record.value
+        self.timestamp = record.timestamp_type, record.timestamp
+        self.headers = list(record.headers) or None
 
 
 @dataclass

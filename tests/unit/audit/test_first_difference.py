@@ -6,8 +6,9 @@ from typing import Any
 from kafka_mirror.audit.compare_ranges import STAMPED, Locator
 from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.digest import Digest, Digester
+from kafka_mirror.formats.batches.batch_records import LOG_APPEND_TIME
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.formats.record import LOG_APPEND_TIME, Record
+from kafka_mirror.formats.record import Record
 from tests.unit.audit.memory import MemoryMessage, MemorySide, at_offsets, numbered
 
 TP, REMOTE = TopicPartition("orders", 0), TopicPartition("east.orders", 0)

@@ -22,16 +22,6 @@ REMOTE = TopicPartition("east.orders", 0)
 CONTEXT = AuditContext("east", "west", 16, ClientSettings({}, {}, {}, {}))
 
 
-class Visible(MemoryMessage):
-    """A record that the target's client hands out."""
-
-    def topic(self) -> str:
-        return REMOTE.topic
-
-    def partition(self) -> int:
-        return REMOTE.partition
-
-
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Outcome]]:
     """The outcomes of two partitions that are equal, of which the first one has a record behind its copy; `ends` does what the reader
@@ -43,7 +33,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Outcome]]:
                 pass
 
             def first_visible(self, _ranges: Any, _seconds: float, errors: dict[str, Any], accept: Callable[[Any], bool]) -> None:
-                accept(Visible(record(100)))
+                accept(MemoryMessage(record(100), REMOTE))
                 ends(errors)
 
         monkeypatch.setattr(module, "BoundedReader", Reader)

@@ -95,10 +95,7 @@ class MemoryLedger:
 class Found:
     """A record that was read."""
 
-    at: int
-
-    def offset(self) -> int:
-        return self.at
+    offset: int
 
 
 class MemoryReader:

@@ -176,10 +176,7 @@ class MemoryLedger:
 class Found:
     """A record that a reader found."""
 
-    at: int
-
-    def offset(self) -> int:
-        return self.at
+    offset: int
 
 
 class MemoryReader:

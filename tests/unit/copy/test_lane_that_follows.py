@@ -82,12 +82,10 @@ def decide(world, monkeypatch):
 
     @dataclass
     class Written:
-        at: int
+        offset: int
         word: str
 
-        def offset(self):
-            return self.at
-
+        @property
         def value(self):
             facts = {"topic": "orders"} if self.word == PAUSE else {"ledger_id": "id"}
             return encode(Decision(self.word, "ana@ops", datetime(2026, 11, 21, tzinfo=UTC), "a reason", **facts))

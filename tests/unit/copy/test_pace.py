@@ -26,12 +26,10 @@ def decided(rate, word=THROTTLE):
 class Written:
     """A record of the control topic."""
 
-    at: int
+    offset: int
     decision: Decision | None
 
-    def offset(self):
-        return self.at
-
+    @property
     def value(self):
         return None if self.decision is None else encode(self.decision)
 

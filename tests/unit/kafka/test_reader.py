@@ -70,7 +70,7 @@ def read(broker: WireBroker) -> Callable[..., dict[TopicPartition, list[int]]]:
     def run(ranges: Any, seconds: float = 30.0, errors: Any = None, *, committed: bool = True, **more: Any) -> Any:
         found: dict[TopicPartition, list[int]] = {tp: [] for tp in ranges}
         for record in BoundedReader("west", broker.settings, committed).read(ranges, seconds, errors, **more):
-            found[TopicPartition(record.topic(), record.partition())].append(record.offset())
+            found[record.partition].append(record.offset)
         return found
 
     return run
@@ -78,14 +78,14 @@ def read(broker: WireBroker) -> Callable[..., dict[TopicPartition, list[int]]]:
 
 def first(broker: WireBroker, ranges: Any, seconds: float = 30.0, errors: Any = None, **more: Any) -> dict[TopicPartition, int]:
     found = BoundedReader("west", broker.settings).first_visible(ranges, seconds, {} if errors is None else errors, **more)
-    return {tp: record.offset() for tp, record in found.items()}
+    return {tp: record.offset for tp, record in found.items()}
 
 
 def test_records_come_whole_and_not_from_behind_the_wanted_end(broker: WireBroker, read: Any) -> None:
     assert read({TP: (1, 3), OTHER: (0, 1), THIRD: (1, 1)}) == {TP: [1, 2], OTHER: [0], THIRD: []}
     (record,) = BoundedReader("west", broker.settings).read({OTHER: (0, 1)}, 30.0)
-    assert (record.key(), record.value(), record.headers(), record.leader_epoch()) == (b"k", b"other", None, 0)
-    assert record.timestamp() == (1, STAMP)
+    assert (record.key, record.value, record.headers, record.leader_epoch) == (b"k", b"other", None, 0)
+    assert record.timestamp == (1, STAMP)
 
 
 def test_a_range_that_ends_in_markers_or_in_what_was_aborted_ends_there(broker: WireBroker, read: Any) -> None:
@@ -140,7 +140,7 @@ def test_whoever_gets_on_through_aborted_records_is_not_late(broker: WireBroker,
 
 
 def test_the_first_visible_record_that_is_wanted_ends_its_range(broker: WireBroker) -> None:
-    assert first(broker, {TP: (0, 4), OTHER: (0, 1)}, accept=lambda record: record.value() != b"0") == {TP: 1, OTHER: 0}
+    assert first(broker, {TP: (0, 4), OTHER: (0, 1)}, accept=lambda record: record.value != b"0") == {TP: 1, OTHER: 0}
 
 
 def test_what_was_found_before_time_was_up_is_given_if_that_is_enough(broker: WireBroker) -> None:
@@ -181,9 +181,9 @@ def test_a_leader_that_moves_and_a_connection_that_breaks_cost_nothing(broker: W
     broker.log(*TP).elect(4)
     write(broker, TP, b"4")
     records = BoundedReader("west", broker.settings).read({TP: (0, 5), THIRD: (0, 2)}, 30.0)
-    assert next(records).offset() == 0
+    assert next(records).offset == 0
     broker.hang_up()
-    assert [record.offset() for record in records] == [1, 2, 3, 4, 0, 1]
+    assert [record.offset for record in records] == [1, 2, 3, 4, 0, 1]
 
 
 @pytest.mark.parametrize("code", [FENCED_LEADER_EPOCH, KAFKA_STORAGE_ERROR])
@@ -252,7 +252,7 @@ def parts(broker: WireBroker) -> Callable[[Mapping[TopicPartition, Part]], Found
         found: dict[TopicPartition, list[int]] = {tp: [] for tp in wanted}
         errors: dict[TopicPartition, MirrorError] = {}
         for tp, records in PartReader("west", broker.settings, True, 30).batches(wanted, errors):
-            found[tp] += [record.offset() for record in records]
+            found[tp] += [record.offset for record in records]
         return found, errors
 
     return run
@@ -271,7 +271,7 @@ def test_many_records_come_some_at_a_time(broker: WireBroker, monkeypatch: pytes
     broker.log("many").append(bytes(batch.data))
     tp = TopicPartition("many", 0)
     read = PartReader("west", broker.settings, True, 30).batches({tp: Part(0, 8)}, {})
-    assert [[record.offset() for record in records] for _, records in read] == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    assert [[record.offset for record in records] for _, records in read] == [[0, 1, 2], [3, 4, 5], [6, 7]]
 
 
 def test_many_partitions_are_read_some_at_a_time(broker: WireBroker, parts: Any) -> None:
@@ -294,7 +294,7 @@ def test_a_part_whose_start_went_away_is_an_error_of_its_own(broker: WireBroker,
 def test_a_log_that_is_cut_off_while_it_is_read_is_another_log(broker: WireBroker) -> None:
     errors: dict[TopicPartition, MirrorError] = {}
     reading = PartReader("west", broker.settings, True, 30).batches({TP: Part(0, 6)}, errors)
-    assert [record.offset() for record in next(reading)[1]] == [0, 1, 2, 3]
+    assert [record.offset for record in next(reading)[1]] == [0, 1, 2, 3]
     broker.log(*TP).elect(2)
     write(broker, TP, *(b"another" for _ in range(4)))
     assert list(reading) == []
@@ -336,4 +336,4 @@ def test_who_reads_no_further_leaves_nothing_open(broker: WireBroker) -> None:
 
 
 def read_again(broker: WireBroker) -> list[int]:
-    return [record.offset() for record in BoundedReader("west", broker.settings).read({TP: (0, 4)}, 30.0)]
+    return [record.offset for record in BoundedReader("west", broker.settings).read({TP: (0, 4)}, 30.0)]

@@ -37,7 +37,7 @@ def beats(*values, **facts):
 
 def stored(broker, tp=LOG):
     """The values in a log, each with its offset."""
-    return [(record.offset(), record.value()) for record in read(broker, tp)]
+    return [(record.offset, record.value) for record in read(broker, tp)]
 
 
 def read(broker, tp=LOG):
@@ -75,10 +75,10 @@ def test_records_stand_in_the_log_as_they_were_given(west, versions):
     writing.write([Outgoing(LOG.topic, b"k", b"", 1_700, headers=(("mirror.place", b"exact"), ("e", b"")))], "the heartbeat")
     writing.write([Outgoing(LOG.topic, b"", b"w" * 300, 1_699, 1), Outgoing(LOG.topic, b"k2", b"v2", 1_800)], "the heartbeat")
     first, second = read(west)
-    assert (first.timestamp(), first.key(), first.value()) == ((1, 1_700), b"k", b"")
-    assert first.headers() == [("mirror.place", b"exact"), ("e", b"")]
-    assert (second.timestamp(), second.key(), second.value(), second.headers()) == ((1, 1_800), b"k2", b"v2", None)
-    assert [(record.timestamp(), record.key(), record.value()) for record in read(west, OTHER)] == [((1, 1_699), b"", b"w" * 300)]
+    assert (first.timestamp, first.key, first.value) == ((1, 1_700), b"k", b"")
+    assert first.headers == [("mirror.place", b"exact"), ("e", b"")]
+    assert (second.timestamp, second.key, second.value, second.headers) == ((1, 1_800), b"k2", b"v2", None)
+    assert [(record.timestamp, record.key, record.value) for record in read(west, OTHER)] == [((1, 1_699), b"", b"w" * 300)]
     assert len(west.of(InitProducerIdRequest)) == 1
 
 
@@ -190,7 +190,7 @@ def test_a_time_that_the_broker_refuses_leads_to_the_clock_of_the_host(west):
 def test_records_without_a_time_are_stamped_by_no_clock(west):
     """A broker compares no clock of ours with its own where a record has no time."""
     writer(west).write(beats(b"0"), "the decision")
-    assert [record.timestamp() for record in read(west)] == [(0, -1)]
+    assert [record.timestamp for record in read(west)] == [(0, -1)]
 
 
 def test_a_topic_that_is_not_there_is_waited_for_and_then_named(west):

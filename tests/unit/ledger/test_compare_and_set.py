@@ -42,7 +42,7 @@ def write(broker, end=2, seconds=5.0):
 def stored(broker):
     """Offset, key and value of what stands behind the end."""
     return [
-        (record.offset(), record.key(), record.value())
+        (record.offset, record.key, record.value)
         for data in broker.log(*LOG).batches[2:]
         for batch in batches_in(data)
         for record in records_of(LOG, batch, unpack_records(batch))

@@ -1,6 +1,7 @@
 """What is read for the age of what is not copied yet, and what is not read twice; whose an error is that comes while one looks."""
 
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -28,13 +29,6 @@ class MadeUpFlow:
 def source(monkeypatch):
     """Records that are stamped with their offset; `reads` has every range that was read, and whether committed records alone."""
 
-    class Message:
-        def __init__(self, offset):
-            self.at = offset
-
-        def timestamp(self):
-            return (1, self.at)
-
     class Reader:
         reads: ClassVar[list] = []
 
@@ -43,7 +37,7 @@ def source(monkeypatch):
 
         def first_visible(self, ranges, seconds, errors, partial):
             Reader.reads += [(tp, start, self.committed) for tp, (start, _) in ranges.items()]
-            return {tp: Message(start) for tp, (start, _) in ranges.items()}
+            return {tp: SimpleNamespace(timestamp=(1, start)) for tp, (start, _) in ranges.items()}
 
     Reader.reads.clear()
     monkeypatch.setattr(observe, "BoundedReader", Reader)

@@ -60,7 +60,7 @@ def _find_written(
     }
     reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=True)
     first = reader.first_visible(ranges, flow.request_seconds, errors)
-    return [WrittenOnSource(*tp, message.offset(), logs[tp].stable) for tp, message in sorted(first.items())]
+    return [WrittenOnSource(*tp, message.offset, logs[tp].stable) for tp, message in sorted(first.items())]
 
 
 def find_unexplained(record: LedgerRecord | None, way_back: LedgerRecord | None, topic: Topic, log: LogOffsets) -> Range | None:

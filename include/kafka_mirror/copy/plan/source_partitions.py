@@ -235,4 +235,4 @@ def _find_ages(
     reader = BoundedReader(flow.source, flow.client("source", "consumer"), committed=False)
     ranges = {tp: (partition.readable_end, partition.end) for tp, partition in held.items()}
     first = reader.first_visible(ranges, flow.request_seconds, errors)
-    return {tp: time.time() - message.timestamp()[1] / 1000 for tp, message in first.items()}
+    return {tp: time.time() - message.timestamp[1] / 1000 for tp, message in first.items()}

@@ -114,6 +114,6 @@ def _find_unexplained(
         if remote.topic in refused:
             errors[tp] = replace(refused[remote.topic].report(), topic=tp.topic)
         elif remote in visible:
-            offset = visible[remote].offset()
+            offset = visible[remote].offset
             errors[tp] = UnexplainedTarget(tp.topic, tp.partition, remote.topic, offset, remotes[tp].end, tp in records).report()
     return errors

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka_mirror.audit.model import AuditResult
 from kafka_mirror.audit.run import audit
@@ -38,6 +38,7 @@ from kafka_mirror.errors import (
 from kafka_mirror.errors.next_step import Part
 from kafka_mirror.errors.source import TRANSACTION_ENDS_LATE
 from kafka_mirror.errors.wave_fence import transaction_commands
+from kafka_mirror.formats.batches.batch_records import ReadRecord
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.producers import active_producers
@@ -271,16 +272,15 @@ def _export(
     return files.finish({of.source: end for of, (_, end) in ranges.items()})
 
 
-def _read_record(message: Any) -> ExportedRecord:
-    """A message of the client."""
-    tp, offset = TopicPartition(message.topic(), message.partition()), message.offset()
+def _read_record(message: ReadRecord) -> ExportedRecord:
+    tp, offset = message.partition, message.offset
     try:
-        headers = tuple((name.encode(), value) for name, value in message.headers() or ())
+        headers = tuple((name.encode(), value) for name, value in message.headers or ())
     except ValueError as failure:
         detail = "a header key is not UTF-8, which this client cannot read"
         raise ExportFailed(f"{tp}@{offset}", detail, topic=tp.topic, partition=tp.partition, offset=offset) from failure
-    kind, timestamp = message.timestamp()
-    return ExportedRecord(tp, offset, timestamp, TIMESTAMP_TYPES[kind], message.leader_epoch(), message.key(), message.value(), headers)
+    kind, timestamp = message.timestamp
+    return ExportedRecord(tp, offset, timestamp, TIMESTAMP_TYPES[kind], message.leader_epoch, message.key, message.value, headers)
 
 
 def _find_shared(comparisons: Iterable[PartitionComparison]) -> dict[TopicPartition, tuple[int, int]]:

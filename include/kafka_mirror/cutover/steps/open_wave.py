@@ -186,7 +186,7 @@ class _Opening:
         first = BoundedReader(flow.target, context.clients.target_consumer).first_visible(windows, context.request_seconds, refused)
         for error in refused.values():
             raise error
-        return {tp: message.offset() for tp, message in first.items()}
+        return {tp: message.offset for tp, message in first.items()}
 
     def _facts(self, records: Records, partitions: Collection[TopicPartition], remaining: Collection[TopicPartition]) -> dict[str, Any]:
         """What is noted before anything is written. Once a partition is marked, what was noted before counts: the ends may move since, and

@@ -14,7 +14,9 @@ from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED, decompres
 from kafka_mirror.formats.batches.record_batch import NO_TIMESTAMP, RecordBatch
 from kafka_mirror.formats.batches.varint import read_signed_varint, signed_varint
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.formats.record import CREATE_TIME, LOG_APPEND_TIME
+
+CREATE_TIME, LOG_APPEND_TIME = 1, 2
+"""Types of timestamps: by whom a record got its one, its producer or its broker."""
 
 _NO_HEADERS = b"\0"
 _NULL = signed_varint(-1)
@@ -39,38 +41,28 @@ class StoredRecord(NamedTuple):
 
 
 class ReadRecord:
-    """A record as it was read, with the methods of a Kafka client's messages. Its headers are read when somebody asks for them."""
+    """A record as it was read. Its headers are read when somebody asks for them."""
 
-    __slots__ = ("_batch", "_headers", "_key", "_offset", "_since", "_tp", "_value")
+    __slots__ = ("_batch", "_headers", "_since", "key", "offset", "partition", "value")
 
     def __init__(
         self, partition: TopicPartition, batch: RecordBatch, offset: int, since: int, key: bytes | None, value: bytes | None, headers: bytes
     ) -> None:
         """`since`: its timestamp less the batch's; `headers`: its bytes after the value."""
-        self._tp = partition
+        self.partition = partition
+        self.offset = offset
+        self.key = key
+        self.value = value
         self._batch = batch
-        self._offset = offset
         self._since = since
-        self._key = key
-        self._value = value
         self._headers = headers
 
-    def topic(self) -> str:
-        """The topic that it is of."""
-        return self._tp.topic
-
-    def partition(self) -> int:
-        """The partition's number."""
-        return self._tp.partition
-
-    def offset(self) -> int:
-        """Its offset."""
-        return self._offset
-
+    @property
     def leader_epoch(self) -> int | None:
         """Of the leader that stored it; None: it is older than leader epochs are."""
         return self._batch.leader_epoch if self._batch.leader_epoch >= 0 else None
 
+    @property
     def timestamp(self) -> tuple[int, int]:
         """The type of its timestamp (0: it has none), and the milliseconds."""
         if self._batch.is_stamped:
@@ -78,14 +70,7 @@ class ReadRecord:
         stamp = self._batch.base_timestamp + self._since
         return (CREATE_TIME, stamp) if stamp != NO_TIMESTAMP else (0, NO_TIMESTAMP)
 
-    def key(self) -> bytes | None:
-        """Its key."""
-        return self._key
-
-    def value(self) -> bytes | None:
-        """Its value."""
-        return self._value
-
+    @property
     def headers(self) -> list[tuple[str, bytes | None]] | None:
         """Its headers in their order, None if it has none. Raises UnicodeDecodeError, which is a ValueError, for a name that is not UTF-8,
         and ValueError for what are no headers."""

@@ -163,7 +163,7 @@ class World:
     def _first_visible(self, cluster, windows):
         log = self.clusters[cluster].log
         return {
-            tp: SimpleNamespace(offset=lambda at=at: at)
+            tp: SimpleNamespace(offset=at)
             for tp, (start, end) in windows.items()
             if (at := next((place for place in range(start, end) if log[place] is not None), None)) is not None
         }
@@ -175,7 +175,7 @@ class World:
             records[TP], self.flows[flow.target].records.get(TP), source.topics(topics)["orders"], source.log_offsets([TP])[TP]
         )
         first = self._first_visible(flow.source, {TP: part} if part else {})
-        return [WrittenOnSource(*TP, message.offset(), len(source.log)).report() for message in first.values()]
+        return [WrittenOnSource(*TP, message.offset, len(source.log)).report() for message in first.values()]
 
     def _control(self, flow, _target):
         def write_next(decisions):

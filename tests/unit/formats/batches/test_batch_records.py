@@ -29,10 +29,7 @@ def records_in(batch) -> list[ReadRecord]:
 
 @given(records, st.sampled_from((PLAIN, GZIP)), st.integers(0, 2**60))
 def test_records_have_what_they_were_written_with(records, codec, base_offset):
-    read = [
-        (each.offset(), each.timestamp(), each.key(), each.value(), each.headers())
-        for each in records_in(batch(records, codec, base_offset))
-    ]
+    read = [(each.offset, each.timestamp, each.key, each.value, each.headers) for each in records_in(batch(records, codec, base_offset))]
     assert read == [
         (base_offset + number, (1, timestamp), key, value, headers or None)
         for number, (timestamp, key, value, headers) in enumerate(records)
