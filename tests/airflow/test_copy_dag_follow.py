@@ -71,13 +71,13 @@ class FollowingCore(Core):
         job, work = told(work_file)
         self.jobs.append((job, work))
         plan = work.plan
-        result = RunResult(plan).copied(plan, map(lane, plan.ranges))
+        result = RunResult(plan).with_results(plan, map(lane, plan.ranges))
         if self.in_job:
             more = Plan(plan.flow, (self.in_job.pop(0),))
-            result = result.planned(more).copied(more, map(lane, more.ranges))
+            result = result.with_plan(more).with_results(more, map(lane, more.ranges))
         if self.lane_errors:
             more = Plan(plan.flow, (ORDERS,))
-            result = result.copied(more, [LaneResult(lane_of("orders", 0, 16), errors=(self.lane_errors.pop(0).report(),))])
+            result = result.with_results(more, [LaneResult(lane_of("orders", 0, 16), errors=(self.lane_errors.pop(0).report(),))])
         if self.dies:
             write_answer(result_file, to_document(replace(result, failure=DRIVER_DIED)))
             raise AirflowException("Cannot execute: spark-submit. Error code is: 137.")

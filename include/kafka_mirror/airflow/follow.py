@@ -49,7 +49,7 @@ def _follow(following: Following, runner: SparkRunner) -> RunResult:
         return copy_in_process(now, newest, run_name(), max_bytes, stop) if runner.wait(0) else []
 
     if following.copy_little(copy_here, most) if most else following.await_work():
-        return following.followed_by(partial(follow_with_spark, runner, run=run_name(), due=following.due))
+        return following.hand_to(partial(follow_with_spark, runner, run=run_name(), due=following.due))
     return following.result
 
 

@@ -13,13 +13,13 @@ from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, Piece, 
 from kafka_mirror.cli.terminal import progress
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.follow import Following
-from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.copy.model import LaneResult, batches_text
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.model import to_columns as plan_columns
 from kafka_mirror.copy.plan.run import plan, plan_context
 from kafka_mirror.copy.publish import positions
 from kafka_mirror.copy.run import copy_in_process, copy_with_spark, follow_with_spark
-from kafka_mirror.copy.run_result import RunResult, Verdict, batches_text, copy_once, describe_other_runs, publish_and_judge, to_columns
+from kafka_mirror.copy.run_result import RunResult, Verdict, copy_once, describe_other_runs, publish_and_judge, to_columns
 from kafka_mirror.errors.words import duration
 from kafka_mirror.groups.job import checkpoints_meanwhile
 from kafka_mirror.ledger.step import run_by_hand

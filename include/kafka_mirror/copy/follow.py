@@ -12,7 +12,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,11 +20,11 @@ from kafka_mirror.config import Flow, load_again
 from kafka_mirror.config.policies import replication_policy
 from kafka_mirror.copy.follow_turn import Discovery, known_topics
 from kafka_mirror.copy.model import HANDED_OVER, NEWS, LaneResult
+from kafka_mirror.copy.next_transaction import estimate_bytes
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.plan.run import PlanContext, plan_context
 from kafka_mirror.copy.publish import sync_meanwhile
 from kafka_mirror.copy.run_result import RunResult
-from kafka_mirror.copy.throttle import estimate_bytes
 from kafka_mirror.errors import ErrorReport, MirrorError, report_unexpected
 from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -132,9 +132,7 @@ def watch_idle(flow: Flow, plan: Plan, ends_told: Ends) -> Iterator[Callable[[],
 @contextmanager
 def work_beside(flow: Flow, plan: Plan) -> Iterator[None]:
     """What a run does in threads of its own while its lanes copy: offset syncs, and a look at the files of its configuration."""
-    with ExitStack() as threads:
-        threads.enter_context(sync_meanwhile(flow, plan))
-        threads.enter_context(announce_meanwhile(flow))
+    with sync_meanwhile(flow, plan), announce_meanwhile(flow):
         yield
 
 
@@ -177,14 +175,14 @@ class Following:
     def await_work(self) -> bool:
         """Waits until a plan has work, which is left to the caller. False: the run ended before, or planning failed."""
         while self.plan is None or self.plan.is_idle:
-            if not (self.plan is None or self._await_change(self.plan)) or not self._plans():
+            if not (self.plan is None or self._await_change(self.plan)) or not self._plan_again():
                 return False
         return True
 
     def run(self, copy: Copy) -> RunResult:
         """Copies and follows to the end of the run. What fails is in the result and ends it; what was copied before stays there."""
         while (self.plan is not None and self.plan.ranges) or self.await_work():
-            if not self._copy(copy) or not self._plans():
+            if not self._copy(copy) or not self._plan_again():
                 break
         return self.result
 
@@ -193,20 +191,20 @@ class Following:
         must do. False: the run ended."""
         while self.await_work():
             assert self.plan is not None
-            if sum(estimate_bytes(planned) for planned in self.plan.ranges) > most:
+            if sum(estimate_bytes(planned.offsets, planned.records, planned.bytes) for planned in self.plan.ranges) > most:
                 return True
             began, before = self._now(), self.result.bytes
-            if not self._copy(copy, _MINUTE if self.due - began >= 2 * _MINUTE else math.inf) or not self._plans():
+            if not self._copy(copy, _MINUTE if self.due - began >= 2 * _MINUTE else math.inf) or not self._plan_again():
                 return False
             if self.result.bytes - before > most * max(self._now() - began, _MINUTE) / _MINUTE:
                 return self.await_work()
         return False
 
-    def followed_by(self, job: Callable[[Flow, Plan], RunResult]) -> RunResult:
+    def hand_to(self, job: Callable[[Flow, Plan], RunResult]) -> RunResult:
         """Leaves the work that there is to a job that runs to the end itself."""
         if self.plan is not None:
             try:
-                self.result = self.result.then(job(self.flow, replace(self.plan, hand_over_for=self._hand_over)))
+                self.result = self.result.merge(job(self.flow, replace(self.plan, hand_over_for=self._hand_over)))
             except Exception as failure:  # noqa: BLE001 — it is reported, and judged by the ledger
                 self._note_failure(self.plan, failure)
         return self.result
@@ -216,30 +214,30 @@ class Following:
             with self._watch(self.flow, plan, self._ends_told) as has_changed:
                 while self._wait(min(poll_seconds(self.flow), max(self.due - self._now(), 0.0))):
                     if self._now() >= self.due:
-                        return self._ends("its time is over")
+                        return self._end("its time is over")
                     if has_changed():
                         return True
         except Exception as failure:  # noqa: BLE001 — it is reported, and the run is red
             self.result = replace(self.result, failure=_report(failure, "Waiting for something to copy"))
-            return self._ends("it could not be asked whether there is anything to copy")
-        return self._ends("it was asked to stop")
+            return self._end("it could not be asked whether there is anything to copy")
+        return self._end("it was asked to stop")
 
-    def _plans(self) -> bool:
+    def _plan_again(self) -> bool:
         """Makes the next plan. False: there is none."""
         seconds = self.due - self._now()
         if not self._wait(0):
-            return self._ends("it was asked to stop")
+            return self._end("it was asked to stop")
         if self.plan is not None and (seconds < _SECONDS_WORTH_A_PLAN or self._bytes_left() == 0):
-            return self._ends("its time is over" if seconds < _SECONDS_WORTH_A_PLAN else "mirror.run.max.bytes are copied")
+            return self._end("its time is over" if seconds < _SECONDS_WORTH_A_PLAN else "mirror.run.max.bytes are copied")
         try:
             self.flow, context = self._anew(self.flow, self.result.plan.by_person, max(seconds, _SECONDS_WORTH_A_PLAN))
         except Exception as failure:  # noqa: BLE001 — as above
             self.result = replace(self.result, failure=_report(failure, "The next plan of a copy"))
-            return self._ends("the next plan failed")
-        self._take(context)
-        return self._wait(0) or self._ends("it was asked to stop")
+            return self._end("the next plan failed")
+        self._take_plan(context)
+        return self._wait(0) or self._end("it was asked to stop")
 
-    def _take(self, context: PlanContext) -> None:
+    def _take_plan(self, context: PlanContext) -> None:
         """Takes over a new plan, and says what is new about what cannot be copied."""
         plan, before = context.plan, self.result.plan
         of_lanes = (error for result in self.result.results for error in result.errors)
@@ -251,8 +249,8 @@ class Following:
             log.warning("%s", line)
         runs = {tp: record.writer.run for tp, record in context.ledger.records.items()}
         lanes = self.flow.value("mirror.lanes")
-        elsewhere = self.result.elsewhere(plan, runs, self._run, lanes)
-        self.result = self.result.at_rest(plan, lanes).planned(plan).copied(replace(plan, ranges=()), elsewhere)
+        elsewhere = self.result.find_copied_elsewhere(plan, runs, self._run, lanes)
+        self.result = self.result.drop_idle_lane_errors(plan, lanes).with_plan(plan).with_results(replace(plan, ranges=()), elsewhere)
         self.plan = plan
 
     def _copy(self, copy: Copy, seconds: float = math.inf) -> bool:
@@ -262,27 +260,27 @@ class Following:
         is_last = seconds >= self.due - began
         follow_for = max(self.due - began, _SECONDS_WORTH_A_PLAN) if is_last else seconds
         plan = replace(self.plan, follow_for=follow_for, hand_over_for=self._hand_over if is_last else 0.0)
-        self._keep(self.result.copied(plan, ()))
+        self._keep(self.result.with_results(plan, ()))
         try:
             with self._beside(self.flow, plan):
                 answers = list(copy(self.flow, plan, self._bytes_left()))
         except Exception as failure:  # noqa: BLE001 — it is reported, and judged by the ledger
             return self._note_failure(plan, failure)
-        self.result = self.result.copied(plan, answers)
+        self.result = self.result.with_results(plan, answers)
         self._keep(self.result)
-        self._tell(answers, self._now() - began)
+        self._report_copied(answers, self._now() - began)
         reasons = {answer.ended_for for answer in answers}
         if HANDED_OVER in reasons:
-            return self._ends("the next run has its lanes")
+            return self._end("the next run has its lanes")
         is_cut = not is_last and self._now() - began >= seconds and not any(answer.errors for answer in answers)
-        return NEWS in reasons or is_cut or self._ends("its lanes ended, for their time or budget is over or an error stopped them")
+        return NEWS in reasons or is_cut or self._end("its lanes ended, for their time or budget is over or an error stopped them")
 
     def _note_failure(self, plan: Plan, failure: Exception) -> bool:
         report = _report(failure, "A copy that follows")
-        self.result = self.result.failed(plan, report, self.flow.value("mirror.lanes"), is_followed=True)
-        return self._ends("the copy failed")
+        self.result = self.result.with_failure(plan, report, self.flow.value("mirror.lanes"), is_followed=True)
+        return self._end("the copy failed")
 
-    def _tell(self, answers: Sequence[LaneResult], seconds: float) -> None:
+    def _report_copied(self, answers: Sequence[LaneResult], seconds: float) -> None:
         marks = [mark for answer in answers for mark in answer.watermarks if mark.records]
         copied = f"{count_text(sum(mark.records for mark in marks), 'record')}, {sum(mark.bytes for mark in marks):,} bytes"
         errors = f"; {count_text(failed, 'error')}" if (failed := sum(len(answer.errors) for answer in answers)) else ""
@@ -293,7 +291,7 @@ class Following:
         most = self.flow.value("mirror.run.max.bytes")
         return max(0, most - self.result.bytes + self._bytes_before) if most >= 0 else -1
 
-    def _ends(self, why: str) -> bool:
+    def _end(self, why: str) -> bool:
         log.info("%s: the run no longer follows, after %s: %s.", self.flow.name, count_text(self.result.plans, "plan"), why)
         return False
 

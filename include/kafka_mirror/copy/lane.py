@@ -16,7 +16,6 @@ from kafka_mirror.errors import (
     ErrorReport,
     MirrorError,
     Overtaken,
-    RecordRefused,
     SourceUnreadable,
     StaleAnswer,
     TargetLostRecords,
@@ -46,7 +45,7 @@ class LaneCopy:
     def run(self) -> LaneResult:
         """Copies what the budget allows and says how far each partition came."""
         started, state = time.monotonic(), self._state
-        state.log.begins()
+        state.log.begin()
         try:
             self._copy()
         finally:
@@ -56,10 +55,11 @@ class LaneCopy:
             Watermark(tp.topic, tp.partition, record.watermark, record.target_next, *state.copied.get(tp, (0, 0)))
             for tp, record in sorted(state.written.items())
         ]
-        batches, rewritten = state.batches, state.rewritten
         if state.ended_for == NEWS:
-            state.log.ends_for_news()
-        state.log.ended(self._lane_error, len(state.errors), batches, rewritten)
+            state.log.say(
+                "no longer follows: since its plan somebody decided something or changed the configuration, or the source got other topics."
+            )
+        state.log.end(self._lane_error, len(state.errors), state.batches, state.rewritten)
         return LaneResult(
             lane=self._task.lane,
             watermarks=tuple(marks),
@@ -69,8 +69,8 @@ class LaneCopy:
             skipped=tuple(state.skipped[tp] for tp in sorted(state.skipped)),
             ledger_end=state.ledger_end,
             copied_elsewhere=tuple(state.copied_elsewhere[tp] for tp in sorted(state.copied_elsewhere)),
-            batches=batches,
-            rewritten=rewritten,
+            batches=state.batches,
+            rewritten=state.rewritten,
             stopped=tuple(sorted(state.stopped | (state.unreached if self._lane_error else set()))),
             ended_for=state.ended_for,
         )
@@ -95,7 +95,7 @@ class LaneCopy:
         self._state.bisection.records.update({planned.topic_partition: 1 for planned in ranges if planned.reason == BLOCKED})
         while True:
             try:
-                self._attempt(ranges, follows)
+                Attempt(self._task.with_first_server(self._turn), self._state, ranges, follows).run()
                 if not follows or self._state.is_over() or not self._state.may_take_back():
                     return True
                 self._state.take_back()
@@ -109,16 +109,12 @@ class LaneCopy:
                 if not self._go_on(error):
                     return False
 
-    def _attempt(self, ranges: Sequence[Range], follows: bool) -> None:
-        Attempt(self._task.beginning_at(self._turn), self._state, ranges, follows).run()
-
     def _narrow(self, refusal: BatchRefused) -> None:
         tp, state = refusal.source, self._state
-        state.log.again(f"the target refused records of {tp} from {refusal.first} on: {refusal.detail}")
-        poison = state.bisection.refused(refusal)
+        state.log.warn_of_next_try(f"the target refused records of {tp} from {refusal.first} on: {refusal.detail}")
+        poison = state.bisection.narrow(refusal)
         if poison is not None:
-            error = RecordRefused(tp.topic, tp.partition, poison.offset, self._task.remote_topics[tp.topic], poison.detail)
-            state.poisoned[tp] = (poison.offset, error)
+            state.poisoned[tp] = (poison.offset, poison.as_error(tp, self._task.remote_topics[tp.topic]))
 
     def _leave_out_silent_partitions(self, silence: NothingRead) -> None:
         for tp in silence.partitions:
@@ -144,38 +140,39 @@ class LaneCopy:
             self._misled += 1
             error = error.counted(self._misled) if isinstance(error, UnexpectedOffset) else error
             if self._misled < _MAX_FAILURES:  # it may name a topic, and is no error of it
-                return self._again(error)
+                return self._try_again(error)
         if isinstance(error, TransactionTooSlow):
-            if state.size.too_slow(error.written):
-                state.log.again(f"{error_text(error.report())} Its transactions are of {state.size.bytes:,} bytes at most from now on.")
+            if state.size.shrink(error.written):
+                smaller = f"Its transactions are of {state.size.bytes:,} bytes at most from now on."
+                state.log.warn_of_next_try(f"{error_text(error.report())} {smaller}")
                 return True
         elif isinstance(error, TargetLostRecords) and error in [noted for _, noted in state.poisoned.values()]:
-            state.log.again(error_text(error.report()))
+            state.log.warn_of_next_try(error_text(error.report()))
             return True  # the next attempt writes it into the ledger
         elif error.topic is not None and state.leave_out(error.report()):
             return True
         elif (isinstance(error, Overtaken) and not follows) or not (error.retriable or self._login_just_ended(error)):
             self._lane_error = error.report()
             return False
-        return self._again(error)
+        return self._try_again(error)
 
     def _login_just_ended(self, error: MirrorError) -> bool:
         """Whether the refused login was taken until now: a token that ended while the lane was held up, or a password that is being
         replaced. The next attempt logs in again; if that is refused too, nothing was committed in between and the lane stops."""
         return isinstance(error, AuthenticationFailed) and self._state.progress > self._reached
 
-    def _again(self, error: MirrorError) -> bool:
+    def _try_again(self, error: MirrorError) -> bool:
         """Waits for the next attempt, longer each time. False: there were enough of them. A lane that follows tries until its run is over:
         no other run is to come before that."""
         state = self._state
         if state.progress > self._reached:
             self._failures, self._reached = 0, state.progress
         self._failures += 1
-        if state.is_over() if self._task.follow_seconds else self._failures >= _MAX_FAILURES or state.budget_spent():
+        if state.is_over() if self._task.follow_seconds else self._failures >= _MAX_FAILURES or state.is_budget_spent():
             self._lane_error = error.report()
             return False
         seconds = min(0.25 * 2 ** min(self._failures, _MAX_FAILURES + 1), 5.0)
         elsewhere = bool(self._turn) and len(servers(self._task.clients.target_admin)) > 1
-        state.log.retry(self._failures, 0 if self._task.follow_seconds else _MAX_FAILURES, seconds, error, elsewhere)
+        state.log.warn_of_retry(self._failures, 0 if self._task.follow_seconds else _MAX_FAILURES, seconds, error, elsewhere)
         time.sleep(seconds)
         return True

@@ -9,9 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from kafka_mirror.copy.model import BatchShare, CopiedElsewhere, LaneTask, PartitionProgress, RewriteReason
-from kafka_mirror.copy.plan.model import Range
-from kafka_mirror.copy.run_result import batches_text
+from kafka_mirror.copy.model import BatchShare, CopiedElsewhere, LaneTask, PartitionProgress, RewriteReason, batches_text
 from kafka_mirror.errors import ErrorReport, MirrorError
 from kafka_mirror.errors.words import count_text, first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -40,28 +38,29 @@ class LaneLog:
         self._unsaid = ""
         self._ways = ""
 
-    # ------------------------------------------------------------ beginning
-
-    def begins(self) -> None:
+    def begin(self) -> None:
         """What the lane is to do, before it asks anybody. It is said with the next line, so that a lane that goes well says two in all."""
-        task = self._task
-        ranges = first_few((f"{planned.topic_partition} {_range(planned)}" for planned in task.ranges), _SHOWN)
-        throttle = (
-            "" if task.max_bytes_per_second == UNLIMITED else f", the flow's throttle is {task.max_bytes_per_second:,} bytes a second"
+        task, rate = self._task, self._task.max_bytes_per_second
+        parts = (f"{planned.topic_partition} [{planned.start}, {planned.end}) {planned.reason}" for planned in task.ranges)
+        throttle = "" if rate == UNLIMITED else f", the flow's throttle is {rate:,} bytes a second"
+        partitions = count_text(len(task.ranges), "partition")
+        offsets = count_text(sum(planned.offsets for planned in task.ranges), "offset")
+        self._unsaid = (
+            f"{self._lane} begins: {partitions}, {offsets}: {first_few(parts, _SHOWN)}; for {task.max_seconds:.0f} s at most{throttle}."
         )
-        partitions, offsets = (
-            count_text(len(task.ranges), "partition"),
-            count_text(sum(planned.offsets for planned in task.ranges), "offset"),
-        )
-        self._unsaid = f"{self._lane} begins: {partitions}, {offsets}: {ranges}; for {task.max_seconds:.0f} s at most{throttle}."
 
     def _say_begun(self) -> None:
-        """Says what `begins` has left to the next line."""
+        """Says what `begin` has left to the next line."""
         if self._unsaid:
             log.info("%s", self._unsaid)
         self._unsaid = ""
 
-    def fenced(self, ledger_end: int, records: Mapping[TopicPartition, LedgerRecord]) -> None:
+    def say(self, what: str) -> None:
+        """What the lane does, in words that follow its name."""
+        self._say_begun()
+        log.info("%s %s", self._lane, what)
+
+    def tell_fence(self, ledger_end: int, records: Mapping[TopicPartition, LedgerRecord]) -> None:
         """Earlier attempts are ended, and the lane's own ledger is read: its records say where the partitions go on."""
         begun = {tp: records[tp] for tp in self._at if tp in records}
         if not self._task.history:
@@ -82,7 +81,7 @@ class LaneLog:
             return ""
         return f"; written last at {newest.time:%Y-%m-%d %H:%M:%S} UTC on {newest.host} by {newest.run or 'a run without a name'}"
 
-    def copied_elsewhere(self, copied: CopiedElsewhere) -> None:
+    def tell_copied_elsewhere(self, copied: CopiedElsewhere) -> None:
         """Another run was faster with a part of the work."""
         name = copied.run or "one that has no name (by hand)"
         log.info(
@@ -90,9 +89,7 @@ class LaneLog:
             *(self._lane, copied.topic, copied.partition, count_text(copied.records, "record"), name),
         )
 
-    # ------------------------------------------------------------ copying
-
-    def committed(self, progress: Sequence[PartitionProgress], seconds: float) -> None:
+    def tell_commit(self, progress: Sequence[PartitionProgress], seconds: float) -> None:
         """After each transaction."""
         self._transactions += 1
         records, size = sum(moved.records for moved in progress), sum(moved.bytes for moved in progress)
@@ -107,94 +104,56 @@ class LaneLog:
             )
         if self._now() - self._said >= PROGRESS_SECONDS:
             self._said = self._now()
-            log.info("%s goes on: %s; %s.", self._lane, self._figures(), self._rest_text())
+            log.info("%s goes on: %s; %s.", self._lane, self._describe_figures(), self._describe_rest())
 
-    def retry(self, attempt: int, most: int, seconds: float, error: MirrorError, elsewhere: bool) -> None:
+    def warn_of_retry(self, attempt: int, most: int, seconds: float, error: MirrorError, elsewhere: bool) -> None:
         """An attempt failed, and the next one begins after a pause. `most`: how many there are; 0: as many as it takes."""
         self._say_begun()
-        place = ", at another bootstrap server" if elsewhere else ""
-        log.warning(
-            "%s: attempt %d%s failed, the next begins in %g s%s: %s",
-            self._lane,
-            attempt,
-            f" of {most}" if most else "",
-            seconds,
-            place,
-            error_text(error.report()),
-        )
+        number, place = f"{attempt} of {most}" if most else f"{attempt}", ", at another bootstrap server" if elsewhere else ""
+        why = error_text(error.report())
+        log.warning("%s: attempt %s failed, the next begins in %g s%s: %s", self._lane, number, seconds, place, why)
 
-    def again(self, why: str) -> None:
+    def warn_of_next_try(self, why: str) -> None:
         """An attempt ended for a reason that the next one gets around; it begins at once."""
         self._say_begun()
         log.warning("%s tries again at once: %s", self._lane, why)
 
-    def rate(self, bytes_per_second: int) -> None:
+    def tell_rate(self, bytes_per_second: int) -> None:
         """People, or the end of a decision, changed the throttle."""
         rate = "no limit" if bytes_per_second == UNLIMITED else f"{bytes_per_second:,} bytes a second"
         log.info("%s: its share of the flow's throttle is now: %s.", self._lane, rate)
 
-    def left_out(self, tp: TopicPartition, error: ErrorReport) -> None:
+    def warn_of_left_out(self, tp: TopicPartition, error: ErrorReport) -> None:
         """A partition is not copied any further in this run; the others are."""
         self._say_begun()
         log.warning("%s: %s is left out at %d, the lane's others go on: %s", self._lane, tp, self._at.get(tp, 0), error_text(error))
 
-    def taken_back(self, tp: TopicPartition, error: ErrorReport) -> None:
-        """A partition that was left out is tried again."""
-        log.info("%s tries %s again, which was left out for %s.", self._lane, tp, error.code)
-
-    def follows(self, partitions: int, every: float) -> None:
-        """What was planned is copied, and the lane does not end."""
-        self._say_begun()
-        log.info("%s follows %s from now on, every %g s.", self._lane, count_text(partitions, "partition"), every)
-
-    def follows_to(self, ends: Mapping[TopicPartition, int]) -> None:
+    def follow_to(self, ends: Mapping[TopicPartition, int]) -> None:
         """How far a turn of following is to copy partitions."""
         self._ends.update(ends)
 
-    def ends_for_news(self) -> None:
-        """Something happened that the next plan acts on."""
-        log.info(
-            "%s no longer follows: since its plan somebody decided something or changed the configuration, or the source got other topics.",
-            self._lane,
-        )
-
-    def overtaken(self, seconds: float) -> None:
-        """Somebody has begun the lane although its run was not due."""
-        log.info(
-            "%s was taken over before its run was due, by a backfill or a copy by hand, and is taken back in %g s.", self._lane, seconds
-        )
-
-    def handed_over(self) -> None:
-        """Another run began the lane, which is how runs hand over."""
-        log.info("%s no longer follows: another run has taken it over, and goes on after what was committed here.", self._lane)
-
-    # ------------------------------------------------------------ the end
-
-    def ended(
+    def end(
         self, error: ErrorReport | None, left_out: int, batches: Sequence[BatchShare] = (), rewritten: Sequence[RewriteReason] = ()
     ) -> None:
         """How the lane's run ended, and why; and how the source's batches went."""
         self._say_begun()
         self._ways = "".join(f"; {sentence}" for sentence in batches_text(batches, rewritten))
         if error is not None:
-            log.warning("%s gave up: %s; %s. Why: %s", self._lane, self._figures(), self._rest_text(), error_text(error))
+            log.warning("%s gave up: %s; %s. Why: %s", self._lane, self._describe_figures(), self._describe_rest(), error_text(error))
         elif left_out:
-            log.warning("%s ended: %s; %s; %s left out.", self._lane, self._figures(), self._rest_text(), count_text(left_out, "partition"))
+            rest = f"{self._describe_rest()}; {count_text(left_out, 'partition')} left out"
+            log.warning("%s ended: %s; %s.", self._lane, self._describe_figures(), rest)
         else:
-            log.info(
-                "%s ended: %s; %s.",
-                self._lane,
-                self._figures(),
-                self._rest_text("the run's budget is spent, so the next run goes on there"),
-            )
+            rest = self._describe_rest("the run's budget is spent, so the next run goes on there")
+            log.info("%s ended: %s; %s.", self._lane, self._describe_figures(), rest)
 
-    def _figures(self) -> str:
+    def _describe_figures(self) -> str:
         return (
             f"{count_text(self._records, 'record')}, {self._bytes:,} bytes in {count_text(self._transactions, 'transaction')}, "
             f"{self._now() - self._begun:.1f} s{self._ways}"
         )
 
-    def _rest_text(self, why: str = "") -> str:
+    def _describe_rest(self, why: str = "") -> str:
         if self._task.history:
             return "how much history is left says the ledger"
         missing = {tp: end - self._at[tp] for tp, end in self._ends.items() if end > self._at[tp]}
@@ -207,7 +166,3 @@ class LaneLog:
 def error_text(error: ErrorReport) -> str:
     """An error in one line, without what to do next: that is said once, where the task ends."""
     return f"{error.code}: {error.message}"
-
-
-def _range(planned: Range) -> str:
-    return f"[{planned.start}, {planned.end}) {planned.reason}"

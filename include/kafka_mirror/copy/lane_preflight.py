@@ -88,17 +88,25 @@ class LanePreflight:
         wanted = [planned for tp, planned in self._ranges.items() if tp not in self._state.errors]
         ledger_records = records
         if task.history:
-            ledger_records = self._views(wanted, records)
+            ledger_records = self._view_histories(wanted, records)
             wanted = [planned for planned in wanted if planned.topic_partition in ledger_records]
-        remotes = self._remote_partitions(wanted, ledger_records)
-        starts = self._log_starts(wanted)
+        # A moment of patience for remote partitions that do not show yet what stands in them.
+        remotes = poll_until(
+            lambda: self._view.partitions(wanted),
+            _PATIENCE_SECONDS,
+            every=0.1,
+            enough=lambda seen: not any(find_hidden(remote, ledger_records.get(tp)) for tp, remote in seen.items()),
+        )
+        # The log may have moved on since the plan, where a decision or the configuration lets a lane pass over a gap.
+        movable = [planned.topic_partition for planned in wanted if planned.decisions or planned.skip_to is not None]
+        starts = self._source.offsets(movable, "earliest")
         windows: dict[TopicPartition, tuple[int, int]] = {}
         for planned in wanted:
             tp = planned.topic_partition
             remote = remotes[tp]
-            facts = _facts_of(planned, remote, starts.get(tp))
-            record = self._as_decided(planned, ledger_records.get(tp), facts)
-            error = self._error(planned, remote, record)
+            facts = _find_facts(planned, remote, starts.get(tp))
+            record = self._act_on_decisions(planned, ledger_records.get(tp), facts)
+            error = self._find_error(planned, remote, record)
             if isinstance(error, TargetLostRecords):
                 self._doubt(TopicPartition(remote.remote, tp.partition), remote.end, error.target_next)
             if error is not None:
@@ -123,12 +131,12 @@ class LanePreflight:
         self._note = lane.note
         check_lane_open(lane.note)
         records = dict(lane.records)
-        self._state.log.fenced(lane.end, records)
+        self._state.log.tell_fence(lane.end, records)
         self._state.note_totals(records)
         check_owner(task, records, self._decisions, datetime.now(UTC))
         return records
 
-    def _error(self, planned: Range, remote: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
+    def _find_error(self, planned: Range, remote: RemotePartition, record: LedgerRecord | None) -> MirrorError | None:
         """Why a partition may not be copied now, as far as that is known without reading what stands in the remote one."""
         tp = planned.topic_partition
         error = (
@@ -136,7 +144,7 @@ class LanePreflight:
             or self._find_handed_back(tp, record)
             or self._view.refused.get(remote.remote)
             or unusable(remote, record)
-            or _source_id(planned, record)
+            or _find_recreated(planned, record)
         )
         return error if error is not None or planned.topic in self._task.append_to else find_hidden(remote, record)
 
@@ -145,18 +153,9 @@ class LanePreflight:
         said = record or self._note
         return find_handed_back(tp, said) if said is not None else None
 
-    def _remote_partitions(
+    def _view_histories(
         self, wanted: Sequence[Range], records: Mapping[TopicPartition, LedgerRecord]
-    ) -> dict[TopicPartition, RemotePartition]:
-        """The remote partitions, with a moment of patience for those that do not show yet what stands in them."""
-        return poll_until(
-            lambda: self._view.partitions(wanted),
-            _PATIENCE_SECONDS,
-            every=0.1,
-            enough=lambda remotes: not any(find_hidden(remote, records.get(tp)) for tp, remote in remotes.items()),
-        )
-
-    def _views(self, wanted: Sequence[Range], records: Mapping[TopicPartition, LedgerRecord]) -> dict[TopicPartition, LedgerRecord]:
+    ) -> dict[TopicPartition, LedgerRecord]:
         """The records of partitions whose history is written, as the protocol sees them; those that cannot have any are refused."""
         views = {}
         for planned in wanted:
@@ -180,14 +179,7 @@ class LanePreflight:
                 self.before[tp] = record
         return views
 
-    def _log_starts(self, wanted: Iterable[Range]) -> dict[TopicPartition, int]:
-        """Where the source's log starts now, of partitions that a decision or the configuration lets pass over a gap: it may have moved on
-        since the plan was made."""
-        return self._source.offsets(
-            [planned.topic_partition for planned in wanted if planned.decisions or planned.skip_to is not None], "earliest"
-        )
-
-    def _as_decided(self, planned: Range, record: LedgerRecord | None, facts: PartitionFacts) -> LedgerRecord | None:
+    def _act_on_decisions(self, planned: Range, record: LedgerRecord | None, facts: PartitionFacts) -> LedgerRecord | None:
         """The ledger's record as people's decisions make it, for those that are still in force."""
         if record is None:
             return None
@@ -275,12 +267,12 @@ def check_owner(task: LaneTask, records: Mapping[TopicPartition, LedgerRecord], 
     check_writer(records.values(), task.ledger_topic, task.lane, task.installation, task.interval_seconds, now, decisions)
 
 
-def _facts_of(planned: Range, remote: RemotePartition, log_start: int | None) -> PartitionFacts:
+def _find_facts(planned: Range, remote: RemotePartition, log_start: int | None) -> PartitionFacts:
     remote_id = remote.topic.id if remote.topic else None
     return PartitionFacts(planned.topic_id, log_start, remote.remote, remote_id, planned.leader_epoch)
 
 
-def _source_id(planned: Range, record: LedgerRecord | None) -> MirrorError | None:
+def _find_recreated(planned: Range, record: LedgerRecord | None) -> MirrorError | None:
     if record is None or record.is_of(planned.topic_id, planned.leader_epoch):
         return None
     return SourceRecreated(planned.topic, planned.partition, record.watermark, record.source_topic_id, planned.topic_id)

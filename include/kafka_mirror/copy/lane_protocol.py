@@ -44,18 +44,18 @@ from kafka_mirror.copy.model import (
     PoisonRecord,
     TransactionLimits,
 )
-from kafka_mirror.copy.next_transaction import waiting
+from kafka_mirror.copy.next_transaction import PartitionInLine
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.copy.remote_partitions import TargetView
 from kafka_mirror.errors import (
     BatchNotUnpacked,
     ErrorReport,
     MirrorError,
-    RecordRefused,
     SourceRecreated,
     TargetLostRecords,
     TargetRecreated,
 )
+from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.checks import check_ledger
@@ -101,8 +101,8 @@ class Attempt:
                     return
             source.open_ahead()  # it is asked just before the first commit, and may be far away
             self._view = TargetView(task, target)
-            self._portion = self._state.pace.portion
-            engine = self._open()
+            self._portion = self._state.pace.throttle.portion
+            engine = BatchEngine(replace(task, fetch_bytes=self._portion), self._view.smallest_message_limit)
             try:
                 self._begin()
                 while self._copy(engine) and self._follow():
@@ -111,11 +111,8 @@ class Attempt:
                 engine.close()
             self._await_markers()
 
-    def _open(self) -> BatchEngine:
-        return BatchEngine(replace(self._task, fetch_bytes=self._portion), self._view.smallest_message_limit)
-
     def _begin(self) -> None:
-        preflight = LanePreflight(self._task, self._state, self._ranges, self._source, self._target, self._view, self._writer())
+        preflight = LanePreflight(self._task, self._state, self._ranges, self._source, self._target, self._view, self._sign())
         preflight.run()
         self._records, self._unwritten = preflight.records, preflight.unwritten
         self._ranges, self._before = preflight.ranges, preflight.before
@@ -129,18 +126,16 @@ class Attempt:
             if tp not in self._records or tp in self._state.errors:
                 continue
             if isinstance(error, TargetLostRecords) or not self._task.skip_refused:
-                self._stick(tp, offset, error)
+                self._block(tp, offset, error)
             elif self._records[tp].watermark == offset:
                 self._apply([PartitionProgress(tp, offset + 1, skipped=(Skipped(offset, offset + 1, error.reason),))])
-
-    # ------------------------------------------------------------ transactions
 
     def _copy(self, engine: BatchEngine) -> bool:
         """Copies until nothing of the ranges is left, or the run is over; gives whether the ranges are done."""
         while True:
             limits = TransactionLimits(self._state.transaction_bytes(), self._longest)
             # What earlier attempts found is committed by itself: what is copied next may be refused as well, and take the note with it.
-            work = self._work(limits.bytes) if not (self._skipped or self._stuck) else []
+            work = self._choose_work(limits.bytes) if not (self._skipped or self._stuck) else []
             if not work and not self._unwritten:
                 return True
             if work and not self._may_begin():
@@ -154,18 +149,18 @@ class Attempt:
             self._write_ledger(engine)
             engine.commit()
             seconds = time.monotonic() - begun
-            self._state.size.committed(seconds)
-            self._state.pace.copied(sum(moved.bytes for moved in progress), seconds)
-            self._state.log.committed(progress, seconds)
+            self._state.size.grow(seconds)
+            self._state.pace.throttle.count(sum(moved.bytes for moved in progress), seconds)
+            self._state.log.tell_commit(progress, seconds)
             self._note_commit(progress)
-            if self._state.budget_spent():
+            if self._state.is_budget_spent():
                 return False
 
     def _may_begin(self) -> bool:
         """Waits until the throttle allows the next transaction; whether it does before the run is over. Raises PaceChanged."""
         begin = self._state.pace.await_turn(self._target, self._state.deadline)
-        if self._state.pace.portion != self._portion:
-            self._state.log.rate(self._state.pace.rate)
+        if self._state.pace.throttle.portion != self._portion:
+            self._state.log.tell_rate(self._state.pace.throttle.rate)
             raise PaceChanged
         return begin and not self._state.has_news(self._source)
 
@@ -176,7 +171,8 @@ class Attempt:
             return False
         if not state.is_following:
             state.is_following = True
-            state.log.follows(len(self._select_followed()), self._task.follow_seconds)
+            partitions = count_text(len(self._select_followed()), "partition")
+            state.log.say(f"follows {partitions} from now on, every {self._task.follow_seconds:g} s.")
         while ((records := self._select_followed()) or state.passing_errors) and state.await_turn():
             ends = state.ends(records.keys())
             state.pace.look(self._target, ends.control if ends else None)
@@ -209,28 +205,26 @@ class Attempt:
         if ledger in await_readable(self._target, ends, _MARKER_SECONDS):
             await_readable(self._target, {ledger: self._state.ledger_end}, _LEDGER_MARKER_SECONDS - _MARKER_SECONDS)
 
-    def _work(self, max_bytes: int) -> list[PartitionAssignment]:
+    def _choose_work(self, max_bytes: int) -> list[PartitionAssignment]:
         """What the next transaction copies, if it may hold about `max_bytes`."""
         bisection, state = self._state.bisection, self._state
-        ends = {tp: self._end(tp, self._records[tp].watermark) for tp in self._records if tp not in state.errors}
+        open_records = {tp: record for tp, record in self._records.items() if tp not in state.errors}
+        ends = {tp: bisection.bound(tp, self._ranges[tp].end, record.watermark) for tp, record in open_records.items()}
         candidates = []
-        for tp, end in ends.items():
-            owed = min(end - self._records[tp].watermark, bisection.records.get(tp, end))
+        for tp, record in open_records.items():
+            owed = min(ends[tp] - record.watermark, bisection.records.get(tp, ends[tp]))
             if owed > 0:
-                candidates.append(waiting(tp, self._records[tp], owed, state.turns.written.get(tp, 0)))
-        return [self._work_of(tp, ends[tp]) for tp in state.turns.next(candidates, max_bytes)]
+                candidates.append(PartitionInLine.of(tp, record, owed, state.turns.written.get(tp, 0)))
+        return [self._assign(tp, ends[tp]) for tp in state.turns.choose(candidates, max_bytes)]
 
-    def _end(self, tp: TopicPartition, watermark: int) -> int:
-        """How far this attempt's engine may copy a partition for now."""
-        return self._state.bisection.end(tp, self._ranges[tp].end, watermark)
-
-    def _work_of(self, tp: TopicPartition, end: int) -> PartitionAssignment:
-        record, remote = self._records[tp], self._task.remote_topics[tp.topic]
-        most = self._state.bisection.records.get(tp)
-        limits, refused = self._view.limits(remote), self._state.bisection.named.get(tp, {})
+    def _assign(self, tp: TopicPartition, end: int) -> PartitionAssignment:
+        record, remote, bisection = self._records[tp], self._task.remote_topics[tp.topic], self._state.bisection
         return PartitionAssignment(
-            *(tp, remote, record.watermark, end, record.leader_epoch, limits, most, self._task.skip_refused, refused),
-            joined_to=self._state.bisection.joined_to.get(tp, 0),
+            *(tp, remote, record.watermark, end, record.leader_epoch, self._view.limits(remote)),
+            max_records=bisection.records.get(tp),
+            skip_refused=self._task.skip_refused,
+            refused=bisection.named.get(tp, {}),
+            joined_to=bisection.joined_to.get(tp, 0),
         )
 
     def _apply(self, progress: Sequence[PartitionProgress]) -> None:
@@ -244,19 +238,15 @@ class Attempt:
                     self._state.keep_loss(tp, self._records[tp], lost)
                 raise lost
             if tp in self._remote_ends:
-                self._remote_ends[tp].delivered((run.target, run.length) for run in moved.runs)
+                self._remote_ends[tp].extend((run.target, run.length) for run in moved.runs)
             self._records[tp] = advance_record(self._records[tp], moved, self._ranges[tp].leader_epoch)
             self._unwritten.add(tp)
             self._skipped.extend((tp, skipped) for skipped in moved.skipped)
             if moved.poison is not None:
-                self._stick(tp, moved.next_offset, self._poison_error(tp, moved.poison))
+                poison, remote = moved.poison, self._task.remote_topics[tp.topic]
+                self._block(tp, moved.next_offset, poison.as_error(tp, remote) if isinstance(poison, PoisonRecord) else poison)
 
-    def _poison_error(self, tp: TopicPartition, poison: PoisonRecord | MirrorError) -> MirrorError:
-        if isinstance(poison, PoisonRecord):
-            return RecordRefused(tp.topic, tp.partition, poison.offset, self._task.remote_topics[tp.topic], poison.detail)
-        return poison
-
-    def _stick(self, tp: TopicPartition, offset: int, error: MirrorError) -> None:
+    def _block(self, tp: TopicPartition, offset: int, error: MirrorError) -> None:
         self._stuck[tp] = report = error.report()
         limits = self._view.limits_text(self._task.remote_topics[tp.topic])
         end = error.end if isinstance(error, BatchNotUnpacked) else None
@@ -295,23 +285,26 @@ class Attempt:
         return ids
 
     def _write_ledger(self, engine: BatchEngine) -> None:
-        writer = self._writer()
+        writer = self._sign()
         entries = []
         for tp in sorted(self._unwritten):
-            self._records[tp] = record = self._sign(tp, writer)
+            record = replace(self._records[tp], writer=writer)
+            if not self._task.history:
+                record = with_source_end(record, self._ranges[tp], self._state.planned)
+            self._records[tp] = record
             entries.append((encode_key(tp), encode(merge_history(self._before[tp], record) if tp in self._before else record)))
         offsets = engine.record(self._task.ledger_topic, self._task.lane, entries)
-        self._ledger_end.delivered((offset, 1) for offset in offsets)
+        self._ledger_end.extend((offset, 1) for offset in offsets)
 
     def _note_commit(self, progress: Sequence[PartitionProgress]) -> None:
         state = self._state
         for end in (self._ledger_end, *self._remote_ends.values()):
-            end.committed()
+            end.pass_marker()
         state.ledger_end = self._ledger_end.next
         state.transactions += 1
         state.written.update({tp: self._records[tp] for tp in self._unwritten})
         for tp, skipped in self._skipped:
-            state.passed_over(tp, skipped)
+            state.count_skipped(tp, skipped)
         for tp, error in self._stuck.items():
             state.leave_out_partition(tp, error)
         self._skipped.clear()
@@ -319,13 +312,8 @@ class Attempt:
         self._unwritten.clear()
         for moved in progress:
             state.count(moved)
-            state.bisection.committed(moved.source, moved.next_offset)
-        state.turns.served(moved.source for moved in progress)
+            state.bisection.widen(moved.source, moved.next_offset)
+        state.turns.count_served(moved.source for moved in progress)
 
-    def _writer(self) -> Writer:
+    def _sign(self) -> Writer:
         return Writer(self._task.installation, socket.gethostname(), self._task.run, datetime.now(UTC))
-
-    def _sign(self, tp: TopicPartition, writer: Writer) -> LedgerRecord:
-        """The record with who writes it, and how far the source reached when this was planned."""
-        record = replace(self._records[tp], writer=writer)
-        return record if self._task.history else with_source_end(record, self._ranges[tp], self._state.planned)

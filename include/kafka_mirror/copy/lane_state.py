@@ -55,7 +55,8 @@ class LaneState:
         self.copied: dict[TopicPartition, tuple[int, int]] = {}
         self.batches: tuple[BatchShare, ...] = ()
         """How the source's batches went, as far as that was committed."""
-        self._rewritten: list[RewriteReason] = []
+        self.rewritten: tuple[RewriteReason, ...] = ()
+        """Why batches were rewritten; the most frequent reasons, each with its first partition."""
         self.skipped: dict[TopicPartition, SkippedRecords] = {}
         self.copied_elsewhere: dict[TopicPartition, CopiedElsewhere] = {}
         self._totals = {planned.topic_partition: (planned.records, planned.bytes) for planned in task.ranges}
@@ -80,7 +81,7 @@ class LaneState:
         self.ledger_end = 0
         """How far the lane's ledger partition reaches at least, as far as this run has seen."""
 
-    def budget_spent(self) -> bool:
+    def is_budget_spent(self) -> bool:
         """Whether to end. One transaction is always allowed, and one for the first partition that was stuck."""
         return self.transactions > 0 and self.is_over()
 
@@ -97,11 +98,12 @@ class LaneState:
         due, self.was_overtaken = self.deadline - self.task.hand_over_seconds, True
         seconds = min(self.task.transaction_timeout_ms / 1000, due - time.monotonic())
         if seconds > 0:
-            self.log.overtaken(seconds)
+            by = "by a backfill or a copy by hand"
+            self.log.say(f"was taken over before its run was due, {by}, and is taken back in {seconds:g} s.")
             self._stop.wait(seconds)
         if time.monotonic() >= due:
             self.ended_for = HANDED_OVER
-            self.log.handed_over()
+            self.log.say("no longer follows: another run has taken it over, and goes on after what was committed here.")
         return not self.is_over()
 
     def has_news(self, source: Cluster) -> bool:
@@ -140,13 +142,13 @@ class LaneState:
         self.followed.update(ranges)
         self.planned = datetime.now(UTC)
         self.turns.begun.clear()
-        self.log.follows_to({tp: newest.end for tp, newest in ranges.items()})
+        self.log.follow_to({tp: newest.end for tp, newest in ranges.items()})
 
     def transaction_bytes(self) -> int:
         """How much the next transaction may hold: what the target takes, no more than the budget has left, and not much more than the
         throttle allows in a second."""
         budget, size = self._bytes_left(), self.size.bytes
-        return self.pace.transaction_bytes(size if budget is None else min(size, max(budget, SMALLEST_TRANSACTION)))
+        return self.pace.throttle.transaction_bytes(size if budget is None else min(size, max(budget, SMALLEST_TRANSACTION)))
 
     def _bytes_left(self) -> int | None:
         if self.task.max_bytes < 0:
@@ -158,16 +160,14 @@ class LaneState:
         them last. A commit of ours whose answer was lost is ours."""
         if self.task.history:
             return  # what is written of it has totals of its own
-        for tp, (records_before, bytes_before) in self._totals.items():
-            record = records.get(tp)
-            if record is None:
-                continue
+        both = {tp: (records[tp], totals) for tp, totals in self._totals.items() if tp in records}
+        for tp, (record, (records_before, bytes_before)) in both.items():
             if record.records > records_before and record.writer.run != self.task.run:
                 before = self.copied_elsewhere.get(tp)
                 more, bytes_more = record.records - records_before, max(0, record.bytes - bytes_before)
                 counts = (more + before.records, bytes_more + before.bytes) if before else (more, bytes_more)
                 if not is_hand_over(self.task.run, record.writer.run):
-                    self.log.copied_elsewhere(CopiedElsewhere(tp.topic, tp.partition, more, bytes_more, record.writer.run))
+                    self.log.tell_copied_elsewhere(CopiedElsewhere(tp.topic, tp.partition, more, bytes_more, record.writer.run))
                 self.copied_elsewhere[tp] = CopiedElsewhere(tp.topic, tp.partition, *counts, record.writer.run)
             elif record.records > records_before and self.task.run:
                 self.written.setdefault(tp, record)
@@ -179,14 +179,9 @@ class LaneState:
         self.copied[moved.source] = (records + moved.records, size + moved.bytes)
         self.batches = add_up_shares((*self.batches, *moved.batches))
         reasons = (RewriteReason(reason, batches, *moved.source) for reason, batches in moved.rewritten.items())
-        self._rewritten = list(add_up_reasons((*self._rewritten, *reasons)))
+        self.rewritten = add_up_reasons((*self.rewritten, *reasons))
 
-    @property
-    def rewritten(self) -> tuple[RewriteReason, ...]:
-        """Why batches were rewritten; the most frequent reasons, each with its first partition."""
-        return add_up_reasons(self._rewritten)
-
-    def passed_over(self, tp: TopicPartition, skipped: Skipped) -> None:
+    def count_skipped(self, tp: TopicPartition, skipped: Skipped) -> None:
         """Counts records that were passed over for good."""
         before = self.skipped.get(tp) or SkippedRecords(tp.topic, tp.partition, skipped.start, 0, skipped.reason)
         self.skipped[tp] = replace(before, records=before.records + skipped.offsets)
@@ -221,7 +216,7 @@ class LaneState:
         self._left_out_at = time.monotonic()
         if self.is_following:
             self.stopped.add(tp)
-        self.log.left_out(tp, error)
+        self.log.warn_of_left_out(tp, error)
 
     @property
     def passing_errors(self) -> set[TopicPartition]:
@@ -235,5 +230,5 @@ class LaneState:
     def take_back(self) -> None:
         """Lets the next attempt try again what was left out for what may pass."""
         for tp in self.passing_errors:
-            self.log.taken_back(tp, self.errors.pop(tp))
+            self.log.say(f"tries {tp} again, which was left out for {self.errors.pop(tp).code}.")
             self.stopped.discard(tp)

@@ -39,7 +39,7 @@ def write_lane(task: LaneTask, change: Change, decided: Decided | None = None) -
     doubt whether the lane was written.
     """
     for turn in range(_ATTEMPTS):
-        attempt = _Attempt(task.beginning_at(turn), change, decided)
+        attempt = _Attempt(task.with_first_server(turn), change, decided)
         try:
             return attempt.run()
         except OF_ANOTHER_BROKER as error:
@@ -87,10 +87,10 @@ class _Attempt:
                 said = {**changed, **(_note(task, self._decided, writer) if self._decided else {})}
                 if said:
                     entries = [(encode_key(tp), encode(record)) for tp, record in sorted(said.items())]
-                    end.delivered((offset, 1) for offset in producer.record(task.ledger_topic, task.lane, entries))
+                    end.extend((offset, 1) for offset in producer.record(task.ledger_topic, task.lane, entries))
                     self.committing = True
                     producer.commit()
-                    end.committed()
+                    end.pass_marker()
             finally:
                 producer.close()
             if said:

@@ -13,6 +13,7 @@ from datetime import datetime
 from kafka_mirror.config.resolved_flow import ResolvedFlow
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.errors import BatchNotUnpacked, ErrorReport, RecordRefused
+from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED
 from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -102,7 +103,7 @@ class LaneTask(ResolvedFlow):
         """The client.id of the lane's producer, unless the user names one: quotas and the brokers' logs know the lane by it."""
         return f"{self.source}->{self.target}|lane-{self.lane}@{socket.gethostname()}"
 
-    def beginning_at(self, turn: int) -> "LaneTask":
+    def with_first_server(self, turn: int) -> "LaneTask":
         """The task with target clients that begin at one bootstrap server, another one each turn; with turn 0 as it is. Lanes of one turn
         begin at different ones."""
         if not turn:
@@ -173,6 +174,18 @@ class RewriteReason:
     partition: int
 
 
+def batches_text(shares: Sequence[BatchShare], rewritten: Sequence[RewriteReason]) -> list[str]:
+    """How many batches were forwarded, joined and rewritten, and why; nothing where none was copied."""
+    counts = {share.way: share.batches for share in shares}
+    if not counts:
+        return []
+    reasons = "; ".join(
+        f"{count_text(why.batches, 'batch', 'batches')} such as in {why.topic}-{why.partition}: {why.reason}" for why in rewritten
+    )
+    ways = ", ".join(f"{counts.get(way, 0):,} {way}" for way in (FORWARDED, JOINED, REWRITTEN))
+    return [f"batches of the source: {ways}{f' ({reasons})' if reasons else ''}"]
+
+
 def add_up_shares(shares: Iterable[BatchShare]) -> tuple[BatchShare, ...]:
     """The shares of several partitions or lanes, by way."""
     summed: dict[str, BatchShare] = {}
@@ -219,6 +232,11 @@ class LaneResult:
     def records(self) -> int:
         """Records committed by this lane in this run."""
         return sum(mark.records for mark in self.watermarks)
+
+    @property
+    def bytes(self) -> int:
+        """Their bytes."""
+        return sum(mark.bytes for mark in self.watermarks)
 
 
 @dataclass(frozen=True)
@@ -268,7 +286,7 @@ class TransactionLimits:
     bytes: int
     seconds: float
 
-    def time_is_up(self, age: float | None, silence: float, patience: float) -> bool:
+    def is_time_up(self, age: float | None, silence: float, patience: float) -> bool:
         """Whether an engine ends its transaction for its age (seconds; None: it is empty, and has none).
 
         An empty one ends when the source has been silent for longer than any answer may take, which is `patience` seconds. A source that
@@ -288,6 +306,10 @@ class PoisonRecord:
     def reason(self) -> str:
         """Why it was passed over, in the ledger's words."""
         return f"{RecordRefused.__name__}: {self.detail}"
+
+    def as_error(self, tp: TopicPartition, remote: str) -> RecordRefused:
+        """The error of a partition that is stuck at it."""
+        return RecordRefused(*tp, self.offset, remote, self.detail)
 
 
 @dataclass(frozen=True)

@@ -33,13 +33,13 @@ class TransactionSize:
         self._timeout = timeout_seconds
         self.bytes = min(largest, _FIRST_TRANSACTION)
 
-    def committed(self, seconds: float) -> None:
+    def grow(self, seconds: float) -> None:
         """After a transaction that took so long. One twice as large, or four times, would still be done in half of the timeout: then it is
         allowed. Each commit costs a far source a trip there and back."""
         larger = next((times for times in (4, 2) if seconds * times < self._timeout / 2), 1)
         self.bytes = min(self.bytes * larger, self._largest)
 
-    def too_slow(self, written: float) -> bool:
+    def shrink(self, written: float) -> bool:
         """After a transaction of which only the share `written` was acknowledged in time. False: it cannot become any smaller."""
         if self.bytes <= SMALLEST_TRANSACTION:
             return False
@@ -68,7 +68,7 @@ class BatchBisection:
     """Up to which offset a partition's records go in large batches."""
     _pauses: dict[TopicPartition, int] = field(default_factory=dict)
 
-    def refused(self, refusal: BatchRefused) -> PoisonRecord | None:
+    def narrow(self, refusal: BatchRefused) -> PoisonRecord | None:
         """Narrows the partition's limits after a refusal; gives the poison record once it stands alone."""
         tp = refusal.source
         if self._note_named(refusal):
@@ -81,7 +81,7 @@ class BatchBisection:
         self.records[tp] = 1
         return None
 
-    def committed(self, tp: TopicPartition, watermark: int) -> None:
+    def widen(self, tp: TopicPartition, watermark: int) -> None:
         """Widens the partition's limits after a transaction that went well."""
         if self._pauses.get(tp, watermark + 1) <= watermark:
             del self._pauses[tp]
@@ -95,7 +95,7 @@ class BatchBisection:
             if self.records[tp] >= _UNLIMITED_FROM:
                 del self.records[tp]
 
-    def end(self, tp: TopicPartition, end: int, watermark: int = -1) -> int:
+    def bound(self, tp: TopicPartition, end: int, watermark: int = -1) -> int:
         """The end up to which the partition may be copied for now. A stop that the watermark has passed ends nothing: a commit that
         ended in doubt may have passed it."""
         return min([end, *(stop for stop in (self.stops.get(tp, end), self._pauses.get(tp, end)) if stop > watermark)])
@@ -129,12 +129,15 @@ class PartitionInLine:
     bytes: int
     served: float
 
+    @classmethod
+    def of(cls, tp: TopicPartition, record: LedgerRecord, offsets: int, place: int) -> "PartitionInLine":
+        """One that is owed this many `offsets`; `place` is that of its record among those of the ledger."""
+        return cls(tp, estimate_bytes(offsets, record.records, record.bytes), place if record.records else 0)
 
-def waiting(tp: TopicPartition, record: LedgerRecord, offsets: int, place: int) -> PartitionInLine:
-    """A partition that is owed this many `offsets`. Their size is judged by what was copied of it before; `place` is that of its record
-    among those of the ledger."""
-    size = record.bytes // record.records if record.records else _UNKNOWN_RECORD_BYTES
-    return PartitionInLine(tp, offsets * (size + 1), place if record.records else 0)
+
+def estimate_bytes(offsets: int, records: int, size: int) -> int:
+    """About how many bytes a partition's next offsets hold, by the `records` of it that were copied before, and their `size`."""
+    return offsets * ((size // records if records else _UNKNOWN_RECORD_BYTES) + 1)
 
 
 @dataclass
@@ -153,13 +156,13 @@ class Turns:
         """Before an attempt: the partitions of the ledger as it was read, the one that was written least recently first."""
         self.written = {tp: place for place, tp in enumerate(written, 1)}
 
-    def served(self, partitions: Iterable[TopicPartition]) -> None:
+    def count_served(self, partitions: Iterable[TopicPartition]) -> None:
         """After a transaction that moved these partitions."""
         moved = list(partitions)
         self.begun.update(moved)
         self.written.update(dict.fromkeys(moved, max(self.written.values(), default=0) + 1))
 
-    def next(self, candidates: Sequence[PartitionInLine], max_bytes: int) -> list[TopicPartition]:
+    def choose(self, candidates: Sequence[PartitionInLine], max_bytes: int) -> list[TopicPartition]:
         """The partitions of the next transaction of about `max_bytes`, the least recently served first. Empty only if none waits."""
         in_order = sorted(candidates, key=lambda candidate: (candidate.served, candidate.tp))
         if sum(candidate.bytes for candidate in in_order) <= max_bytes:

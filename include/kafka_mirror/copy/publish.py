@@ -52,7 +52,7 @@ class Published:
     copied_elsewhere: tuple[CopiedElsewhere, ...] = ()
     """What other runs copied of these partitions since they were planned, but for those that this one hands over to, or had them from."""
 
-    def watermark(self, tp: TopicPartition) -> int | None:
+    def find_watermark(self, tp: TopicPartition) -> int | None:
         """The next source offset of a partition; None if the ledger does not know it."""
         return next((mark.source_offset for mark in self.watermarks if (mark.topic, mark.partition) == tp), None)
 
@@ -219,20 +219,11 @@ def _read(ledger: Ledger, ends: Mapping[int, int]) -> tuple[LedgerView | None, M
         if not ends:
             raise
         return None, late
-    return view, _stale(ledger.topic, view, ends) or _untold(view, ends)
-
-
-def _stale(topic: str, view: LedgerView, ends: Mapping[int, int]) -> StaleAnswer | None:
-    """What the broker said of the lane that was not read as far as it had been seen, if any was not."""
     for lane, end in ends.items():
         if lane in view.ends and view.ends[lane] < end:
-            return StaleAnswer((topic, lane), view.ends[lane], end)
-    return None
-
-
-def _untold(view: LedgerView, ends: Mapping[int, int]) -> MirrorError | None:
-    """What is wrong with a lane whose end is unknown, if there is one: the broker that was asked may not reach its leader, or be none."""
-    return next((view.unreadable[lane] for lane in ends if lane in view.unreadable and lane not in view.ends), None)
+            return view, StaleAnswer((ledger.topic, lane), view.ends[lane], end)
+    # The broker that was asked may not reach the leader of a lane whose end is unknown, or be none.
+    return view, next((view.unreadable[lane] for lane in ends if lane in view.unreadable and lane not in view.ends), None)
 
 
 def positions(flow: Flow, plan: Plan, run: str) -> Generator[int, None, None]:

@@ -7,7 +7,7 @@ seconds and bytes first, and what is left goes to the lanes that only the budget
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,16 +15,16 @@ from functools import partial
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import replication_policy, topic_selection
 from kafka_mirror.config.resolved_flow import resolved_flow
-from kafka_mirror.copy.follow import Following
+from kafka_mirror.copy.follow import Following, poll_seconds
 from kafka_mirror.copy.follow_turn import SharedTurn, known_topics
 from kafka_mirror.copy.history import add_history_advice
 from kafka_mirror.copy.lane import LaneCopy
 from kafka_mirror.copy.model import LaneResult, LaneTask
-from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Plan, Range
+from kafka_mirror.copy.plan.model import BEHIND, BLOCKED, Plan, Range, sort_by_lane
 from kafka_mirror.copy.run_result import RunResult, growth, join_results
 from kafka_mirror.copy.throttle import divide_rate
 from kafka_mirror.errors import JobFailed, MirrorError, report_unexpected
-from kafka_mirror.formats.offsets.partition import lane_of, transactional_id
+from kafka_mirror.formats.offsets.partition import transactional_id
 from kafka_mirror.ledger.checks import check_configuration
 from kafka_mirror.spark.run import Spark, SparkRunner
 from kafka_mirror.watchdog.watch import kill_if_hung
@@ -60,7 +60,7 @@ def copy_in_shares(tasks: Sequence[LaneTask], at_once: int, copy: Copy, now: Cal
     results: dict[int, LaneResult] = {}
     while tasks:
         seconds = deadline - now()
-        bytes_left = max(0, max_bytes - _bytes(results.values())) if max_bytes >= 0 else -1
+        bytes_left = max(0, max_bytes - sum(result.bytes for result in results.values())) if max_bytes >= 0 else -1
         if results and (seconds < _SECONDS_WORTH_A_SHARE or bytes_left == 0):
             break
         answers = list(copy(_share(tasks, at_once, seconds, bytes_left)))
@@ -84,11 +84,10 @@ def list_unfinished(task: LaneTask, result: LaneResult) -> tuple[Range, ...]:
         tp = planned.topic_partition
         if tp in failed or (tp.topic, None) in failed or reached.get(tp, planned.start) >= planned.end:
             continue
-        planned = (
-            replace(planned, records=planned.records + copied[tp][0], bytes=planned.bytes + copied[tp][1]) if tp in copied else planned
-        )
+        records, size = copied.get(tp, (0, 0))
         passed = planned.reason == BLOCKED and reached.get(tp, planned.start) > planned.start
-        ranges.append(replace(planned, reason=BEHIND) if passed else planned)
+        reason = BEHIND if passed else planned.reason
+        ranges.append(replace(planned, reason=reason, records=planned.records + records, bytes=planned.bytes + size))
     return tuple(ranges)
 
 
@@ -101,10 +100,6 @@ def _share(tasks: Sequence[LaneTask], at_once: int, seconds: float, size: int) -
     ]
 
 
-def _bytes(results: Iterable[LaneResult]) -> int:
-    return sum(mark.bytes for result in results for mark in result.watermarks)
-
-
 def lane_tasks(flow: Flow, plan: Plan, run: str = "", max_bytes: int | None = None) -> list[LaneTask]:
     """One task for each lane that has work, in the plan's order. The tasks hold resolved secrets: never log or store them.
 
@@ -112,37 +107,78 @@ def lane_tasks(flow: Flow, plan: Plan, run: str = "", max_bytes: int | None = No
     made with another configuration.
     """
     check_configuration(plan.config_hash, flow.config_hash)
-    by_lane = _sort_by_lane(plan.ranges, flow.value("mirror.lanes"))
-    common = _Common(flow, plan, run)
-    tasks = [common.task(lane, tuple(ranges)) for lane, ranges in by_lane.items()]
+    tasks = _build_tasks(flow, plan, run, sort_by_lane(plan.ranges, flow.value("mirror.lanes")))
     return tasks if max_bytes is None else [replace(task, max_bytes=max_bytes) for task in tasks]
 
 
 def lane_task(flow: Flow, plan: Plan, lane: int, run: str = "") -> LaneTask:
     """The task of one lane without any work, to write its ledger in another way than by copying. It holds resolved secrets, too."""
-    return _Common(flow, plan, run).task(lane, ())
+    return _build_tasks(flow, plan, run, {lane: ()})[0]
+
+
+def _build_tasks(flow: Flow, plan: Plan, run: str, by_lane: Mapping[int, Sequence[Range]]) -> list[LaneTask]:
+    selection, resolved, policy = topic_selection(flow), resolved_flow(flow, writes=True), replication_policy(flow)
+    remote_topics = {planned.topic: selection.remote(planned.topic) for ranges in by_lane.values() for planned in ranges}
+    into = {**remote_topics, **plan.into}
+    # Where records that the ledger does not explain may stand; in a topic of its own history stands alone.
+    append_to = {
+        topic
+        for topic, remote in remote_topics.items()
+        if into[topic] == remote and flow.per_topic("mirror.on.unexplained.target", topic) == "append"
+    }
+    source_topics = known_topics(flow, plan.source_topics)
+    return [
+        LaneTask(
+            **vars(resolved),
+            lane=lane,
+            ledger_topic=policy.ledger_topic(flow.source),
+            transactional_id=transactional_id(flow.source, resolved.lanes, lane),
+            ranges=tuple(ranges),
+            remote_topics={planned.topic: into[planned.topic] for planned in ranges},
+            append_to=frozenset(planned.topic for planned in ranges if planned.topic in append_to),
+            source_cluster_id=plan.source_cluster_id,
+            target_cluster_id=plan.target_cluster_id,
+            control_topic=policy.control_topic(flow.source),
+            max_bytes_per_second=flow.value("mirror.max.bytes.per.second"),
+            transaction_max_bytes=flow.value("mirror.transaction.max.bytes"),
+            transaction_timeout_ms=flow.value("mirror.transaction.timeout.ms"),
+            max_seconds=plan.follow_for + plan.hand_over_for or flow.value("mirror.run.max.seconds"),
+            hand_over_seconds=plan.hand_over_for,
+            follow_seconds=poll_seconds(flow) if plan.follow_for else 0.0,
+            control_end=plan.control_end,
+            known_topics=source_topics,
+            max_bytes=flow.value("mirror.run.max.bytes"),
+            installation=flow.value("mirror.installation"),
+            run=run,
+            planned=plan.time,
+            interval_seconds=flow.value("mirror.copy.interval.seconds"),
+            skip_refused=flow.value("errors.tolerance") == "all",
+            ledger_id=plan.ledger_id,
+            decisions=plan.decisions,
+            history=bool(plan.into),
+            in_time_order=plan.in_time_order,
+            engine=flow.value("mirror.engine"),
+            unpacked_max_bytes=flow.value("mirror.unpacked.batch.max.bytes"),
+        )
+        for lane, ranges in by_lane.items()
+    ]
 
 
 def copy_lane(task: LaneTask, stop: threading.Event | None = None, shared: SharedTurn | None = None) -> LaneResult:
     """Copies one lane, which ends after its open transaction once `stop` is set; `shared` as in `LaneState`. Never raises: in a Spark
     job, one lane that fails would end the job for all of them."""
-    seconds = task.max_seconds + BESIDE_COPYING_SECONDS
-    with kill_if_hung(f"lane {task.lane} of {task.flow}", _NEXT_ATTEMPT, seconds):
-        result = _run_lane(task, stop, shared)
+    try:
+        with kill_if_hung(f"lane {task.lane} of {task.flow}", _NEXT_ATTEMPT, task.max_seconds + BESIDE_COPYING_SECONDS):
+            result = LaneCopy(task, stop, shared).run()
+    except MirrorError as error:
+        result = LaneResult(task.lane, errors=(error.report(),))
+    except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red
+        report = report_unexpected(f"Lane {task.lane}", failure, "Report it with this message; the ledger is consistent.")
+        result = LaneResult(task.lane, errors=(report,))
     errors = (error.of_flow(task.flow) for error in result.errors)
     if task.history:
         errors = (add_history_advice(error, task.remote_topics.get(error.topic or "", "that topic")) for error in errors)
     return replace(result, errors=tuple(errors))
-
-
-def _run_lane(task: LaneTask, stop: threading.Event | None, shared: SharedTurn | None) -> LaneResult:
-    try:
-        return LaneCopy(task, stop, shared).run()
-    except MirrorError as error:
-        return LaneResult(task.lane, errors=(error.report(),))
-    except Exception as failure:  # noqa: BLE001 — the lane's answer to whatever happens; it is reported, and the run is red
-        report = report_unexpected(f"Lane {task.lane}", failure, "Report it with this message; the ledger is consistent.")
-        return LaneResult(task.lane, errors=(report,))
 
 
 def copy_in_process(
@@ -188,68 +224,6 @@ def _count_at_once(tasks: Sequence[LaneTask]) -> int:
     return len(tasks) if any(task.follow_seconds for task in tasks) else min(len(tasks), LANES_AT_ONCE)
 
 
-def _sort_by_lane(ranges: Sequence[Range], lanes: int) -> dict[int, list[Range]]:
-    by_lane: dict[int, list[Range]] = {}
-    for planned in ranges:
-        by_lane.setdefault(lane_of(planned.topic, planned.partition, lanes), []).append(planned)
-    return by_lane
-
-
-class _Common:
-    """What the tasks of one run share."""
-
-    def __init__(self, flow: Flow, plan: Plan, run: str) -> None:
-        self._flow = flow
-        self._plan = plan
-        self._run = run
-        self._ledger_topic = replication_policy(flow).ledger_topic(flow.source)
-        self._control_topic = replication_policy(flow).control_topic(flow.source)
-        self._selection = topic_selection(flow)
-        self._resolved = resolved_flow(flow, writes=True)
-        self._known_topics = known_topics(flow, plan.source_topics)
-
-    def task(self, lane: int, ranges: tuple[Range, ...]) -> LaneTask:
-        """The task of one lane."""
-        flow, topics = self._flow, {planned.topic for planned in ranges}
-        return LaneTask(
-            **vars(self._resolved),
-            lane=lane,
-            ledger_topic=self._ledger_topic,
-            transactional_id=transactional_id(flow.source, self._resolved.lanes, lane),
-            ranges=ranges,
-            remote_topics={topic: self._plan.into.get(topic) or self._selection.remote(topic) for topic in topics},
-            append_to=frozenset(t for t in topics if self._may_hold_others(t)),
-            source_cluster_id=self._plan.source_cluster_id,
-            target_cluster_id=self._plan.target_cluster_id,
-            control_topic=self._control_topic,
-            max_bytes_per_second=flow.value("mirror.max.bytes.per.second"),
-            transaction_max_bytes=flow.value("mirror.transaction.max.bytes"),
-            transaction_timeout_ms=flow.value("mirror.transaction.timeout.ms"),
-            max_seconds=self._plan.follow_for + self._plan.hand_over_for or flow.value("mirror.run.max.seconds"),
-            hand_over_seconds=self._plan.hand_over_for,
-            follow_seconds=float(flow.value("mirror.follow.seconds") or 1) if self._plan.follow_for else 0.0,
-            control_end=self._plan.control_end,
-            known_topics=self._known_topics,
-            max_bytes=flow.value("mirror.run.max.bytes"),
-            installation=flow.value("mirror.installation"),
-            run=self._run,
-            planned=self._plan.time,
-            interval_seconds=flow.value("mirror.copy.interval.seconds"),
-            skip_refused=flow.value("errors.tolerance") == "all",
-            ledger_id=self._plan.ledger_id,
-            decisions=self._plan.decisions,
-            history=bool(self._plan.into),
-            in_time_order=self._plan.in_time_order,
-            engine=flow.value("mirror.engine"),
-            unpacked_max_bytes=flow.value("mirror.unpacked.batch.max.bytes"),
-        )
-
-    def _may_hold_others(self, topic: str) -> bool:
-        """Whether records that the ledger does not explain may stand in the topic's remote topic; in another one history stands alone."""
-        into = self._plan.into.get(topic) or self._selection.remote(topic)
-        return into == self._selection.remote(topic) and self._flow.per_topic("mirror.on.unexplained.target", topic) == "append"
-
-
 @dataclass(frozen=True)
 class CopyWork:
     """What a job copies. `run` names the run in the ledger."""
@@ -284,12 +258,13 @@ def follow_plans(spark: Spark, flow: Flow, work: FollowWork) -> RunResult:
         half = replace(spark, cores=lambda: max(1, cores // 2))
         return copy_on_spark(now, planned if cores > 1 else replace(planned, hand_over_for=0.0), work.run, half, max_bytes)
 
-    def keep(result: RunResult) -> None:
-        spark.keep(replace(result, failure=DRIVER_DIED))
-
-    due = work.until - time.time() + time.monotonic()
-    hand_over = work.plan.hand_over_for
-    return Following(flow, RunResult(work.plan), work.run, due, spark.wait, plan=work.plan, hand_over=hand_over, keep=keep).run(copy)
+    following = Following(
+        *(flow, RunResult(work.plan), work.run, work.until - time.time() + time.monotonic(), spark.wait),
+        plan=work.plan,
+        hand_over=work.plan.hand_over_for,
+        keep=lambda result: spark.keep(replace(result, failure=DRIVER_DIED)),
+    )
+    return following.run(copy)
 
 
 def copy_with_spark(runner: SparkRunner, flow: Flow, plan: Plan, run: str) -> list[LaneResult]:

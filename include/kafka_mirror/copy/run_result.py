@@ -4,14 +4,11 @@ themselves."""
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka_mirror.config import Flow
 from kafka_mirror.copy.model import (
-    FORWARDED,
     HANDED_OVER,
-    JOINED,
-    REWRITTEN,
     BatchShare,
     CopiedElsewhere,
     LaneResult,
@@ -20,15 +17,16 @@ from kafka_mirror.copy.model import (
     Watermark,
     add_up_reasons,
     add_up_shares,
+    batches_text,
 )
 from kafka_mirror.copy.plan.model import BLOCKED, DECIDED, Plan, Range
 from kafka_mirror.copy.publish import Published, publish
 from kafka_mirror.errors import ErrorReport, MirrorError, NothingMoved
-from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats import documents
 from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 
 DONE, NOTHING_TO_DO, FAILED = "done", "nothing to do", "failed"
+C = TypeVar("C", Watermark, CopiedElsewhere)
 Totals = tuple[int, int]
 """Records and bytes."""
 
@@ -59,9 +57,9 @@ class RunResult:
     @property
     def bytes(self) -> int:
         """How many bytes the lanes say that they copied."""
-        return sum(mark.bytes for result in self.results for mark in result.watermarks)
+        return sum(result.bytes for result in self.results)
 
-    def planned(self, plan: Plan, plans: int = 1) -> "RunResult":
+    def with_plan(self, plan: Plan, plans: int = 1) -> "RunResult":
         """This result with a newer plan, after `plans` more of them. The ranges stay those of before."""
         of_lanes = {(error.code, error.topic, error.partition, error.offset) for result in self.results for error in result.errors}
         errors = [error for error in plan.errors if (error.code, error.topic, error.partition, error.offset) not in of_lanes]
@@ -71,7 +69,7 @@ class RunResult:
         )
         return replace(self, plan=newest, plans=self.plans + plans, failure=None)
 
-    def copied(self, plan: Plan, answers: Iterable[LaneResult]) -> "RunResult":
+    def with_results(self, plan: Plan, answers: Iterable[LaneResult]) -> "RunResult":
         """This result with what the lanes answered for the ranges of a plan."""
         ranges = {planned.topic_partition: planned for planned in self.plan.ranges}
         for planned in plan.ranges:
@@ -85,24 +83,24 @@ class RunResult:
             results[answer.lane] = join_results(results[answer.lane], answer) if answer.lane in results else answer
         return replace(self, plan=replace(self.plan, ranges=tuple(ranges.values())), results=tuple(results.values()))
 
-    def failed(self, plan: Plan, error: ErrorReport, lanes: int, *, is_followed: bool) -> "RunResult":
+    def with_failure(self, plan: Plan, error: ErrorReport, lanes: int, *, is_followed: bool) -> "RunResult":
         """This result with why the copy by a plan ended without an answer, as an error of its first range's lane: it counts unless the
         ledger has all of the ranges; of a copy that follows in any case."""
         first = plan.ranges[0].topic_partition
-        return self.copied(plan, [LaneResult(lane_of(*first, lanes), errors=(error,), stopped=(first,) if is_followed else ())])
+        return self.with_results(plan, [LaneResult(lane_of(*first, lanes), errors=(error,), stopped=(first,) if is_followed else ())])
 
-    def at_rest(self, plan: Plan, lanes: int) -> "RunResult":
+    def drop_idle_lane_errors(self, plan: Plan, lanes: int) -> "RunResult":
         """This result without the errors of lanes that have no work by the newest plan: they left nothing undone."""
         busy = {lane_of(planned.topic, planned.partition, lanes) for planned in plan.ranges if planned.is_work}
         results = (result if result.lane in busy else _drop_errors(result, frozenset()) for result in self.results)
         return replace(self, results=tuple(results))
 
-    def then(self, later: "RunResult") -> "RunResult":
+    def merge(self, later: "RunResult") -> "RunResult":
         """This result with a later one of the same run, which went on by the newest plan."""
-        both = self.copied(later.plan, later.results).planned(later.plan, later.plans - 1)
+        both = self.with_results(later.plan, later.results).with_plan(later.plan, later.plans - 1)
         return replace(both, failure=later.failure)
 
-    def elsewhere(self, plan: Plan, runs: Mapping[TopicPartition, str], run: str, lanes: int) -> list[LaneResult]:
+    def find_copied_elsewhere(self, plan: Plan, runs: Mapping[TopicPartition, str], run: str, lanes: int) -> list[LaneResult]:
         """What other runs copied of a plan's partitions since this one had them last, as results of their lanes.
 
         `runs` says which run wrote each partition's ledger record. Where it is this one, what its lanes do not know of is theirs as well.
@@ -114,7 +112,8 @@ class RunResult:
             tp = planned.topic_partition
             if tp not in before or runs.get(tp, run) == run:
                 continue
-            records, size = (now - then - own for now, then, own in zip(_totals(planned), before[tp], ours.get(tp, (0, 0)), strict=True))
+            now, own = (planned.records, planned.bytes), ours.get(tp, (0, 0))
+            records, size = (now[n] - before[tp][n] - own[n] for n in (0, 1))
             if records > 0:
                 copied = CopiedElsewhere(*tp, records, max(0, size), runs[tp])
                 counts.append(LaneResult(lane_of(*tp, lanes), copied_elsewhere=(copied,)))
@@ -126,10 +125,10 @@ def copy_once(flow: Flow, plan: Plan, copy: Callable[[Plan], Iterable[LaneResult
     if not plan.has_work:
         return RunResult(plan)
     try:
-        return RunResult(plan).copied(plan, copy(plan))
+        return RunResult(plan).with_results(plan, copy(plan))
     except MirrorError as error:
         log.warning("%s", error)
-        return RunResult(plan).failed(plan, error.report(), flow.value("mirror.lanes"), is_followed=False)
+        return RunResult(plan).with_failure(plan, error.report(), flow.value("mirror.lanes"), is_followed=False)
 
 
 def _drop_errors(result: LaneResult, again: Set[TopicPartition]) -> LaneResult:
@@ -142,10 +141,6 @@ def _drop_errors(result: LaneResult, again: Set[TopicPartition]) -> LaneResult:
         and (error.topic not in topics if error.partition is None else TopicPartition(error.topic, error.partition) not in again)
     ]
     return replace(result, errors=tuple(errors), stopped=tuple(tp for tp in result.stopped if tp not in again))
-
-
-def _totals(planned: Range) -> Totals:
-    return planned.records, planned.bytes
 
 
 def _longer(first: Range, newest: Range) -> Range:
@@ -167,23 +162,20 @@ def growth(result: LaneResult) -> dict[TopicPartition, Totals]:
 
 def join_results(first: LaneResult, second: LaneResult) -> LaneResult:
     """What a lane did, one result after the other. An error that came again counts once, as it came last."""
-    marks = {TopicPartition(mark.topic, mark.partition): mark for mark in first.watermarks}
-    for mark in second.watermarks:
-        tp = TopicPartition(mark.topic, mark.partition)
-        marks[tp] = _add(marks[tp], mark) if tp in marks else mark
-    skipped = {TopicPartition(records.topic, records.partition): records for records in first.skipped}
-    for records in second.skipped:
+    errors = {(error.code, error.topic, error.partition): error for error in (*first.errors, *second.errors)}
+    skipped: dict[TopicPartition, SkippedRecords] = {}
+    for records in (*first.skipped, *second.skipped):
         tp = TopicPartition(records.topic, records.partition)
-        skipped[tp] = _add_skipped(skipped[tp], records) if tp in skipped else records
+        skipped[tp] = replace(skipped[tp], records=skipped[tp].records + records.records) if tp in skipped else records
     return LaneResult(
         first.lane,
-        tuple(marks[tp] for tp in sorted(marks)),
-        _newest((*first.errors, *second.errors)),
+        _add_up((*first.watermarks, *second.watermarks)),
+        tuple(errors.values()),
         first.transactions + second.transactions,
         first.seconds + second.seconds,
         tuple(skipped[tp] for tp in sorted(skipped)),
         max(first.ledger_end, second.ledger_end),
-        _add_elsewhere((*first.copied_elsewhere, *second.copied_elsewhere)),
+        _add_up((*first.copied_elsewhere, *second.copied_elsewhere)),
         add_up_shares((*first.batches, *second.batches)),
         add_up_reasons((*first.rewritten, *second.rewritten)),
         tuple(sorted({*first.stopped, *second.stopped})),
@@ -191,37 +183,14 @@ def join_results(first: LaneResult, second: LaneResult) -> LaneResult:
     )
 
 
-def _newest(errors: Sequence[ErrorReport]) -> tuple[ErrorReport, ...]:
-    return tuple({(error.code, error.topic, error.partition): error for error in errors}.values())
-
-
-def _add_elsewhere(counts: Iterable[CopiedElsewhere]) -> tuple[CopiedElsewhere, ...]:
-    summed: dict[TopicPartition, CopiedElsewhere] = {}
-    for copied in counts:
-        tp = TopicPartition(copied.topic, copied.partition)
+def _add_up(counts: Iterable[C]) -> tuple[C, ...]:
+    """The last of each partition, with the records and bytes of all."""
+    summed: dict[TopicPartition, C] = {}
+    for counted in counts:
+        tp = TopicPartition(counted.topic, counted.partition)
         before = summed.get(tp)
-        summed[tp] = replace(copied, records=copied.records + before.records, bytes=copied.bytes + before.bytes) if before else copied
+        summed[tp] = replace(counted, records=counted.records + before.records, bytes=counted.bytes + before.bytes) if before else counted
     return tuple(summed[tp] for tp in sorted(summed))
-
-
-def _add(first: Watermark, second: Watermark) -> Watermark:
-    return replace(second, records=first.records + second.records, bytes=first.bytes + second.bytes)
-
-
-def _add_skipped(first: SkippedRecords, second: SkippedRecords) -> SkippedRecords:
-    return replace(first, records=first.records + second.records)
-
-
-def batches_text(shares: Sequence[BatchShare], rewritten: Sequence[RewriteReason]) -> list[str]:
-    """How many batches were forwarded, joined and rewritten, and why; nothing where none was copied."""
-    counts = {share.way: share.batches for share in shares}
-    if not counts:
-        return []
-    reasons = "; ".join(
-        f"{count_text(why.batches, 'batch', 'batches')} such as in {why.topic}-{why.partition}: {why.reason}" for why in rewritten
-    )
-    ways = ", ".join(f"{counts.get(way, 0):,} {way}" for way in (FORWARDED, JOINED, REWRITTEN))
-    return [f"batches of the source: {ways}{f' ({reasons})' if reasons else ''}"]
 
 
 @dataclass(frozen=True)
@@ -289,7 +258,7 @@ def verdict(plan: Plan, results: Sequence[LaneResult], published: Published) -> 
     reached = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in published.watermarks}
     ranges = [p for p in plan.ranges if p.is_work or reached.get(p.topic_partition, p.start) > p.start]
     unreached = [planned for planned in ranges if reached.get(planned.topic_partition, -1) < planned.end]
-    errors = [*plan.errors, *_is_still_true(results, plan, unreached), *published.syncs.errors]
+    errors = [*plan.errors, *_list_still_true(results, plan, unreached), *published.syncs.errors]
     records = sum(mark.records for mark in published.watermarks)
     moved = any(reached.get(p.topic_partition, p.start) > p.start for p in ranges)
     if any(result.ended_for == HANDED_OVER for result in results):
@@ -321,17 +290,16 @@ def verdict(plan: Plan, results: Sequence[LaneResult], published: Published) -> 
 
 def describe_other_runs(elsewhere: Sequence[CopiedElsewhere]) -> list[str]:
     """What each other run copied meanwhile, in words for a person."""
-    runs = sorted({copied.run for copied in elsewhere})
-    return [_describe_run(run, [copied for copied in elsewhere if copied.run == run]) for run in runs]
+    sentences = []
+    for run in sorted({copied.run for copied in elsewhere}):
+        of_run = [copied for copied in elsewhere if copied.run == run]
+        records, size = sum(copied.records for copied in of_run), sum(copied.bytes for copied in of_run)
+        name = f": {run}" if run else " that has no name (by hand)"
+        sentences.append(f"{records} records, {size} bytes of {len(of_run)} partitions were copied meanwhile by another run{name}")
+    return sentences
 
 
-def _describe_run(run: str, elsewhere: Sequence[CopiedElsewhere]) -> str:
-    records, size = sum(copied.records for copied in elsewhere), sum(copied.bytes for copied in elsewhere)
-    name = f": {run}" if run else " that has no name (by hand)"
-    return f"{records} records, {size} bytes of {len(elsewhere)} partitions were copied meanwhile by another run{name}"
-
-
-def _is_still_true(results: Iterable[LaneResult], plan: Plan, unreached: list[Range]) -> list[ErrorReport]:
+def _list_still_true(results: Iterable[LaneResult], plan: Plan, unreached: list[Range]) -> list[ErrorReport]:
     """The errors of partitions that are behind, and those of whole lanes, topics or the ledger if anything is behind: before its planned
     end, or where its lane stopped following it."""
     planned = {owed.topic_partition for owed in plan.ranges}

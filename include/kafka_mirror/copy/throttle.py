@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from kafka_mirror.copy.model import LaneTask
+from kafka_mirror.copy.next_transaction import estimate_bytes
 from kafka_mirror.copy.plan.model import Range
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
@@ -22,7 +23,6 @@ from kafka_mirror.ledger.decisions import Decisions
 
 _SECONDS_A_TRANSACTION = 2.0
 """So much of the time a transaction may take up: the shorter, the smoother, and the more of them there are."""
-_UNKNOWN_RECORD_BYTES = 1000
 _SMALLEST_PORTION = 16 * 1024
 _LARGEST_PORTION = 4 * 1024 * 1024
 _EVERYBODYS_PART = 0.25
@@ -57,11 +57,21 @@ class Throttle:
         """How much the next transaction may hold, if nothing else allows more than `most`."""
         return most if self.rate == UNLIMITED else max(1, min(most, int(self.rate * _SECONDS_A_TRANSACTION)))
 
+    @property
+    def portion(self) -> int | None:
+        """How much to fetch at a time: what may be copied in a transaction, and no less than is worth a request. A power of two, so that a
+        small change of the rate changes nothing. None: as much as there is."""
+        if self.rate == UNLIMITED:
+            return None
+        wanted = max(_SMALLEST_PORTION, int(self.rate * _SECONDS_A_TRANSACTION))
+        return None if wanted >= _LARGEST_PORTION else 1 << (wanted.bit_length() - 1)
+
+    @property
     def wait_seconds(self) -> float:
         """How long the next transaction has to wait yet; 0: not at all."""
         return max(self._free_at - self._now(), 0.0)
 
-    def copied(self, size: int, seconds: float) -> None:
+    def count(self, size: int, seconds: float) -> None:
         """Counts a transaction of `size` bytes, which took this many seconds itself."""
         if self.rate != UNLIMITED:
             now = self._now()
@@ -71,29 +81,14 @@ class Throttle:
         return UNLIMITED if bytes_per_second == UNLIMITED else max(1, int(bytes_per_second * self._share))
 
 
-def portion(rate: int) -> int | None:
-    """How much a lane of this rate should fetch at a time: what it may copy in a transaction, and no less than is worth a request. A power
-    of two, so that a small change of the rate changes nothing. None: as much as it likes."""
-    if rate == UNLIMITED:
-        return None
-    wanted = max(_SMALLEST_PORTION, int(rate * _SECONDS_A_TRANSACTION))
-    return None if wanted >= _LARGEST_PORTION else 1 << (wanted.bit_length() - 1)
-
-
 def divide_rate(lanes: Sequence[Sequence[Range]], at_once: int) -> list[float]:
     """What part of the flow's rate each lane may have, of which `at_once` are copied at the same time: this many of them never have more
     than all of it together. By how much each has to do, so that they are done at about the same time; and none gets next to nothing."""
-    sizes = [sum(estimate_bytes(planned) for planned in ranges) for ranges in lanes]
+    sizes = [sum(estimate_bytes(planned.offsets, planned.records, planned.bytes) for planned in ranges) for ranges in lanes]
     whole = sum(sizes) or 1
     parts = [_EVERYBODYS_PART / len(sizes) + (1 - _EVERYBODYS_PART) * size / whole for size in sizes]
     at_most = sum(sorted(parts, reverse=True)[:at_once])
     return [part / at_most for part in parts]
-
-
-def estimate_bytes(planned: Range) -> int:
-    """About how many bytes a range holds, by the mean size of what was copied of its partition before."""
-    size = planned.bytes // planned.records if planned.records else _UNKNOWN_RECORD_BYTES
-    return planned.offsets * (size + 1)
 
 
 class Pace:
@@ -101,46 +96,26 @@ class Pace:
 
     def __init__(self, task: LaneTask) -> None:
         self._task = task
-        self._throttle = Throttle(rate_in_force(task.decisions, task.max_bytes_per_second), task.throttle_share)
+        rate = _choose_rate(Decisions(task.decisions).throttle, task.max_bytes_per_second)
+        self.throttle = Throttle(rate, task.throttle_share)
         self._control = TopicPartition(task.control_topic, 0)
         self._read_to = task.control_end
         self.has_news = False
         """Whether anything was decided since the plan, as far as the lane has looked."""
         self._looked = -math.inf if task.follow_seconds else time.monotonic()
 
-    @property
-    def rate(self) -> int:
-        """How many bytes a second the lane may copy now; -1: no limit."""
-        return self._throttle.rate
-
-    def transaction_bytes(self, most: int) -> int:
-        """How much the next transaction may hold, if nothing else allows more than `most`."""
-        return self._throttle.transaction_bytes(most)
-
-    @property
-    def portion(self) -> int | None:
-        """How much to fetch at a time at this rate, a power of two; None: as much as there is."""
-        return portion(self.rate)
-
-    def copied(self, size: int, seconds: float) -> None:
-        """Counts a transaction of `size` bytes, which took this many seconds."""
-        self._throttle.copied(size, seconds)
-
     def await_turn(self, target: Cluster, deadline: float) -> bool:
         """Waits until the next transaction may begin, or a lane that follows is to end for what was decided. False: not before the run's
         `deadline`."""
         while True:
-            self._read_decision(target)
-            seconds = self._throttle.wait_seconds()
+            if time.monotonic() - self._looked >= LOOK_EVERY_SECONDS:
+                self.look(target)
+            seconds = self.throttle.wait_seconds
             if not seconds or (self._task.follow_seconds and self.has_news):
                 return True
             if time.monotonic() + seconds > deadline:
                 return False
             time.sleep(min(seconds, _NAP_SECONDS))
-
-    def _read_decision(self, target: Cluster) -> None:
-        if time.monotonic() - self._looked >= LOOK_EVERY_SECONDS:
-            self.look(target)
 
     def look(self, target: Cluster, end: int | None = None) -> None:
         """Reads whether anything was decided. `end`: that of the control topic, if somebody asked for it just now."""
@@ -149,13 +124,13 @@ class Pace:
         if end is None:
             end = target.offsets([self._control], "latest", committed=True).get(self._control, self._read_to)
         if end > self._read_to:
-            newest = self._newest(end)
+            newest = self._find_newest(end)
             if newest is not None:
-                self._throttle.change(_rate(newest, self._task.max_bytes_per_second))
+                self.throttle.change(_choose_rate(newest, self._task.max_bytes_per_second))
             self._read_to = end
         self._looked = time.monotonic()
 
-    def _newest(self, end: int) -> Decision | None:
+    def _find_newest(self, end: int) -> Decision | None:
         """The newest decision about the throttle in what was not read before."""
         task, newest = self._task, None
         for message in BoundedReader(task.target, task.clients.target_consumer).read({self._control: (self._read_to, end)}, _READ_SECONDS):
@@ -167,10 +142,5 @@ class Pace:
         return newest
 
 
-def rate_in_force(decisions: tuple[Decision, ...], configured: int) -> int:
-    """The flow's rate by the decisions in force, else the configured one; -1: no limit."""
-    return _rate(Decisions(decisions).throttle, configured)
-
-
-def _rate(decided: Decision | None, configured: int) -> int:
+def _choose_rate(decided: Decision | None, configured: int) -> int:
     return configured if decided is None or decided.bytes_per_second is None else decided.bytes_per_second

@@ -45,7 +45,7 @@ class LogEnd:
         self._source = source
         self._open = False
 
-    def delivered(self, spans: Iterable[tuple[int, int]]) -> None:
+    def extend(self, spans: Iterable[tuple[int, int]]) -> None:
         """Takes the first offset and the number of records of each span that a transaction wrote, in order.
 
         Raises UnexpectedOffset: the transaction must not be committed.
@@ -56,7 +56,7 @@ class LogEnd:
             self.next = first + records
             self._open = True
 
-    def committed(self) -> None:
+    def pass_marker(self) -> None:
         """After the commit of a transaction: its marker follows what it wrote."""
         self.next += self._open
         self._open = False
@@ -121,7 +121,7 @@ class ConditionalWriter:
         transactions = self._begin()
         try:
             transactions.begin()
-            LogEnd(log, end).delivered(self._send(transactions, batches, log, step))
+            LogEnd(log, end).extend(self._send(transactions, batches, log, step))
             self._commit(transactions, log)
         finally:
             transactions.close()

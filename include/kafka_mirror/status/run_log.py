@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from kafka_mirror.copy.model import LaneResult, Watermark
+from kafka_mirror.copy.model import LaneResult, Watermark, batches_text
 from kafka_mirror.copy.plan.model import Plan, Range
-from kafka_mirror.copy.run_result import FAILED, NOTHING_TO_DO, Verdict, batches_text, describe_other_runs
+from kafka_mirror.copy.run_result import FAILED, NOTHING_TO_DO, Verdict, describe_other_runs
 from kafka_mirror.errors.next_step import program
 from kafka_mirror.errors.words import count_text, first_few
 from kafka_mirror.formats.offsets.partition import TopicPartition

@@ -8,8 +8,8 @@ from typing import Any
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, AuditResult
 from kafka_mirror.audit.report import describe_not_copied
 from kafka_mirror.config.flow import FlowName
-from kafka_mirror.copy.model import Watermark
-from kafka_mirror.copy.run_result import DONE, FAILED, NOTHING_TO_DO, Verdict, batches_text, describe_other_runs
+from kafka_mirror.copy.model import Watermark, batches_text
+from kafka_mirror.copy.run_result import DONE, FAILED, NOTHING_TO_DO, Verdict, describe_other_runs
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import NextStep
 from kafka_mirror.errors.words import count_text

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.copy.next_transaction import PartitionInLine, Turns, waiting
+from kafka_mirror.copy.next_transaction import PartitionInLine, Turns
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.record import Writer
 from tests.unit.ledger_records import ledger_record
@@ -33,7 +33,7 @@ class Lane:
             if not candidates:
                 break
             room, now = max_bytes, []
-            for chosen in sorted(turns.next(candidates, max_bytes), reverse=True):  # the order that is worst for small backlogs
+            for chosen in sorted(turns.choose(candidates, max_bytes), reverse=True):  # the order that is worst for small backlogs
                 taken = min(room, self.left[chosen.partition])
                 if taken:
                     self.left[chosen.partition] -= taken
@@ -41,7 +41,7 @@ class Lane:
                     now.append(chosen.partition)
             self.clock += 1
             self.served.update(dict.fromkeys(now, self.clock))
-            turns.served(tp(n) for n in now)
+            turns.count_served(tp(n) for n in now)
             moved.append(now)
         return moved
 
@@ -72,26 +72,26 @@ def test_with_one_transaction_a_run_long_backlogs_are_served_one_after_the_other
 
 def test_after_the_one_that_waited_longest_long_backlogs_share_transactions():
     turns, candidates = Turns(), [PartitionInLine(tp(n), 100 * MB, float(n)) for n in range(10)]
-    assert turns.next(candidates, 4 * MB) == [tp(0)]
-    turns.served([tp(0)])
+    assert turns.choose(candidates, 4 * MB) == [tp(0)]
+    turns.count_served([tp(0)])
     candidates[0] = PartitionInLine(tp(0), 100 * MB, 11.0)
-    assert turns.next(candidates, 4 * MB) == [tp(n) for n in range(1, 5)]
-    assert len(turns.next(candidates, 32 * MB)) == 10
+    assert turns.choose(candidates, 4 * MB) == [tp(n) for n in range(1, 5)]
+    assert len(turns.choose(candidates, 32 * MB)) == 10
 
 
 def test_one_that_drops_out_before_its_turn_holds_up_nobody():
     turns, candidates = Turns(), [PartitionInLine(tp(n), 100 * MB, float(n)) for n in range(10)]
-    assert turns.next(candidates, 4 * MB) == [tp(0)]
-    assert turns.next(candidates[1:], 4 * MB) == [tp(1)]
-    turns.served([tp(1)])
-    assert len(turns.next(candidates[1:], 4 * MB)) == 4
+    assert turns.choose(candidates, 4 * MB) == [tp(0)]
+    assert turns.choose(candidates[1:], 4 * MB) == [tp(1)]
+    turns.count_served([tp(1)])
+    assert len(turns.choose(candidates[1:], 4 * MB)) == 4
 
 
 def test_what_looked_small_and_was_not_keeps_nobody_waiting():
     turns, looks_small, long = Turns(), PartitionInLine(tp(0), 1000, 0.0), PartitionInLine(tp(1), 100 * MB, 0.0)
-    assert turns.next([looks_small, long], MB) == [tp(0)]
-    turns.served([tp(0)])
-    assert turns.next([PartitionInLine(tp(0), 1000, 1.0), long], MB) == [tp(1)]
+    assert turns.choose([looks_small, long], MB) == [tp(0)]
+    turns.count_served([tp(0)])
+    assert turns.choose([PartitionInLine(tp(0), 1000, 1.0), long], MB) == [tp(1)]
 
 
 @settings(max_examples=200, deadline=None)
@@ -114,10 +114,10 @@ def test_nobody_starves_over_runs_of_one_transaction_each_however_much_comes_in(
 
 def test_the_size_of_a_backlog_is_judged_by_what_was_copied_before():
     record = ledger_record(records=10, bytes=5000)
-    assert waiting(tp(0), record, 100, 7) == PartitionInLine(tp(0), 50_100, 7)
+    assert PartitionInLine.of(tp(0), record, 100, 7) == PartitionInLine(tp(0), 50_100, 7)
     fresh = ledger_record(records=0, bytes=0)
-    assert waiting(tp(0), fresh, 100, 7).served == 0
-    assert waiting(tp(0), fresh, 100, 7).bytes > 100
+    assert PartitionInLine.of(tp(0), fresh, 100, 7).served == 0
+    assert PartitionInLine.of(tp(0), fresh, 100, 7).bytes > 100
 
 
 def test_the_turns_follow_the_order_in_which_the_ledger_was_written_whatever_the_clocks_of_those_who_wrote():
@@ -130,7 +130,7 @@ def test_the_turns_follow_the_order_in_which_the_ledger_was_written_whatever_the
     turns.begin(records)
     order = []
     for _ in range(6):
-        (chosen,) = turns.next([waiting(each, records[each], 100, turns.written[each]) for each in sizes], MB)[:1]
-        turns.served([chosen])
+        (chosen,) = turns.choose([PartitionInLine.of(each, records[each], 100, turns.written[each]) for each in sizes], MB)[:1]
+        turns.count_served([chosen])
         order.append(chosen.partition)
     assert order == [2, 0, 1] * 2

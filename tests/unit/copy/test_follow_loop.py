@@ -231,7 +231,7 @@ def test_what_the_run_before_it_copied_until_it_handed_over_is_no_other_runs_and
     plan = mirror.plan()
     mirror.copied["orders"], mirror.writers["orders"] = 10, "east-to-west.copy / the one before"
     found = LaneResult(lane_of("orders", 0, 16), copied_elsewhere=(CopiedElsewhere("orders", 0, 10, 100, mirror.writers["orders"]),))
-    judged = mirror.judged(RunResult(plan).copied(plan, [found, *mirror.copy(mirror.configured(), plan, -1)]))
+    judged = mirror.judged(RunResult(plan).with_results(plan, [found, *mirror.copy(mirror.configured(), plan, -1)]))
     assert (judged.records, judged.bytes, judged.copied_elsewhere) == (3, 30, ())
 
 
@@ -311,11 +311,11 @@ def test_a_job_that_follows_is_counted_with_what_preceded_it(mirror: Mirror) -> 
     mirror.arrivals, mirror.happenings = {7: {"orders": 2}, 20: {"orders": 1, "clicks": 4}}, {30: nothing}
     run = mirror.following()
     assert run.await_work()
-    result = run.followed_by(lambda _flow, plan: mirror.run(plan=plan))
+    result = run.hand_to(lambda _flow, plan: mirror.run(plan=plan))
     assert (result.plans, mirror.judged(result).records, mirror.judged(result).state) == (3, 7, "done")
     failed = mirror.following(plan=Plan("east->west", (Range("orders", 0, "id", 3, 5, BEHIND),)))
-    assert failed.followed_by(lambda _flow, plan: replace(RunResult(plan), failure=UNREACHABLE.report())).failure == UNREACHABLE.report()
-    died = mirror.following().followed_by(lambda _flow, _plan: {}["result"])
+    assert failed.hand_to(lambda _flow, plan: replace(RunResult(plan), failure=UNREACHABLE.report())).failure == UNREACHABLE.report()
+    died = mirror.following().hand_to(lambda _flow, _plan: {}["result"])
     assert [error.code for lane in died.results for error in lane.errors] == ["Unexpected"]
 
 
@@ -390,7 +390,7 @@ def test_a_minute_that_brings_more_leaves_the_rest_to_spark(known: Mirror, arriv
     run = known.following(due=300)
     assert run.copy_little(known.copy, LITTLE)
     assert [at for at, *_ in known.copies] == begun
-    result = run.followed_by(lambda _flow, plan: known.run(plan=plan, due=300))
+    result = run.hand_to(lambda _flow, plan: known.run(plan=plan, due=300))
     assert (known.judged(result).records, known.judged(result).state) == (sum(arrives.values()), "done")
 
 

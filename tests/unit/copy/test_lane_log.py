@@ -44,9 +44,9 @@ def test_a_lane_that_goes_well_says_what_it_begins_from_where_and_how_it_ended(c
 
 def test_a_lane_that_fails_before_it_has_fenced_says_first_what_it_was_to_do(lane_task, said):
     log = LaneLog(lane_task)
-    log.begins()
-    log.retry(1, 4, 0.5, DOWN, elsewhere=False)
-    log.fenced(0, {})
+    log.begin()
+    log.warn_of_retry(1, 4, 0.5, DOWN, elsewhere=False)
+    log.tell_fence(0, {})
     begins, retried, fenced = (text for _, text in said())
     assert begins.startswith("lane 0 begins: ")
     assert begins.endswith(" s at most.")
@@ -110,7 +110,7 @@ def test_a_busy_lane_says_every_while_how_far_it_is(lane_task, said):
     log = LaneLog(lane_task, lambda: clock[0])
     for _ in range(100):
         clock[0] += 1
-        log.committed([], 1.0)
+        log.tell_commit([], 1.0)
     assert [text.partition(":")[0] for _, text in said()] == ["lane 0 goes on"] * 3
 
 

@@ -22,10 +22,10 @@ def play(largest, bytes_per_second, transactions, timeout=60.0):
         tried.append(size.bytes)
         seconds = size.bytes / bytes_per_second
         if seconds > timeout:
-            assert size.too_slow(timeout / seconds)
+            assert size.shrink(timeout / seconds)
         else:
             committed.append(size.bytes)
-            size.committed(seconds)
+            size.grow(seconds)
     return tried, committed
 
 
@@ -43,9 +43,9 @@ def test_a_target_of_any_speed_is_written_in_the_end_and_runs_into_its_timeout_t
 
 def test_what_ran_into_its_timeout_is_not_tried_again_at_its_size():
     size = TransactionSize(32 * MB, 60)
-    assert size.too_slow(1.0)
+    assert size.shrink(1.0)
     for _ in range(10):
-        size.committed(0.1)
+        size.grow(0.1)
     assert size.bytes == 2 * MB
 
 
@@ -57,7 +57,7 @@ def copy_with(batch_size, poison, count):
     bisection, watermark, attempts = BatchBisection(), 0, 0
     while watermark < count:
         attempts += 1
-        end = min(bisection.end(TP, count), watermark + bisection.records.get(TP, count))
+        end = min(bisection.bound(TP, count), watermark + bisection.records.get(TP, count))
         refused = None
         for first in range(watermark, end, batch_size):
             if poison in range(first, min(first + batch_size, end)):
@@ -65,9 +65,9 @@ def copy_with(batch_size, poison, count):
                 break
         if refused is None:
             watermark = end
-            bisection.committed(TP, watermark)
+            bisection.widen(TP, watermark)
             continue
-        found = bisection.refused(BatchRefused(TP, watermark, refused, end - watermark, "too large"))
+        found = bisection.narrow(BatchRefused(TP, watermark, refused, end - watermark, "too large"))
         if found is not None:
             return watermark, found.offset, attempts
     return watermark, None, attempts
@@ -86,17 +86,17 @@ def test_a_record_that_is_alone_in_its_batch_is_found_in_three_attempts():
 
 def test_a_stop_that_another_attempt_has_passed_holds_nothing_up():
     bisection = BatchBisection()
-    bisection.refused(BatchRefused(TP, 0, 40, 100, "too large"))
-    assert bisection.end(TP, 100) == 40
-    bisection.committed(TP, 70)
-    assert bisection.end(TP, 100) == 100
+    bisection.narrow(BatchRefused(TP, 0, 40, 100, "too large"))
+    assert bisection.bound(TP, 100) == 40
+    bisection.widen(TP, 70)
+    assert bisection.bound(TP, 100) == 100
 
 
 def test_a_stop_that_a_commit_in_doubt_has_passed_ends_nothing():
     bisection = BatchBisection()
-    bisection.refused(BatchRefused(TP, 0, 40, 100, "too large"))
-    assert bisection.end(TP, 100, watermark=39) == 40
-    assert bisection.end(TP, 100, watermark=40) == 100
+    bisection.narrow(BatchRefused(TP, 0, 40, 100, "too large"))
+    assert bisection.bound(TP, 100, watermark=39) == 40
+    assert bisection.bound(TP, 100, watermark=40) == 100
 
 
 # ---------------------------------------------------------------- brokers that name the records they refuse, and others
@@ -108,7 +108,7 @@ def passed_over(names, batch_size, refused, count, slowly=False, large=None):
     bisection, watermark, skipped, refusals = BatchBisection(records={TP: 1} if slowly else {}), 0, set(), 0
     while watermark < count:
         assert refusals <= 20 * len(refused) + 5
-        end = bisection.end(TP, count)
+        end = bisection.bound(TP, count)
         known = bisection.named.get(TP, {})
         left = [offset for offset in range(watermark, end) if offset not in known][: bisection.records.get(TP, count)]
         end = end if len(left) < bisection.records.get(TP, count) else left[-1] + 1
@@ -118,11 +118,11 @@ def passed_over(names, batch_size, refused, count, slowly=False, large=None):
         if failed is None:
             skipped |= {offset for offset in range(watermark, end) if offset in known}
             watermark = end
-            bisection.committed(TP, watermark)
+            bisection.widen(TP, watermark)
             continue
         refusals += 1
         culprits = [RefusedRecord(offset, 100, True, "why") for offset in failed if names and offset in refused]
-        poison = bisection.refused(BatchRefused(TP, watermark, failed[0], len(failed), "why", culprits))
+        poison = bisection.narrow(BatchRefused(TP, watermark, failed[0], len(failed), "why", culprits))
         if poison is not None:
             skipped |= {offset for offset in range(watermark, poison.offset) if offset in known} | {poison.offset}
             watermark = poison.offset + 1
@@ -154,20 +154,20 @@ def test_refused_records_here_and_there_cost_an_attempt_for_each_large_batch():
 
 def test_far_from_refused_records_batches_go_as_they_come():
     bisection = BatchBisection()
-    bisection.refused(BatchRefused(TP, 0, 40, 100, "why", [RefusedRecord(50, 1, True, "its timestamp")]))
+    bisection.narrow(BatchRefused(TP, 0, 40, 100, "why", [RefusedRecord(50, 1, True, "its timestamp")]))
     assert 50 < bisection.joined_to[TP] < 1_000_000
-    bisection.refused(BatchRefused(TP, 51, 60, 100, "too large"))
+    bisection.narrow(BatchRefused(TP, 51, 60, 100, "too large"))
     assert bisection.joined_to[TP] < 1_000_000
 
 
 def test_a_record_that_is_named_is_noted_though_it_is_alone_in_its_batch():
     bisection = BatchBisection(records={TP: 1})
-    assert bisection.refused(BatchRefused(TP, 0, 0, 1, "why", [RefusedRecord(0, 1, True, "its timestamp")])) is None
+    assert bisection.narrow(BatchRefused(TP, 0, 0, 1, "why", [RefusedRecord(0, 1, True, "its timestamp")])) is None
     assert (set(bisection.named[TP]), bisection.records) == ({0}, {})
 
 
 def test_a_record_that_is_refused_by_name_again_is_found_alone():
     bisection, refusal = BatchBisection(), BatchRefused(TP, 0, 0, 4, "why", [RefusedRecord(2, 1, True, "its timestamp")])
-    assert bisection.refused(refusal) is None
-    assert bisection.refused(refusal) is None
+    assert bisection.narrow(refusal) is None
+    assert bisection.narrow(refusal) is None
     assert bisection.records[TP] == 1

@@ -58,7 +58,7 @@ def test_the_error_has_every_call_and_what_caused_it(failing, caplog):
     (error,) = result.errors
     assert (result.lane, error.code, error.retriable) == (3, "Unexpected", False)
     assert re.match(
-        r"Lane 3 failed unexpectedly: RuntimeError: no way on \(kafka_mirror/copy/run\.py:\d+ _run_lane > test_run\.py:\d+ run\)",
+        r"Lane 3 failed unexpectedly: RuntimeError: no way on \(kafka_mirror/copy/run\.py:\d+ copy_lane > test_run\.py:\d+ run\)",
         error.message,
     )
     assert ", caused by KeyError: 'offset' (" in error.message

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.copy.plan.model import BEHIND, Range
-from kafka_mirror.copy.throttle import Throttle, divide_rate, portion
+from kafka_mirror.copy.throttle import Throttle, divide_rate
 
 MEGABYTE = 1024 * 1024
 
@@ -27,34 +27,34 @@ def planned(offsets, records=0, size=0):
 def test_a_transaction_is_small_and_the_next_one_waits_until_its_time_is_over():
     clock = Clock()
     throttle = Throttle(1000, 0.5, clock)
-    assert (throttle.rate, throttle.wait_seconds(), throttle.transaction_bytes(MEGABYTE)) == (500, 0, 1000)
+    assert (throttle.rate, throttle.wait_seconds, throttle.transaction_bytes(MEGABYTE)) == (500, 0, 1000)
     clock.time += 0.5
-    throttle.copied(1000, 0.5)
-    assert throttle.wait_seconds() == pytest.approx(1.5)
+    throttle.count(1000, 0.5)
+    assert throttle.wait_seconds == pytest.approx(1.5)
     clock.time += 5
-    assert throttle.wait_seconds() == 0
+    assert throttle.wait_seconds == 0
 
 
 def test_time_in_which_nothing_was_to_do_is_not_made_up_for():
     clock = Clock()
     throttle = Throttle(1000, 1.0, clock)
     clock.time += 3600
-    throttle.copied(2000, 0.1)
-    assert throttle.wait_seconds() == pytest.approx(1.9)
+    throttle.count(2000, 0.1)
+    assert throttle.wait_seconds == pytest.approx(1.9)
 
 
 def test_a_new_rate_counts_at_once_also_for_what_is_left_to_wait_for():
     clock = Clock()
     throttle = Throttle(100, 1.0, clock)
-    throttle.copied(1000, 0.0)
+    throttle.count(1000, 0.0)
     throttle.change(1000)
-    assert throttle.wait_seconds() == pytest.approx(1.0)
+    assert throttle.wait_seconds == pytest.approx(1.0)
     throttle.change(10)
-    assert throttle.wait_seconds() == pytest.approx(100)
+    assert throttle.wait_seconds == pytest.approx(100)
     throttle.change(-1)
-    assert throttle.wait_seconds() == 0
+    assert throttle.wait_seconds == 0
     throttle.change(1000)
-    assert (throttle.rate, throttle.wait_seconds()) == (1000, 0)
+    assert (throttle.rate, throttle.wait_seconds) == (1000, 0)
 
 
 @given(st.integers(1, 10**9), st.lists(st.floats(0, 5), min_size=1, max_size=60), st.floats(0.1, 4))
@@ -63,12 +63,12 @@ def test_over_any_time_no_more_is_copied_than_the_rate_allows_and_one_transactio
     throttle, copied, began = Throttle(rate, 1.0, clock), 0.0, clock.time
     largest = 0.0
     for seconds in durations:
-        clock.time += throttle.wait_seconds()
+        clock.time += throttle.wait_seconds
         assert copied <= (clock.time - began) * rate * (1 + 1e-6) + 1e-3
         size = throttle.transaction_bytes(32 * MEGABYTE) * overshoot
         largest = max(largest, size)
         clock.time += seconds
-        throttle.copied(size, seconds)
+        throttle.count(size, seconds)
         copied += size
     assert copied <= (clock.time - began) * rate * (1 + 1e-6) + largest + 1e-3
 
@@ -93,7 +93,7 @@ def test_lanes_that_run_at_the_same_time_never_have_more_than_the_whole_rate(lan
 
 @given(st.integers(1, 10**10))
 def test_a_throttled_lane_fetches_about_what_it_may_copy(rate):
-    size = portion(rate)
+    size = Throttle(rate).portion
     if size is None:
         assert 2 * rate >= 4 * MEGABYTE
     else:

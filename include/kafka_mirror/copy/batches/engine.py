@@ -47,7 +47,7 @@ class BatchEngine:
         partitions = self._source.assign(work)
         self._target.begin(partitions)
         taken = 0
-        while self._source.has_work() and taken < limits.bytes and not self._time_is_up(limits, started):
+        while self._source.has_work() and taken < limits.bytes and not self._is_time_up(limits, started):
             # What waits to be sent is bounded: a slow target makes nothing pile up here.
             if taken - self._target.bytes <= _WAITING_BYTES // 2:
                 taken += self._source.hand_over(min(limits.bytes - taken, _WAITING_BYTES - (taken - self._target.bytes)))
@@ -60,15 +60,15 @@ class BatchEngine:
         while not all(partition.is_done for partition in partitions):
             self._target.send(partitions)
             receive(self._pools, _POLL_SECONDS)
-        if not any(partition.moved() for partition in partitions):
+        if not any(partition.has_moved for partition in partitions):
             self._source.stop_at_passed_over()
-        if not any(partition.moved() for partition in partitions):
+        if not (moved := [partition.report_progress() for partition in partitions if partition.has_moved]):
             raise NothingRead([partition.work.source for partition in partitions], time.monotonic() - started)
-        return [partition.progress() for partition in partitions if partition.moved()]
+        return moved
 
-    def _time_is_up(self, limits: TransactionLimits, started: float) -> bool:
+    def _is_time_up(self, limits: TransactionLimits, started: float) -> bool:
         age = self._target.age if self._target.bytes else None
-        return limits.time_is_up(age, time.monotonic() - max(started, self._source.heard_at), self._silence_seconds)
+        return limits.is_time_up(age, time.monotonic() - max(started, self._source.heard_at), self._silence_seconds)
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
         """Puts keyed records into the open transaction (beginning one if there is none), acknowledged; gives the offset of each."""

@@ -72,14 +72,14 @@ class InFlightBatches:
         self.flush()
         self._wait(OutgoingBatch.closed(batch))
         self.count(FORWARDED, 1, batch.record_count)
-        self._took(batch.leader_epoch, batch.next_offset)
+        self._note_read(batch.leader_epoch, batch.next_offset)
 
     def add(self, records: Sequence[Record], batch: RecordBatch, codec: str, next_offset: int) -> None:
         """Takes records, of which `batch` has the last, to be joined with those before and after them, and packed by `codec`."""
         for full in self._growing.add(records, codec, batch.leader_epoch):
             self._wait(full)
         self.added += len(records)
-        self._took(batch.leader_epoch, next_offset)
+        self._note_read(batch.leader_epoch, next_offset)
 
     def join(self, codec: str, room: int, largest: int, data: builtins.bytes, aborted: AbortedTransactions | None) -> JoinedStretch:
         """Takes small batches from the beginning of `data`, up to a record that the target refused; see `BatchBuilder.join`."""
@@ -91,7 +91,7 @@ class InFlightBatches:
             self.added += joined.records
             self.count(JOINED, joined.batches, joined.records)
             self.count(FORWARDED, bool(joined.closed), joined.closed)
-            self._took(joined.leader_epoch, joined.next_offset)
+            self._note_read(joined.leader_epoch, joined.next_offset)
         return joined
 
     def count(self, way: str, batches: int, records: int, reason: str = "") -> None:
@@ -110,7 +110,7 @@ class InFlightBatches:
         self.waiting.append(outgoing)
         self._bytes += len(outgoing.batch.data)
 
-    def _took(self, leader_epoch: int, next_offset: int) -> None:
+    def _note_read(self, leader_epoch: int, next_offset: int) -> None:
         self.pass_over(next_offset, leader_epoch)
         self._read = time.time()
 
@@ -152,7 +152,7 @@ class InFlightBatches:
         self.sent.append(outgoing)
         return outgoing.batch
 
-    def delivered(self, base_offset: int) -> None:
+    def take_acknowledgement(self, base_offset: int) -> None:
         """Takes the target offset of the oldest batch that was sent. What lies side by side on both clusters is one run."""
         sent = self.sent.popleft()
         self.is_added = True
@@ -182,12 +182,16 @@ class InFlightBatches:
         """Whether all that was taken is acknowledged."""
         return not self.waiting and not self.sent and not self.is_growing
 
-    def moved(self) -> bool:
+    @property
+    def has_moved(self) -> bool:
         """Whether this transaction changed or found anything for the partition."""
         return self.next_offset > self.work.start or self.poison is not None
 
-    def progress(self) -> PartitionProgress:
+    def report_progress(self) -> PartitionProgress:
         """What the transaction did to this partition."""
+        last = None
+        if self.runs and self._max_timestamp >= 0:  # the newest of the last batch, for its last record's own stays closed
+            last = LastRecord(self._max_timestamp, int(self._read * 1000), int(time.time() * 1000))
         return PartitionProgress(
             source=self.work.source,
             next_offset=self.next_offset,
@@ -198,13 +202,7 @@ class InFlightBatches:
             target_next=self.runs[-1].target + self.runs[-1].length if self.runs else None,
             poison=self.poison,
             skipped=tuple(self.skipped),
-            last=self._last(),
+            last=last,
             batches=tuple(BatchShare(way, batches, records) for way, (batches, records) in self._ways.items() if batches),
             rewritten=dict(self._rewritten),
         )
-
-    def _last(self) -> LastRecord | None:
-        """The newest timestamp of the last batch, for its last record's own stays closed; None if it has none."""
-        if not self.runs or self._max_timestamp < 0:
-            return None
-        return LastRecord(self._max_timestamp, int(self._read * 1000), int(time.time() * 1000))

@@ -8,9 +8,8 @@ from functools import partial
 
 from kafka_mirror.copy.batches.partition import InFlightBatches
 from kafka_mirror.copy.model import RECORDS, REWRITTEN, LaneTask, PartitionAssignment, PoisonRecord
-from kafka_mirror.errors import MirrorError, SourceRepeated, SourceTruncated, SourceUnreadable
-from kafka_mirror.formats.batches.batch_records import NotIntact, Record, has_key, read_records
-from kafka_mirror.formats.batches.batch_rewrite import STRETCH_BYTES, is_small
+from kafka_mirror.errors import SourceRepeated, SourceTruncated, SourceUnreadable
+from kafka_mirror.formats.batches.batch_rewrite import STRETCH_BYTES, NotIntact, Record, has_key, is_small, read_records
 from kafka_mirror.formats.batches.compression import has_packer
 from kafka_mirror.formats.batches.record_batch import RecordBatch
 from kafka_mirror.formats.offsets.partition import TopicPartition
@@ -57,9 +56,13 @@ class BatchSource:
     def assign(self, work: Sequence[PartitionAssignment]) -> list[InFlightBatches]:
         """Makes the given work what is read, each partition at its start, and returns the partitions in the same order."""
         self._in_flight = {assignment.source: InFlightBatches(assignment) for assignment in work}
-        if self._waiting(self._fetched) >= _AHEAD_BYTES or self._answers_bytes() >= _ANSWERS_BYTES:
+        if self._count_waiting(self._fetched) >= _AHEAD_BYTES or self._count_answers() >= _ANSWERS_BYTES:
             self._fetched = {tp: fetched for tp, fetched in self._fetched.items() if tp in self._in_flight}
-        new = {assignment.source: assignment for assignment in work if not self._is_at(assignment)}
+        new = {}
+        for assignment in work:
+            there = self._fetched.get(assignment.source)
+            if there is None or not there.goes_on(assignment.start, assignment.leader_epoch):
+                new[assignment.source] = assignment
         for tp in new:
             self._fetched.pop(tp, None)  # an answer that comes while the leaders are looked for is about another place
         for tp, leader in self.pool.leaders(new).items():
@@ -73,7 +76,7 @@ class BatchSource:
     def fetch(self) -> None:
         """Asks each leader that is not asked for what is wanted of it and not there."""
         going_on = self._find_unfinished()
-        if self._waiting(going_on) >= _AHEAD_BYTES:
+        if self._count_waiting(going_on) >= _AHEAD_BYTES:
             return
         wanted = {tp: self._fetched[tp] for tp in going_on if self._fetched[tp].position < self._in_flight[tp].work.end}
         for connection, questions in self._fetcher.idle_leaders(wanted):
@@ -91,7 +94,7 @@ class BatchSource:
                 if fetched.first is not None and taken < room:
                     taken += self._hand_over_one(in_flight, fetched, *fetched.first, room - taken)
                 if not in_flight.stopped and fetched.first is None:
-                    _end_of_fetched(in_flight, fetched)
+                    _end_fetched(in_flight, fetched)
                 if in_flight.stopped:
                     del self._fetched[tp]  # what was fetched past its end is not needed
                 elif fetched.first is not None:
@@ -111,22 +114,16 @@ class BatchSource:
         """Lets go of the connections."""
         self.pool.release()
 
-    # ------------------------------------------------------------ inside
-
     def _find_unfinished(self) -> list[TopicPartition]:
         return [tp for tp, in_flight in self._in_flight.items() if not in_flight.stopped]
 
-    def _waiting(self, partitions: Iterable[TopicPartition]) -> int:
+    def _count_waiting(self, partitions: Iterable[TopicPartition]) -> int:
         return sum(self._fetched[tp].bytes for tp in partitions)
 
-    def _answers_bytes(self) -> int:
+    def _count_answers(self) -> int:
         """How large all the answers are in which batches wait."""
         waiting = [answer for fetched in self._fetched.values() for answer in fetched.answers()]
         return sum(len(answer) for answer in {id(answer): answer for answer in waiting}.values() if isinstance(answer, (bytes, bytearray)))
-
-    def _is_at(self, work: PartitionAssignment) -> bool:
-        there = self._fetched.get(work.source)
-        return there is not None and there.goes_on(work.start, work.leader_epoch)
 
     def _is_wanted(self, tp: TopicPartition, fetched: FetchedPartition) -> bool:
         """Whether the work was neither given up nor set back since the question."""
@@ -160,8 +157,11 @@ class BatchSource:
         if (is_repeated or batch.next_offset <= work.start) and batch.is_intact:
             raise SourceRepeated(*work.source, batch.base_offset, in_flight.next_offset)
         try:
-            if reason := self._reason_to_rewrite(batch, work):
-                self._rewrite(batch, in_flight, reason)
+            if reason := "mirror.engine=records" if self._rewrites_all else reason_to_rewrite(batch, work):
+                records, before = list[Record](), in_flight.added
+                read_records(batch, records, self._largest)
+                _add_allowed(records, batch, in_flight)
+                in_flight.count(REWRITTEN, 1, in_flight.added - before, reason)
             elif is_small(batch) and self._join(batch, in_flight, fetched, room):
                 return True
             elif batch.is_intact:
@@ -169,21 +169,12 @@ class BatchSource:
             else:
                 raise NotIntact
         except ValueError as why:
-            end = _end_of_damaged(batch, in_flight, fetched) if isinstance(why, NotIntact) else batch.next_offset
+            end = _find_damaged_end(batch, in_flight, fetched) if isinstance(why, NotIntact) else batch.next_offset
             if end > in_flight.next_offset:
                 in_flight.hold_up(end, batch.leader_epoch, why)
         if not in_flight.stopped:
             fetched.pop()
         return not in_flight.stopped
-
-    def _reason_to_rewrite(self, batch: RecordBatch, work: PartitionAssignment) -> str:
-        return "mirror.engine=records" if self._rewrites_all else reason_to_rewrite(batch, work)
-
-    def _rewrite(self, batch: RecordBatch, in_flight: InFlightBatches, reason: str) -> None:
-        records, before = list[Record](), in_flight.added
-        read_records(batch, records, self._largest)
-        _add_allowed(records, batch, in_flight)
-        in_flight.count(REWRITTEN, 1, in_flight.added - before, reason)
 
     def _join(self, batch: RecordBatch, in_flight: InFlightBatches, fetched: FetchedPartition, room: int) -> bool:
         """Lets the partition take small batches that could be forwarded, record by record, about `room` bytes; false if the first one has
@@ -192,27 +183,24 @@ class BatchSource:
         return joined is not None and joined.bytes > 0
 
     def _refuse(self, tp: TopicPartition, fault: FetchFault) -> None:
-        raise self._as_error(tp, fault)
-
-    def _as_error(self, tp: TopicPartition, fault: FetchFault) -> MirrorError:
         work, at = self._in_flight[tp].work, fault.position
         match fault.cause:
             case Cause.DIVERGED if fault.diverged_at is not None and fault.diverged_at < work.start:
-                return SourceTruncated(tp.topic, tp.partition, work.start, work.end, fault.diverged_at)
+                raise SourceTruncated(tp.topic, tp.partition, work.start, work.end, fault.diverged_at)
             case Cause.DIVERGED:
-                return _unreadable(tp, at, f"the source's log was cut off at {fault.diverged_at} while it was read")
+                raise _report_unreadable(tp, at, f"the source's log was cut off at {fault.diverged_at} while it was read")
             case Cause.OUT_OF_RANGE:
-                return _unreadable(tp, at, "the source no longer has this offset")
+                raise _report_unreadable(tp, at, "the source no longer has this offset")
             case Cause.CORRUPT:
-                return _unreadable(tp, at, f"the source cannot read its own log: {fault.detail}")
+                raise _report_unreadable(tp, at, f"the source cannot read its own log: {fault.detail}")
             case Cause.NO_BATCHES:
-                return _unreadable(tp, at, f"the source sent no record batch: {fault.detail}")
+                raise _report_unreadable(tp, at, f"the source sent no record batch: {fault.detail}")
             case Cause.DENIED:
-                return self.pool.errors.translate_code(fault.code, "", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
-        return self.pool.errors.translate_code(fault.code, f"reading {tp}@{at}")
+                raise self.pool.errors.translate_code(fault.code, "", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
+        raise self.pool.errors.translate_code(fault.code, f"reading {tp}@{at}")
 
 
-def _end_of_fetched(in_flight: InFlightBatches, fetched: FetchedPartition) -> None:
+def _end_fetched(in_flight: InFlightBatches, fetched: FetchedPartition) -> None:
     if (closed := fetched.closed) is not None and fetched.position < in_flight.work.end:
         in_flight.hold_up(closed.end, -1, closed.why)
         fetched.pass_over(closed.end)
@@ -221,7 +209,7 @@ def _end_of_fetched(in_flight: InFlightBatches, fetched: FetchedPartition) -> No
         in_flight.stop()
 
 
-def _end_of_damaged(batch: RecordBatch, in_flight: InFlightBatches, fetched: FetchedPartition) -> int:
+def _find_damaged_end(batch: RecordBatch, in_flight: InFlightBatches, fetched: FetchedPartition) -> int:
     """Where a batch ends that is not intact: what it says itself may be what is damaged, and a decision passes over all up to there. So the
     next batch says it; if none came along, the nearest of what may be. A batch that says it has what was read already is in front of it."""
     if batch.base_offset < fetched.follows < NOBODY_KNOWS:
@@ -279,7 +267,7 @@ def codec_for(batch: RecordBatch, work: PartitionAssignment) -> str:
     return batch.codec if wanted == "producer" or not has_packer(wanted) else wanted
 
 
-def _unreadable(tp: TopicPartition, offset: int, why: str) -> SourceUnreadable:
+def _report_unreadable(tp: TopicPartition, offset: int, why: str) -> SourceUnreadable:
     return SourceUnreadable(
         f"{tp}@{offset}: {why}.",
         topic=tp.topic,

@@ -79,18 +79,18 @@ def refusal_of(work: PartitionAssignment, outgoing: OutgoingBatch, answer: Ackno
         read_records(seal_batch(outgoing.batch), records, largest)
     offsets = [offset for start, length in outgoing.stretches for offset in range(start, start + length)]
     named = [(place, why) for place, why in answer.records if 0 <= place < len(records)]
-    culprits = [_culprit(work, answer.error_code, offsets[place], records[place], why) for place, why in sorted(named)]
-    detail = culprits[0].detail if culprits else _detail(answer.error_code, answer.message)
+    culprits = [_name_culprit(work, answer.error_code, offsets[place], records[place], why) for place, why in sorted(named)]
+    detail = culprits[0].detail if culprits else _explain(answer.error_code, answer.message)
     return BatchRefused(work.source, work.start, offsets[0], outgoing.batch.record_count, detail, culprits)
 
 
-def _culprit(work: PartitionAssignment, code: int, offset: int, record: Record, why: str) -> RefusedRecord:
+def _name_culprit(work: PartitionAssignment, code: int, offset: int, record: Record, why: str) -> RefusedRecord:
     _, timestamp, _, rest = record
     lacks_key = work.limits.needs_key and not has_key(rest)
-    return RefusedRecord(offset, timestamp, has_key(rest), f"{_NO_KEY} ({name_of(code)})" if lacks_key else _detail(code, why))
+    return RefusedRecord(offset, timestamp, has_key(rest), f"{_NO_KEY} ({name_of(code)})" if lacks_key else _explain(code, why))
 
 
-def _detail(code: int, why: str | None) -> str:
+def _explain(code: int, why: str | None) -> str:
     return f"{_REASONS[code]} ({name_of(code)}{f': {why}' if why else ''})"
 
 
@@ -151,7 +151,10 @@ class BatchProducer:
         # A broker that hangs is none that is slow: smaller transactions would not help, another leader does.
         self.pool.check_silence(min(self._task.request_seconds, OLD_SHARE * self._transactions.timeout), "writing")
         if self.age >= self._transactions.timeout:
-            self._raise_too_slow(partitions)
+            written = sum(partition.records for partition in partitions)
+            unacknowledged = sum(sent.batch.record_count for partition in partitions for sent in (*partition.sent, *partition.waiting))
+            share = written / max(1, written + unacknowledged)
+            raise TransactionTooSlow(self._task.lane, self.age, self._transactions.timeout, share)
 
     def record(self, topic: str, partition: int, entries: Sequence[tuple[bytes, bytes]]) -> list[int]:
         """Puts keyed records into the transaction, waits until they are acknowledged, and gives their offsets in order."""
@@ -178,8 +181,6 @@ class BatchProducer:
         """Aborts an open transaction and closes the connections. One that lost its lane only closes: an abort could not succeed."""
         self._transactions.close()
 
-    # ------------------------------------------------------------ inside
-
     def _produce(self, connection: BrokerConnection, ready: Sequence[InFlightBatches]) -> None:
         """One request with a batch of each partition, as far as it has room."""
         topics: dict[str, list[Batch]] = {}
@@ -204,22 +205,17 @@ class BatchProducer:
         for answer in answered.batches:
             in_flight = by_partition[TopicPartition(answer.topic, answer.partition)]
             if not answer.error_code:
-                in_flight.delivered(answer.base_offset)
+                in_flight.take_acknowledgement(answer.base_offset)
             elif answer.error_code == CONCURRENT and not in_flight.is_added:
                 batch = in_flight.send_again(time.monotonic() + SOON_SECONDS)
                 self._sequences[in_flight.remote] = next_sequence(self._sequences[in_flight.remote], -batch.record_count)
             else:
-                raise self._refusal(in_flight, answer)
+                raise self._translate_refusal(in_flight, answer)
 
-    def _refusal(self, in_flight: InFlightBatches, answer: Acknowledgement) -> Exception:
+    def _translate_refusal(self, in_flight: InFlightBatches, answer: Acknowledgement) -> Exception:
         code, source = answer.error_code, in_flight.work.source
         if code == errors.TopicAuthorizationFailedError.errno:
             return AuthorizationRefused(self._task.target, "WRITE", f"topic {in_flight.remote.topic}", topic=source.topic)
         if code in REFUSALS and in_flight.remote not in self._recorded:
             return refusal_of(in_flight.work, in_flight.sent[0], answer, self._task.unpacked_max_bytes)
         return self._transactions.translate(code, f"writing to {in_flight.remote}")
-
-    def _raise_too_slow(self, partitions: Iterable[InFlightBatches]) -> None:
-        written = sum(partition.records for partition in partitions)
-        unacknowledged = sum(outgoing.batch.record_count for partition in partitions for outgoing in (*partition.sent, *partition.waiting))
-        raise TransactionTooSlow(self._task.lane, self.age, self._transactions.timeout, written / max(1, written + unacknowledged))

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.formats import documents
-from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.formats.offsets.partition import TopicPartition, lane_of
 from kafka_mirror.ledger.control_records import Decision, as_document, from_document
 
 FIRST_SIGHT = "first sight"
@@ -109,6 +109,14 @@ class Plan:
     def is_idle(self) -> bool:
         """Whether nothing is to be copied, now or soon."""
         return not (self.ranges and self.is_busy) and not any(planned.is_work for planned in self.ranges)
+
+
+def sort_by_lane(ranges: Iterable[Range], lanes: int) -> dict[int, list[Range]]:
+    """The ranges by the lane that copies them, each in the order in which they come."""
+    by_lane: dict[int, list[Range]] = {}
+    for planned in ranges:
+        by_lane.setdefault(lane_of(planned.topic, planned.partition, lanes), []).append(planned)
+    return by_lane
 
 
 _COLUMNS = ("topic", "partition", "topic_id", "start", "end", "reason", "leader_epoch", "records", "bytes")

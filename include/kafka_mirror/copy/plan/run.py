@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from kafka_mirror.config import Flow
 from kafka_mirror.config.policies import replication_policy, topic_selection
 from kafka_mirror.config.validate import check_readable
-from kafka_mirror.copy.plan.model import BLOCKED, Plan, Range
+from kafka_mirror.copy.plan.model import BLOCKED, Plan, Range, sort_by_lane
 from kafka_mirror.copy.plan.planner import Planning
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.copy.plan.source_partitions import digest_of
@@ -53,21 +53,19 @@ def order_ranges(ranges: Iterable[Range], records: Mapping[TopicPartition, Ledge
     for tp, record in records.items():
         lane = lane_of(*tp, lanes)
         served[lane] = max(served.get(lane, record.writer.time), record.writer.time)
-    by_lane: dict[int, list[Range]] = {}
-    for planned in ranges:
-        by_lane.setdefault(lane_of(planned.topic, planned.partition, lanes), []).append(planned)
+    by_lane = sort_by_lane(ranges, lanes)
     never = datetime.min.replace(tzinfo=UTC)
     written = {tp: number for number, tp in enumerate(records)}
 
-    def of_lane(lane: int) -> tuple[bool, datetime, int]:
+    def rank_lane(lane: int) -> tuple[bool, datetime, int]:
         time = served.get(lane, never)
         return time <= now, time, -sum(planned.offsets for planned in by_lane[lane])
 
-    def in_lane(planned: Range) -> tuple[bool, int, TopicPartition]:
+    def rank_range(planned: Range) -> tuple[bool, int, TopicPartition]:
         tp, is_stuck = planned.topic_partition, planned.reason == BLOCKED
         return is_stuck, written.get(tp, -1) if is_stuck else 0, tp
 
-    return tuple(planned for lane in sorted(by_lane, key=of_lane) for planned in sorted(by_lane[lane], key=in_lane))
+    return tuple(planned for lane in sorted(by_lane, key=rank_lane) for planned in sorted(by_lane[lane], key=rank_range))
 
 
 def plan(flow: Flow, dry_run: bool = False, by_person: bool = False, follow_for: float = 0.0) -> Plan:
@@ -127,7 +125,8 @@ def _survey(
     decisions = read_decisions(flow, control, dry_run=True)
     check_handed_back(decisions)
     check_closed(decisions)  # in front of all that asks the source, which may be gone
-    if flow.value("refresh.topics.enabled"):
+    is_listed = flow.value("refresh.topics.enabled")
+    if is_listed:
         source.listing()  # its answer has the cluster's id too
     source_id = source.cluster_id()
     check_two_clusters(source, target, flow.value("mirror.one.cluster"))
@@ -156,7 +155,7 @@ def _survey(
         follow_for=follow_for,
         is_busy=any(record.writer.time > planning.now - interval for record in view.records.values()),
         control_end=control.read_end,
-        source_topics=_compute_digest(flow, source) if follow_for else "",
+        source_topics=digest_of(topic_selection(flow), source.listing().described.values()) if follow_for and is_listed else "",
     )
     return PlanContext(plan, view, planning.topics, planning.source_offsets, planning.remotes, decisions, planning.waiting, planning.idle)
 
@@ -173,12 +172,6 @@ def _check_replicas(flow: Flow, source: Cluster, target: Cluster) -> None:
     check_replicas(target, {name: (setting, flow.value(setting)) for name, setting in own.items()})
     if flow.value("emit.offset-syncs.enabled") and flow.value("offset-syncs.topic.location") == "source":
         check_replicas(source, {name: (setting, flow.value(setting)) for name, setting in syncs.items()})
-
-
-def _compute_digest(flow: Flow, source: Cluster) -> str:
-    if not flow.value("refresh.topics.enabled"):
-        return ""
-    return digest_of(topic_selection(flow), source.listing().described.values())
 
 
 def plan_without_work(flow: Flow, source_id: str, target_id: str, ledger_id: str, decisions: Decisions) -> Plan:
