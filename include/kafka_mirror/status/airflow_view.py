@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_mirror.config.deadlines import DEFAULT_POOL
-from kafka_mirror.copy.verdict import Verdict
+from kafka_mirror.copy.run_result import Verdict
 
 COPY = "copy"
 """The DAG whose permissions count: a person who may read it sees the flow, one who may edit it decides about the flow."""

@@ -7,7 +7,7 @@ import pytest
 from kafka_mirror.config import load
 from kafka_mirror.errors import DeadlineExceeded, KafkaFailure
 from kafka_mirror.formats.mm2 import Heartbeat
-from kafka_mirror.status import heartbeat_paths as subject
+from kafka_mirror.status import observe as subject
 from kafka_mirror.status.observe import heartbeat_paths
 
 BEGAN = 1_700_000_000_000

@@ -9,7 +9,8 @@ from functools import partial
 from kafka_mirror.copy.batches.partition import InFlightBatches
 from kafka_mirror.copy.model import RECORDS, REWRITTEN, LaneTask, PartitionAssignment, PoisonRecord
 from kafka_mirror.errors import SourceRepeated, SourceTruncated, SourceUnreadable
-from kafka_mirror.formats.batches.batch_rewrite import STRETCH_BYTES, NotIntact, Record, has_key, is_small, read_records
+from kafka_mirror.formats.batches.batch_records import NotIntact, Record, has_key, read_records
+from kafka_mirror.formats.batches.batch_rewrite import STRETCH_BYTES, is_small
 from kafka_mirror.formats.batches.compression import has_packer
 from kafka_mirror.formats.batches.record_batch import RecordBatch
 from kafka_mirror.formats.offsets.partition import TopicPartition

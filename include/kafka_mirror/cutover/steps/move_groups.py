@@ -4,8 +4,8 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
-from kafka_mirror.cutover.groups.placement import GROUPS, GroupAim, GroupPlacer
-from kafka_mirror.cutover.groups.survey import (
+from kafka_mirror.cutover.steps.group_placement import GROUPS, GroupAim, GroupPlacer
+from kafka_mirror.cutover.steps.group_survey import (
     GroupLogs,
     WaveGroup,
     WaveGroups,
@@ -20,8 +20,7 @@ from kafka_mirror.cutover.wave.move import Move
 from kafka_mirror.cutover.wave.record import WaveNotes
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, WAITING, StepOptions, StepOutcome, make_outcome
 from kafka_mirror.errors import ClusterContradictsItself, GroupActive, GroupNotMoved, GroupReadOn, GroupUnstable, MirrorError
-from kafka_mirror.errors.display import show
-from kafka_mirror.errors.words import first_few
+from kafka_mirror.errors.words import first_few, show
 from kafka_mirror.groups.group_move import GroupMove, Positions, move_from_facts
 from kafka_mirror.kafka.groups import Groups, describe_groups, read_positions
 from kafka_mirror.kafka.model import Committed
