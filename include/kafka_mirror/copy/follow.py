@@ -84,19 +84,22 @@ class ChangedFiles:
 
 
 def announce_meanwhile(flow: Flow, seconds: float = _LOOK_SECONDS) -> AbstractContextManager[None]:
-    """Looks at the files while the block lasts, in a thread of its own, and announces the first change in the control topic."""
-    files = ChangedFiles(flow)
+    """Looks at the files while the block lasts, in a thread of its own, and announces the first change in the control topic, again and
+    again until the target takes it."""
+    files, is_changed = ChangedFiles(flow), False
 
     def announce() -> bool:
         """Whether to look again."""
-        if not files.mean_another_flow():
+        nonlocal is_changed
+        is_changed = is_changed or files.mean_another_flow()
+        if not is_changed:
             return True
-        log.info("%s: its configuration was changed; lanes end, and the run plans with it.", flow.name)
         with clusters(flow) as (_, target):
             control_of(flow, target).announce_configuration()
+        log.info("%s: its configuration was changed; lanes end, and the run plans with it.", flow.name)
         return False
 
-    otherwise = f"{flow.name}: the change cannot be announced to the lanes; the next plan counts it"
+    otherwise = f"{flow.name}: its configuration was changed, which cannot be announced to the lanes just now"
     return repeat_meanwhile("configuration", seconds, announce, otherwise, flow.request_seconds)
 
 

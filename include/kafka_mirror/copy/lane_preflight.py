@@ -95,7 +95,7 @@ class LanePreflight:
             lambda: self._view.partitions(wanted),
             _PATIENCE_SECONDS,
             every=0.1,
-            enough=lambda seen: not any(find_hidden(remote, ledger_records.get(tp)) for tp, remote in seen.items()),
+            enough=lambda answer: not any(find_hidden(remote, ledger_records.get(tp)) for tp, remote in answer.items()),
         )
         # The log may have moved on since the plan, where a decision or the configuration lets a lane pass over a gap.
         movable = [planned.topic_partition for planned in wanted if planned.decisions or planned.skip_to is not None]

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from kafka_mirror.config import load
-from kafka_mirror.copy import changed_files
-from kafka_mirror.copy.changed_files import ChangedFiles
+from kafka_mirror.copy import follow
+from kafka_mirror.copy.follow import ChangedFiles
 from kafka_mirror.errors import ClusterUnreachable
 from services.waiting import PATIENCE
 
@@ -74,9 +74,9 @@ def test_a_change_that_could_not_be_announced_is_announced_once_the_target_answe
             raise ClusterUnreachable("west", "127.0.0.1:10", 60.0)
         is_announced.set()
 
-    monkeypatch.setattr(changed_files, "clusters", lambda _flow: nullcontext((None, None)))
-    monkeypatch.setattr(changed_files, "control_of", lambda *_: SimpleNamespace(announce_configuration=announce))
-    with changed_files.announce_meanwhile(flow, 0.01):
+    monkeypatch.setattr(follow, "clusters", lambda _flow: nullcontext((None, None)))
+    monkeypatch.setattr(follow, "control_of", lambda *_: SimpleNamespace(announce_configuration=announce))
+    with follow.announce_meanwhile(flow, 0.01):
         written(FILE + "east->west.topics = orders, clicks\n")
         assert is_announced.wait(PATIENCE)
     assert len(tries) == 3

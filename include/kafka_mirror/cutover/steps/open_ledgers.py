@@ -81,8 +81,8 @@ def take_off_marks(flow: "Flow", plan: Plan, notes: WaveNotes, partitions: Itera
 
 
 def _take_mark_off(record: LedgerRecord | None, writer: Writer) -> LedgerRecord | None:
-    """The record without a mark. One that has none is written as it is: where it is delivered shows whether the broker that told of it is
-    cut off."""
+    """The record without a mark. A record that has none is written as it is: the place of delivery shows whether the broker that
+    answered is cut off."""
     return None if record is None else replace(record, moved=None, writer=writer)
 
 
