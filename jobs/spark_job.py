@@ -40,7 +40,7 @@ INPUT_CONVERTER[:] = [converter for converter in INPUT_CONVERTER if not type(con
 def spark_context(flow: str, modules: Sequence[str] = ()) -> Iterator[Any]:
     """A SparkContext with what every job of ours needs; it ends with the block. `modules` are what its workers will import: on this host
     they share them."""
-    SparkContext._ensure_initialized()  # without its gateway to the JVM a SparkConf does not see what spark-submit was told
+    SparkContext._ensure_initialized()  # without its gateway to the JVM a SparkConf does not see the settings of spark-submit
     # Speculation would run side effects twice. The fencing would bear it, but it costs the work of one of the two.
     settings = SparkConf().set("spark.speculation", "false").set("spark.task.maxFailures", "4").setIfMissing("spark.log.level", "WARN")
     local = is_local(settings.get("spark.master") or "")
@@ -58,12 +58,12 @@ def spark_context(flow: str, modules: Sequence[str] = ()) -> Iterator[Any]:
             log.info("%s%s", UI, spark.uiWebUrl)
         yield spark
     finally:
-        # The JVM's side alone: its own stop would wait another second for its server of accumulators, which nobody uses here.
+        # The JVM's side alone: its own stop would wait another second for its server of accumulators, which no job of ours uses.
         spark._jsc.stop()
 
 
 def cancel_with(spark: Any, wait: Callable[[float], bool]) -> None:
-    """Cancels what Spark does, in a thread, as soon as `wait` says that nobody waits for the job any more."""
+    """Cancels what Spark does, in a thread, as soon as `wait` says that the process that submitted the job is gone."""
 
     def watch() -> None:
         """Cancels again and again: the driver may just be between two jobs."""
@@ -78,8 +78,8 @@ def cancel_with(spark: Any, wait: Callable[[float], bool]) -> None:
 
 
 def run_on_workers(spark: Any, function: str, tasks: Sequence[Any], slices: int) -> list[Any]:
-    """The answers of a function ('module:name') to the tasks, in their order, from so many tasks of Spark. The workers' lines go into this
-    process's log. Raises WorkerUnprepared when a worker lacks a module."""
+    """The answers of a function ('module:name') to the tasks, in their order; Spark runs them as `slices` tasks of its own. The workers'
+    lines go into this process's log. Raises WorkerUnprepared when a worker lacks a module."""
     if not tasks:
         return []
     work = partial(worker.run_on_worker, function, wanted_level(), not is_local(spark.master))

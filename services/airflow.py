@@ -35,8 +35,8 @@ _HEALTH_NAMES = {"scheduler": "scheduler", "dag-processor": "dag_processor", "tr
 class AirflowServices:
     """One Airflow with a home directory of its own.
 
-    `users` is {name: role}, every password being made for the directory (`password(name)`). `environment` reaches every process, tasks
-    included: MIRROR_CONFIG, AIRFLOW_CONN_*, AIRFLOW__* that differ from what stands here. `bin` is where the program `airflow` is. With
+    `users` is {name: role}; each password is made with the directory (`password(name)`). `environment` reaches every process, tasks
+    included: MIRROR_CONFIG, AIRFLOW_CONN_*, AIRFLOW__* that differ from those below. `bin` is where the program `airflow` is. With
     `teams`, {name: folder of its DAG files}, each is a bundle, and users' roles may name teams: `user:paris`.
     """
 
@@ -53,7 +53,6 @@ class AirflowServices:
         components: Sequence[str] = tuple(COMPONENTS),
         bin: Path = _BIN,
         port: int | None = None,
-        paused_at_creation: bool = True,
         on_parent_death: signal.Signals | None = signal.SIGTERM,
     ) -> None:
         self._directory = directory
@@ -65,7 +64,6 @@ class AirflowServices:
         self._users = dict(users or {"admin": "admin"})
         self._teams = dict(teams or {})
         self._port_wanted = port
-        self._paused = paused_at_creation
         self._servers = {name: Server(name, directory, on_parent_death=on_parent_death) for name in COMPONENTS if name in components}
 
     # ------------------------------------------------------------ where it answers
@@ -77,7 +75,7 @@ class AirflowServices:
 
     @property
     def port(self) -> int:
-        """The wanted port, else one that was chosen with the directory."""
+        """The port that was asked for, else one that is chosen with the directory."""
         return self._port_wanted or int(self._secrets()["port"])
 
     def password(self, user: str = "admin") -> str:
@@ -114,7 +112,7 @@ class AirflowServices:
     # ------------------------------------------------------------ start and stop
 
     def start(self, *components: str, timeout: float = 240.0) -> None:
-        """Starts the components that do not run (or those named), and returns when Airflow calls all that run healthy."""
+        """Starts the components that do not run (or those named); returns when Airflow calls all running ones healthy."""
         began = time.time()
         if not self._servers["api-server"].running:
             require_free(self.port, "Airflow's api-server")
@@ -128,7 +126,7 @@ class AirflowServices:
         self._wait_healthy(wanted, timeout)
 
     def stop(self, *components: str) -> None:
-        """Stops all (or those named), one after the other in the order that Airflow bears; what does not end is killed."""
+        """Stops all (or those named), one after the other in the order that Airflow needs; kills what does not end."""
         for name, server in self._servers.items():
             if not components or name in components:
                 server.stop(timeout=20.0)
@@ -138,14 +136,14 @@ class AirflowServices:
         self._servers[component].kill()
 
     def command(self, *arguments: str) -> str:
-        """Runs `airflow <arguments>` in this environment; raises ServiceFailed with what it said."""
+        """Runs `airflow <arguments>` in this environment; raises ServiceFailed with its output."""
         done = subprocess.run([str(self._bin / "airflow"), *arguments], env=self.environment(), capture_output=True, text=True, timeout=240)
         if done.returncode:
             raise ServiceFailed(f"airflow {' '.join(arguments)} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
         return done.stdout
 
     def migrate(self) -> None:
-        """Brings its database up to date. The first `start` does it; whoever cannot know what the database holds does it again."""
+        """Brings its database up to date. The first `start` does it; call it again where the database may be of another Airflow."""
         self.command("db", "migrate")
         self._migrated.touch()
 
@@ -159,14 +157,14 @@ class AirflowServices:
         api = AirflowApi(self.url, "", "")
         deadline = time.monotonic() + timeout
         for name, since in {**wanted, "api-server": 0.0}.items():
-            self._servers[name].wait(partial(_healthy, api, name, since), max(deadline - time.monotonic(), 1), "become healthy")
+            self._servers[name].wait(partial(_is_healthy, api, name, since), max(deadline - time.monotonic(), 1), "become healthy")
         api.close()
 
     # ------------------------------------------------------------ its settings
 
     def environment(self) -> dict[str, str]:
-        """The environment of every process of this Airflow, for a command of one's own as well."""
-        made = self._secrets()
+        """The environment of every process of this Airflow, and of other commands that use it."""
+        own_secrets = self._secrets()
         home = self._directory
         inherited = {
             name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW") and name != "PYTHONDONTWRITEBYTECODE"
@@ -181,17 +179,17 @@ class AirflowServices:
             "AIRFLOW__CORE__PARALLELISM": "4",
             "AIRFLOW__CORE__DAGS_FOLDER": str(self._dags),
             "AIRFLOW__CORE__PLUGINS_FOLDER": str(self._plugins),
-            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": str(self._paused),
+            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "True",
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
-            "AIRFLOW__CORE__FERNET_KEY": made["fernet_key"],
+            "AIRFLOW__CORE__FERNET_KEY": own_secrets["fernet_key"],
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{name}:{role}" for name, role in self._users.items()),
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
             "AIRFLOW__API__HOST": LOOPBACK,
             "AIRFLOW__API__PORT": str(self.port),
             "AIRFLOW__API__BASE_URL": self.url,
             "AIRFLOW__API__WORKERS": "1",
-            "AIRFLOW__API__SECRET_KEY": made["secret_key"],
-            "AIRFLOW__API_AUTH__JWT_SECRET": made["jwt_secret"],
+            "AIRFLOW__API__SECRET_KEY": own_secrets["secret_key"],
+            "AIRFLOW__API_AUTH__JWT_SECRET": own_secrets["jwt_secret"],
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": self._database_url,
             "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
             "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.25",
@@ -203,11 +201,11 @@ class AirflowServices:
             "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
             # Every look at all files costs seconds of processor time; a file that changed is looked at sooner.
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "120",
-            **self._of_teams(),
+            **self._make_team_settings(),
             **self._extra,
         }
 
-    def _of_teams(self) -> dict[str, str]:
+    def _make_team_settings(self) -> dict[str, str]:
         kind = "airflow.dag_processing.bundles.local.LocalDagBundle"
         bundles = [
             {"name": team, "classpath": kind, "kwargs": {"path": str(folder)}, "team_name": team} for team, folder in self._teams.items()
@@ -221,7 +219,7 @@ class AirflowServices:
         if not file.exists():
             self._directory.mkdir(parents=True, exist_ok=True)
             passwords = {name: secrets.token_urlsafe(12) for name in self._users}
-            made = {
+            fresh = {
                 "port": self._port_wanted or free_ports(1)[0],
                 "fernet_key": Fernet.generate_key().decode(),
                 "secret_key": secrets.token_hex(32),
@@ -229,21 +227,21 @@ class AirflowServices:
                 "passwords": passwords,
             }
             _write_private(self._directory / "passwords.json", passwords)
-            _write_private(file, made)
-        known: dict[str, Any] = json.loads(file.read_text())
-        return known
+            _write_private(file, fresh)
+        stored: dict[str, Any] = json.loads(file.read_text())
+        return stored
 
 
-def _healthy(api: AirflowApi, component: str, since: float) -> bool:
+def _is_healthy(api: AirflowApi, component: str, since: float) -> bool:
     try:
         health = api.health()
     except httpx.HTTPError:
         return False
     if component not in _HEALTH_NAMES:
         return bool(health["metadatabase"]["status"] == "healthy")
-    seen = health[_HEALTH_NAMES[component]]
-    beat = seen.get(f"latest_{_HEALTH_NAMES[component]}_heartbeat")
-    return bool(seen["status"] == "healthy") and beat is not None and datetime.fromisoformat(beat).timestamp() >= since
+    state = health[_HEALTH_NAMES[component]]
+    beat = state.get(f"latest_{_HEALTH_NAMES[component]}_heartbeat")
+    return bool(state["status"] == "healthy") and beat is not None and datetime.fromisoformat(beat).timestamp() >= since
 
 
 def _write_private(file: Path, content: object) -> None:

@@ -20,7 +20,7 @@ class AirflowApi:
     def __init__(self, url: str, user: str, password: str) -> None:
         self.url = url
         self._login = {"username": user, "password": password}
-        # With its first task the api-server builds the Execution API and answers nobody meanwhile: on a busy machine for most of a minute.
+        # With its first task the api-server builds the Execution API, and answers no request meanwhile: on a busy machine most of a minute.
         self._client = httpx.Client(base_url=url, timeout=120, trust_env=False)
 
     # ------------------------------------------------------------ DAGs and runs
@@ -39,7 +39,7 @@ class AirflowApi:
         return {error["filename"]: error["stack_trace"] for error in self.call("GET", "importErrors")["import_errors"]}
 
     def wait_for_dags(self, wanted: Iterable[str], timeout: float = 180) -> None:
-        """Returns when Airflow has parsed all of them; raises with what it has and with its import errors."""
+        """Returns when Airflow has parsed all of these DAGs; raises with those that it has and with its import errors."""
         missing = set(wanted)
         deadline = time.monotonic() + timeout
         while missing := missing - set(self.dags()):
@@ -72,15 +72,15 @@ class AirflowApi:
         return answer
 
     def clear(self, dag: str, run: str, *tasks: str) -> None:
-        """Lets tasks of a run run again, whatever became of them, and those behind them."""
-        asked = {"dry_run": False, "dag_run_id": run, "task_ids": list(tasks), "only_failed": False, "include_downstream": True}
-        self.call("POST", f"dags/{dag}/clearTaskInstances", json=asked)
+        """Lets tasks of a run, and those downstream of them, run again, whatever state they are in."""
+        request = {"dry_run": False, "dag_run_id": run, "task_ids": list(tasks), "only_failed": False, "include_downstream": True}
+        self.call("POST", f"dags/{dag}/clearTaskInstances", json=request)
 
     def asset_events(self, uri: str) -> list[dict[str, Any]]:
         """The events of an asset, the oldest first."""
-        found = self.call("GET", "assets", params={"uri_pattern": uri})["assets"]
+        assets = self.call("GET", "assets", params={"uri_pattern": uri})["assets"]
         events: list[dict[str, Any]] = []
-        for asset in (each for each in found if each["uri"] == uri):
+        for asset in (asset for asset in assets if asset["uri"] == uri):
             while True:
                 query = {"asset_id": asset["id"], "limit": 100, "offset": len(events), "order_by": "timestamp"}
                 page = self.call("GET", "assets/events", params=query)
@@ -90,18 +90,18 @@ class AirflowApi:
         return events
 
     def fail(self, dag: str, run: str) -> None:
-        """Ends a run that goes on, as a person does who marks it failed."""
+        """Marks a run failed, as a person does; it ends."""
         self.call("PATCH", f"dags/{dag}/dagRuns/{quote(run)}", json={"state": "failed"})
 
     def wait_for_run(self, dag: str, run: str, timeout: float = 600) -> dict[str, Any]:
         """The run when it has ended (success or failed); raises when it has not in time, with the states of its tasks."""
         deadline = time.monotonic() + timeout
         while True:
-            found = self.run(dag, run)
-            if found["state"] in ("success", "failed"):
-                return found
+            current = self.run(dag, run)
+            if current["state"] in ("success", "failed"):
+                return current
             if time.monotonic() > deadline:
-                raise AirflowApiError(f"{dag} {run} is {found['state']} after {timeout:g} s; its tasks: {self.states(dag, run)}")
+                raise AirflowApiError(f"{dag} {run} is {current['state']} after {timeout:g} s; its tasks: {self.states(dag, run)}")
             time.sleep(_PAUSE_SECONDS)
 
     def tasks(self, dag: str, run: str) -> list[dict[str, Any]]:
@@ -129,15 +129,15 @@ class AirflowApi:
 
     def log(self, dag: str, run: str, task: str, attempt: int = 1) -> str:
         """What a task logged in one attempt, exceptions included."""
-        return "\n".join(_logged(line) for line in self.log_lines(dag, run, task, attempt))
+        return "\n".join(_line_text(line) for line in self.log_lines(dag, run, task, attempt))
 
     def errors(self, dag: str, run: str, task: str, attempt: int = 1) -> str:
-        """What of it was logged as an error."""
+        """The lines of it that were logged as errors."""
         lines = self.log_lines(dag, run, task, attempt)
-        return "\n".join(_logged(line) for line in lines if isinstance(line, dict) and line.get("level") in ("error", "critical"))
+        return "\n".join(_line_text(line) for line in lines if isinstance(line, dict) and line.get("level") in ("error", "critical"))
 
     def log_lines(self, dag: str, run: str, task: str, attempt: int = 1) -> list[Any]:
-        """The same line by line, each as Airflow gives it: a document with `event`, `level`, `logger` and `timestamp`, or a text."""
+        """A task's log line by line, each as Airflow gives it: a document with `event`, `level`, `logger` and `timestamp`, or a text."""
         path = f"dags/{dag}/dagRuns/{quote(run)}/taskInstances/{task}/logs/{attempt}"
         lines: list[Any] = self.call("GET", path, params={"full_content": True})["content"]
         return lines
@@ -145,7 +145,7 @@ class AirflowApi:
     # ------------------------------------------------------------ connections
 
     def add_connection(self, connection: str, kind: str, **fields: Any) -> None:
-        """A connection, such as ("spark_default", "spark", host="local[2]")."""
+        """Adds a connection, such as ("spark_default", "spark", host="local[2]")."""
         self.call("POST", "connections", json={"connection_id": connection, "conn_type": kind, **fields})
 
     # ------------------------------------------------------------ the wire
@@ -156,11 +156,11 @@ class AirflowApi:
         return answer
 
     def call(self, method: str, path: str, **request: Any) -> Any:
-        """One call below /api/v2, or of a whole path (`/mirror/…`), with the user's token. Raises AirflowApiError with its words."""
+        """One call below /api/v2, or of a whole path (`/mirror/…`), with the user's token. Raises AirflowApiError with the answer."""
         if "Authorization" not in self._client.headers:
-            token = _checked(self._client.post("/auth/token", json=self._login))["access_token"]
+            token = _check(self._client.post("/auth/token", json=self._login))["access_token"]
             self._client.headers["Authorization"] = f"Bearer {token}"
-        return _checked(self._client.request(method, path if path.startswith("/") else f"/api/v2/{path}", **request))
+        return _check(self._client.request(method, path if path.startswith("/") else f"/api/v2/{path}", **request))
 
     def text(self, path: str) -> str:
         """A page of this Airflow as its user sees it, in the end of all redirects."""
@@ -172,14 +172,14 @@ class AirflowApi:
         self._client.close()
 
 
-def _logged(line: Any) -> str:
+def _line_text(line: Any) -> str:
     if isinstance(line, str):
         return line
-    raised = [f"{each['exc_type']}: {each['exc_value']}" for each in line.get("error_detail") or ()]
-    return "\n".join([str(line.get("event", line)), *raised])
+    exceptions = [f"{error['exc_type']}: {error['exc_value']}" for error in line.get("error_detail") or ()]
+    return "\n".join([str(line.get("event", line)), *exceptions])
 
 
-def _checked(response: httpx.Response) -> Any:
+def _check(response: httpx.Response) -> Any:
     if response.is_error:
         raise AirflowApiError(f"{response.request.method} {response.request.url}: {response.status_code} {response.text}")
     return response.json() if response.content else None

@@ -42,7 +42,7 @@ class Authority:
         self._root = _issue(name, None, (), (-1, 1))
 
     def issue(self, name: str, hosts: Sequence[str] = (LOOPBACK, "localhost"), days: tuple[int, int] = (-1, 1)) -> Issued:
-        """A certificate for these hosts, valid from and to so many days from now."""
+        """A certificate for these hosts, valid between two days, counted from now."""
         return _issue(name, self._root, hosts, days)
 
     def trust_store(self, kind: str) -> dict[str, str]:
@@ -86,7 +86,7 @@ class Authority:
 def _issue(name: str, issuer: Issued | None, hosts: Sequence[str], days: tuple[int, int]) -> Issued:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    begin, end = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=each) for each in days)
+    begin, end = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=number) for number in days)
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -98,7 +98,7 @@ def _issue(name: str, issuer: Issued | None, hosts: Sequence[str], days: tuple[i
         .add_extension(x509.BasicConstraints(issuer is None, None), critical=True)
     )
     if hosts:
-        builder = builder.add_extension(x509.SubjectAlternativeName([_host(each) for each in hosts]), critical=False)
+        builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
     return Issued(name, builder.sign(issuer.key if issuer else key, hashes.SHA256()), key)
 
 

@@ -1,4 +1,4 @@
-"""What the comparison of a topic with its mirror found, and how a difference is shown to a person."""
+"""The result of comparing a topic with its mirror, and how it shows a difference to a person."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class PartitionComparison:
 @dataclass(frozen=True)
 class Account:
     """One partition, counted: `lost` records are missing on the target, `doubled` ones are there too often, `foreign` ones are not the
-    source's (or were aborted there), `disordered` ones would have to be moved for the order to be the source's."""
+    source's (or were aborted there). `disordered`: how many must move to restore the source's order."""
 
     partition: int
     source_records: int
@@ -76,7 +76,9 @@ def _show(partition: PartitionComparison) -> list[str]:
     lines += [f"    {'source':{_WIDTH}} | target"] if partition.rows else []
     for row in partition.rows:
         mark = ">>" if row["differs"] else "  "
-        lines += [f" {mark} {left:{_WIDTH}} | {right}" for left, right in zip(_cells(row["source"]), _cells(row["target"]), strict=True)]
+        lines += [
+            f" {mark} {source:{_WIDTH}} | {target}" for source, target in zip(_cells(row["source"]), _cells(row["target"]), strict=True)
+        ]
     return lines
 
 

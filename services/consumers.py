@@ -18,7 +18,7 @@ from services.waiting import PATIENCE
 @contextmanager
 def groups_of(bootstrap: str) -> Iterator[Groups]:
     settings = {"bootstrap.servers": bootstrap}
-    with Cluster("seen", settings, PATIENCE) as cluster:
+    with Cluster("tests", settings, PATIENCE) as cluster:
         yield Groups(cluster)
 
 
@@ -30,12 +30,12 @@ def set_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], in
     assert (refused, errors) == ({group: {}}, {})
 
 
-def committed(bootstrap: str, group: str) -> dict[TopicPartition, int]:
+def read_offsets(bootstrap: str, group: str) -> dict[TopicPartition, int]:
     with groups_of(bootstrap) as groups:
         errors: dict[str, MirrorError] = {}
-        found = groups.committed([group], errors)
+        offsets = groups.committed([group], errors)[group]
     assert not errors
-    return {tp: each.offset for tp, each in found[group].items()}
+    return {tp: position.offset for tp, position in offsets.items()}
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Member:
 
 @contextmanager
 def member(bootstrap: str, group: str, topic: str, protocol: str = "classic") -> Iterator[Member]:
-    """A member of the group that has its partitions, or at least one of them."""
+    """Gives a member of the group that has its partitions, or at least one of them; it leaves at the end of the block."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -72,14 +72,14 @@ def member(bootstrap: str, group: str, topic: str, protocol: str = "classic") ->
 
 
 def read(member: Member, count: int) -> list[tuple[str | None, int | None, int | None]]:
-    """The next records of a member, as topic, partition and offset; they are committed."""
-    found: list[tuple[str | None, int | None, int | None]] = []
+    """Reads and commits the next records of a member; gives topic, partition and offset of each."""
+    records: list[tuple[str | None, int | None, int | None]] = []
     deadline = time.monotonic() + PATIENCE
-    while len(found) < count:
-        assert time.monotonic() < deadline, f"only {len(found)} of {count} records came"
-        messages, member.waiting = member.waiting or member.consumer.consume(count - len(found), 0.1), []
+    while len(records) < count:
+        assert time.monotonic() < deadline, f"only {len(records)} of {count} records came"
+        messages, member.waiting = member.waiting or member.consumer.consume(count - len(records), 0.1), []
         for message in messages:
             assert message.error() is None, message.error()
-            found.append((message.topic(), message.partition(), message.offset()))
+            records.append((message.topic(), message.partition(), message.offset()))
     member.consumer.commit(asynchronous=False)
-    return found
+    return records

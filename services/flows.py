@@ -1,6 +1,6 @@
 """Writes the mm2.properties of a pair of clusters of one broker each, as an operator would: for tests and demo.
 
-A run ends with its plan, so that it can be judged; who wants runs that follow says so for the flow.
+A run ends with its plan, so that it can be judged; a flow whose runs follow needs `mirror.follow.seconds`.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class ClusterPair:
     def properties(self, topics: str | None = None, extra: Mapping[str, str] | None = None, *, file: str = "mm2.properties") -> Path:
         """Writes the file and gives its path. In `extra`, `source->target`, `source.` and `target.` stand for the aliases. A cluster that
         has an Airflow connection there gets no addresses."""
-        more = {self._named(name): value for name, value in (extra or {}).items()}
+        more = {self._replace_roles(name): value for name, value in (extra or {}).items()}
         lines = {
             "clusters": f"{self.source}, {self.target}",
             f"{self.source}.bootstrap.servers": self.source_bootstrap,
@@ -65,15 +65,15 @@ class ClusterPair:
             if f"{alias}.connection" in more:
                 del lines[f"{alias}.bootstrap.servers"]
         path = self.directory / file
-        path.write_text("".join(f"{name} = {_escaped(value)}\n" for name, value in lines.items()))
+        path.write_text("".join(f"{name} = {_escape(value)}\n" for name, value in lines.items()))
         return path
 
-    def _named(self, name: str) -> str:
+    def _replace_roles(self, name: str) -> str:
         for role, alias in (("source->target", self.flow), ("source", self.source), ("target", self.target)):
             if name.startswith(f"{role}."):
                 return alias + name[len(role) :]
         return name
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace("\n", "\\n")

@@ -51,20 +51,20 @@ def broker_jars(release: str) -> Path:
     versions = [f"-Dkafka.version={release}", "-Dscala.version=2.13"]
     if release < "2.4":
         versions[1:] = ["-Dscala.version=2.12", "-Dzookeeper.version=3.5.7"]
-    return fetched(f"kafka-{release}", "-f", str(pom), *versions, "dependency:copy-dependencies")
+    return fetch_by_maven(f"kafka-{release}", "-f", str(pom), *versions, "dependency:copy-dependencies")
 
 
-def fetched(name: str, *goal: str) -> Path:
+def fetch_by_maven(name: str, *goal: str) -> Path:
     """The folder `.run/<name>` with what a goal of Maven's dependency plugin puts there the first time."""
-    made = ROOT / ".run" / name
-    if not made.exists():
-        made.parent.mkdir(exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=made.parent))
+    folder = ROOT / ".run" / name
+    if not folder.exists():
+        folder.parent.mkdir(exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=folder.parent))
         command = ["mvn", "-q", "-B", *goal, f"-DoutputDirectory={fresh}"]
         try:
             subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
-            fresh.rename(made)
+            fresh.rename(folder)
         except BaseException:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
-    return made
+    return folder

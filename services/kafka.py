@@ -23,8 +23,8 @@ from services.ports import LOOPBACK, free_ports, require_free
 from services.processes import Server, ServiceFailed
 from services.proxy import Proxy
 
-SOON_UP = ("-XX:TieredStopAtLevel=1",)
-"""A JVM for a short life: soon up rather than fast."""
+QUICK_START = ("-XX:TieredStopAtLevel=1",)
+"""Options of a JVM with a short life: it starts sooner, and runs slower."""
 _CONTROLLER = 100  # node id of the separate controller
 
 # What a small cluster needs to start fast, take little memory, and not wait: few internal partitions, no rebalance delay, no start delay
@@ -66,8 +66,8 @@ class KafkaCluster:
     `separable` is a broker whose connections to the controller, and those of the other brokers to it, pass `links` alone: cut, they leave
     it a deposed leader that still answers clients. Only with three brokers, whose controller is apart.
     `listeners` are further ones by name, such as {"tls": Listener("SSL", {...})}: `bootstrap_of("tls")`.
-    `ports` are those of the listeners, node by node (plain, sasl, controller as far as a node has them); what they do not say is chosen
-    when the directory is first used.
+    `ports` are those of the listeners, node by node (plain, sasl, controller as far as a node has them); the others are chosen when the
+    directory is first used.
     `java` are options of its JVMs, `jars` those of its Kafka.
     `features` are levels that it is formatted with, such as {"transaction.version": 0}, where its release's own are not wanted.
     `on_parent_death=None` lets the brokers outlive this process (the demo): another KafkaCluster on the same directory finds them again.
@@ -85,7 +85,7 @@ class KafkaCluster:
         separable: int | None = None,
         listeners: Mapping[str, Listener] | None = None,
         ports: Sequence[int] = (),
-        java: Sequence[str] = SOON_UP,
+        java: Sequence[str] = QUICK_START,
         jars: Path = LIBS,
         features: Mapping[str, int] | None = None,
         on_parent_death: signal.Signals | None = signal.SIGKILL,
@@ -125,7 +125,7 @@ class KafkaCluster:
 
     @property
     def proxied_bootstrap(self) -> str:
-        """`bootstrap.servers` of the listener behind `network`; only with `proxied`."""
+        """`bootstrap.servers` of the listener that `network` leads to; only with `proxied`."""
         return self._addresses("network")
 
     @property
@@ -186,7 +186,7 @@ class KafkaCluster:
         running = [node for node in self._ids if self._servers[node].running]
         client = AdminClient({"bootstrap.servers": self.bootstrap, "reconnect.backoff.max.ms": 200, "log_level": 0})
         for node in running:
-            self._servers[node].wait(partial(listens, self._port(node, "plain")), timeout, "listen")
+            self._servers[node].wait(partial(is_listening, self._port(node, "plain")), timeout, "listen")
             self._servers[node].wait(partial(self._is_member, client, node), timeout, "join its cluster")
 
     def stop(self, broker: int | None = None, timeout: float = 20.0) -> None:
@@ -200,7 +200,7 @@ class KafkaCluster:
             self._stop_proxies()
 
     def discard(self) -> None:
-        """Ends a cluster that nobody starts again, sooner than in order: kill -9 of every node."""
+        """Ends a cluster that is not started again, sooner than in order: kill -9 of every node."""
         for server in self._servers.values():
             server.kill()
         self._stop_proxies()
@@ -256,7 +256,7 @@ class KafkaCluster:
     def _format(self, cluster_id: str, properties: Path) -> None:
         levels = [word for name, level in self._features.items() for word in ("--feature", f"{name}={level}")]
         arguments: tuple[str | Path, ...] = ("format", "-t", cluster_id, "-c", properties, *levels)
-        command = java_command("kafka.tools.StorageTool", *arguments, options=SOON_UP, jars=self._jars)
+        command = java_command("kafka.tools.StorageTool", *arguments, options=QUICK_START, jars=self._jars)
         done = subprocess.run(command, capture_output=True, text=True, timeout=180)
         if done.returncode:
             reason = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not line.startswith("\tat "))
@@ -265,13 +265,13 @@ class KafkaCluster:
     def _is_member(self, client: AdminClient, node: int) -> bool:
         """Whether the cluster knows the broker. One of another cluster may answer at its port: then it could not listen there, and ends."""
         try:
-            seen = client.list_topics(timeout=5)
+            metadata = client.list_topics(timeout=5)
         except KafkaException:
             return False
-        return node in seen.brokers and self._is_id(str(seen.cluster_id))
+        return node in metadata.brokers and self._is_id(str(metadata.cluster_id))
 
     def _is_id(self, cluster_id: str) -> bool:
-        """Whether it is this cluster's."""
+        """Whether this is the cluster's id."""
         return cluster_id == self._cluster_id()
 
     @property
@@ -284,25 +284,25 @@ class KafkaCluster:
             file.write_text(urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=").replace("-", "A"))
         return file.read_text()
 
-    def _all_listeners(self) -> list[tuple[int, str]]:
-        """With the ports of the network in front of them, which are chosen and kept with those of the brokers."""
+    def _list_listeners(self) -> list[tuple[int, str]]:
+        """The nodes' listeners, and the ports of `network` and `links`, which are chosen and stored with those of the brokers."""
         ports = [(node, listener) for node in self._nodes for listener in self._listeners(node)]
         links = [] if self._separable is None else [(self._separable, "peers-link"), (self._separable, "controller-link")]
         return ports + [(node, "network") for node in self._ids if self._proxied] + links
 
     def _choose_ports(self) -> Iterable[str]:
-        listeners = self._all_listeners()
+        listeners = self._list_listeners()
         return (f"{node} {listener} {port}" for (node, listener), port in zip(listeners, free_ports(len(listeners)), strict=True))
 
     def _port(self, node: int, listener: str) -> int:
-        wanted = dict(zip(self._all_listeners(), self._ports_wanted, strict=False)).get((node, listener))
+        wanted = dict(zip(self._list_listeners(), self._ports_wanted, strict=False)).get((node, listener))
         if wanted is not None:
             return wanted
         if not self._ports_file.exists():
             self._prepare()
         for line in self._ports_file.read_text().splitlines():
-            known, name, port = line.split()
-            if (int(known), name) == (node, listener):
+            owner, name, port = line.split()
+            if (int(owner), name) == (node, listener):
                 return int(port)
         raise ServiceFailed(f"'{self.alias}' in {self._directory} has no {listener} listener on node {node}; was it made with `users`?")
 
@@ -358,7 +358,7 @@ class KafkaCluster:
             "share.coordinator.state.topic.min.isr": majority,
         }
         if node == self._separable:
-            # Once this time is over, a broker that is cut off asks for its controller without a pause, and keeps a processor busy.
+            # After this time a broker that is cut off asks for its controller without a pause, and keeps a processor busy.
             settings["controller.quorum.fetch.timeout.ms"] = "600000"
         if advertised:
             settings |= {
@@ -373,8 +373,7 @@ class KafkaCluster:
 
     def _protocols(self) -> dict[str, str]:
         plain = dict.fromkeys(("plain", "proxied", "controller", "peers", "linked"), "PLAINTEXT")
-        known = plain | {"sasl": "SASL_PLAINTEXT"}
-        return known | {name: listener.protocol for name, listener in self._more.items()}
+        return plain | {"sasl": "SASL_PLAINTEXT"} | {name: listener.protocol for name, listener in self._more.items()}
 
     def _security(self) -> dict[str, str]:
         more = {f"listener.name.{name}.{key}": value for name, listener in self._more.items() for key, value in listener.properties.items()}
@@ -389,8 +388,8 @@ class KafkaCluster:
         }
 
 
-def listens(port: int) -> bool:
-    """Whether something listens at a port of 127.0.0.1."""
+def is_listening(port: int) -> bool:
+    """Whether a process listens on a port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex((LOOPBACK, port)) == 0

@@ -1,5 +1,5 @@
 """A Kerberos realm on this machine: MIT's KDC (Debian: krb5-kdc, krb5-admin-server) on a free port, its keytabs, and the krb5.conf that
-everybody who logs in has to be pointed at (`environment`)."""
+each process that logs in must use (`environment`)."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ class KerberosRealm:
 
     @property
     def conf(self) -> Path:
-        """The krb5.conf of whoever logs in, a broker's JVM among them."""
+        """The krb5.conf of each process that logs in, a broker's JVM among them."""
         return self._directory / "krb5.conf"
 
     @property
@@ -63,7 +63,7 @@ class KerberosRealm:
         self.conf.write_text(_CONF.format(**facts))
         (self._directory / "kdc.conf").write_text(_KDC.format(**facts))
         self._run("kdb5_util", "-r", REALM, "create", "-s", "-P", "of-a-test")
-        self._server.start(["/usr/sbin/krb5kdc", "-n"], env=self._administration())
+        self._server.start(["/usr/sbin/krb5kdc", "-n"], env=self._admin_environment())
         self._server.wait(lambda: "starting..." in self._server.log_tail(20), 30, "start")
 
     def stop(self) -> None:
@@ -71,14 +71,14 @@ class KerberosRealm:
         self._server.stop()
 
     def keytab(self, principal: str) -> Path:
-        """A new principal with a key of its own, in a file."""
+        """Makes a new principal with a key of its own; gives the file of its keytab."""
         file = self._directory / f"{principal.replace('/', '_')}.keytab"
         self._run("kadmin.local", "-r", REALM, "addprinc", "-randkey", principal)
         self._run("kadmin.local", "-r", REALM, "ktadd", "-k", str(file), principal)
         return file
 
     def _run(self, program: str, *arguments: str) -> None:
-        subprocess.run([f"/usr/sbin/{program}", *arguments], env=self._administration(), check=True, capture_output=True, timeout=60)
+        subprocess.run([f"/usr/sbin/{program}", *arguments], env=self._admin_environment(), check=True, capture_output=True, timeout=60)
 
-    def _administration(self) -> dict[str, str]:
+    def _admin_environment(self) -> dict[str, str]:
         return {**os.environ, **self.environment, "KRB5_KDC_PROFILE": str(self._directory / "kdc.conf")}

@@ -1,6 +1,6 @@
-"""As much of Kubernetes' API as Spark's driver in client mode asks for, for tests: it takes executors' pods, and starts none.
+"""The part of Kubernetes' API that Spark's driver in client mode uses, for tests: it takes executors' pods, and starts none.
 
-A real API server and a kubelet are not to be had here. Spark's side is real: its own Kubernetes client writes what is kept.
+A real API server and a kubelet cannot run here. Spark's side is real: its own Kubernetes client writes the pods.
 """
 
 import json
@@ -30,7 +30,7 @@ class KubernetesApi(ThreadingHTTPServer):
 
     def pods(self) -> list[dict[str, Any]]:
         """The pods that were asked for."""
-        return [made for path, made in self.created if path.endswith("/pods")]
+        return [pod for path, pod in self.created if path.endswith("/pods")]
 
 
 class _Request(BaseHTTPRequestHandler):
@@ -46,16 +46,21 @@ class _Request(BaseHTTPRequestHandler):
             self._answer(200, b'{"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": []}')
 
     def _watch(self) -> None:
-        """Says of each pod that it waits for a node. Spark asks for no more pods before it has seen those that it asked for."""
+        """Answers that each pod waits for a node. Spark asks for more pods only when it has seen those."""
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Connection", "close")
         self.end_headers()
-        seen = 0
+        count = 0
         while not self.server.closing.wait(0.1):
-            for pod in self.server.pods()[seen:]:
-                seen += 1
-                metadata = {**pod["metadata"], "uid": str(seen), "resourceVersion": str(seen), "creationTimestamp": "2026-01-01T00:00:00Z"}
+            for pod in self.server.pods()[count:]:
+                count += 1
+                metadata = {
+                    **pod["metadata"],
+                    "uid": str(count),
+                    "resourceVersion": str(count),
+                    "creationTimestamp": "2026-01-01T00:00:00Z",
+                }
                 event = {"type": "ADDED", "object": {**pod, "metadata": metadata, "status": {"phase": "Pending"}}}
                 self.wfile.write(json.dumps(event).encode() + b"\n")
 
@@ -76,7 +81,7 @@ class _Request(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @contextmanager

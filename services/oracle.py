@@ -1,7 +1,7 @@
 """The independent witness: Kafka's own Java clients in one long-lived process, asked over JSON lines.
 
-It produces awkward records, does what the Python clients cannot, and compares a topic with its mirror record by record. Nothing of the
-mirror's code takes part in what it says.
+It produces awkward records, does what the Python clients cannot, and compares a topic with its mirror record by record. It uses none of
+the mirror's code.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from services.java import LIBS, ROOT, java_command
 SOURCES = Path(__file__).with_name("oracle")
 CLASSES = ROOT / ".run" / "oracle"
 UNTIL_FLUSHED_MS = 30_000
-"""`linger.ms` where all is flushed at the end: a machine that stands still makes no batches of its own."""
+"""`linger.ms` where all is flushed at the end: so a slow machine does not split batches."""
 
 
 class OracleError(RuntimeError):
@@ -55,7 +55,7 @@ class PartitionCount:
 
 @dataclass(frozen=True)
 class PartitionState:
-    """Who leads a partition (None: nobody), where its replicas are, and which of them are in sync."""
+    """A partition's leader (None: it has none), where its replicas are, and which of them are in sync."""
 
     leader: int | None
     replicas: tuple[int, ...]
@@ -122,7 +122,7 @@ class Oracle:
     # ------------------------------------------------------------ reading
 
     def compare(self, source: Side, target: Side, *, seconds: float = 120) -> Comparison:
-        """Both topics read to their end and compared, partition p with partition p, in order."""
+        """Reads both topics to their end, and compares partition p with partition p, in order."""
         return Comparison.of(self.call("compare", seconds, source=asdict(source), target=asdict(target)), source.topic, target.topic)
 
     def assert_mirrored(self, source: Side, target: Side, *, seconds: float = 120) -> Comparison:
@@ -132,7 +132,7 @@ class Oracle:
         return comparison
 
     def account(self, source: Side, target: Side, *, seconds: float = 120) -> list[Account]:
-        """Both topics read to their end and what is wrong with the target counted, partition by partition (Accountant.java)."""
+        """Reads both topics to their end, and counts what is wrong with the target, partition by partition (Accountant.java)."""
         return [Account(**row) for row in self.call("account", seconds, source=asdict(source), target=asdict(target))]
 
     def digests(self, side: Side, *, seconds: float = 120) -> dict[int, list[tuple[int, int]]]:
@@ -152,7 +152,7 @@ class Oracle:
     # ------------------------------------------------------------ writing
 
     def produce(self, bootstrap: str, topic: str, records: int, *, seconds: float = 120, **options: Any) -> dict[str, int]:
-        """Generated records, the same for the same `seed`; gives {"committed", "aborted"}.
+        """Produces generated records, equal for an equal `seed`; gives {"committed", "aborted"}.
 
         Options (Generator.java): seed, codec, min_size, max_size, null_keys, null_values, key_count, headers, timestamp (of the first),
         partition (else by chance), batch_size, linger_ms, producers, transactions (records per transaction; 0: none), abort_percent,
@@ -162,9 +162,9 @@ class Oracle:
         return answer
 
     def produce_records(self, bootstrap: str, topic: str, records: Iterable[Record], *, codec: str = "none", **client: str) -> list[int]:
-        """Exactly these records; gives their offsets. `client`: further settings of the Java producer.
+        """Produces exactly these records; gives their offsets. `client`: further settings of the Java producer.
 
-        Those of one partition stand in one batch, if it is not larger than 64 KB.
+        The records of one partition become one batch, if it is not larger than 64 KB.
         """
         rows = self.call(
             "produce-records",
@@ -180,7 +180,8 @@ class Oracle:
     def produce_raw(
         self, bootstrap: str, topic: str, records: Iterable[Record], raw_header_keys: Iterable[bytes] = (), partition: int = 0
     ) -> int:
-        """One batch of what no client produces, such as a timestamp of -1; each record gets these header keys. Gives the first offset."""
+        """Produces one batch that no client makes, such as one with a timestamp of -1; each record gets these header keys. Gives the first
+        offset."""
         rows = _rows(records)
         for row in rows:
             row["headers"] = [[name.encode().hex(), value] for name, value in row["headers"]] + [[key.hex(), ""] for key in raw_header_keys]
@@ -214,7 +215,6 @@ class Oracle:
         topic: str,
         partitions: int = 1,
         configs: Mapping[str, str] | None = None,
-        replication: int = 1,
         replicas: Mapping[int, Sequence[int]] | None = None,
     ) -> str:
         """Creates it, waits until every partition has a leader, and gives its topic id. `replicas`: on which brokers each partition is,
@@ -225,7 +225,7 @@ class Oracle:
             topic=topic,
             partitions=partitions,
             configs=dict(configs or {}),
-            replication=replication,
+            replication=1,
             replicas=dict(replicas or {}),
         )
         return str(described["id"])
@@ -251,7 +251,7 @@ class Oracle:
 
     def elect_leaders(self, bootstrap: str, topic: str, partitions: Iterable[int], *, unclean: bool = False) -> None:
         """Elects the preferred leaders, as far as they are in sync, or with `unclean` any replica that is alive, whatever records it lacks;
-        waits until all partitions are led."""
+        waits until all partitions have leaders."""
         election = "UNCLEAN" if unclean else "PREFERRED"
         self.call("elect-leaders", bootstrap=bootstrap, topic=topic, partitions=list(partitions), election=election)
 
@@ -261,11 +261,11 @@ class Oracle:
         return broker
 
     def create_partitions(self, bootstrap: str, topic: str, partitions: int) -> None:
-        """Lets the topic grow to so many partitions in all."""
+        """Adds partitions to the topic, up to this number in all."""
         self.call("create-partitions", bootstrap=bootstrap, topic=topic, partitions=partitions)
 
     def delete_records(self, bootstrap: str, topic: str, before: Mapping[int, int]) -> dict[int, int]:
-        """Deletes what stands before these offsets (-1: everything); gives the new log start of each partition."""
+        """Deletes the records before these offsets (-1: all); gives the new log start of each partition."""
         starts = self.call("delete-records", bootstrap=bootstrap, topic=topic, before=dict(before))
         return {int(partition): offset for partition, offset in starts.items()}
 
@@ -278,27 +278,27 @@ class Oracle:
         self.call("alter-quotas", bootstrap=bootstrap, client_id=client_id, quotas=dict(quotas))
 
     def create_acls(self, bootstrap: str, acls: Iterable[Mapping[str, str]]) -> None:
-        """Each {"principal": "User:x", "type": "TOPIC", "name", "operation": "READ"} and, if need be, "pattern" and "permission"."""
+        """Creates ACLs, each {"principal": "User:x", "type": "TOPIC", "name", "operation": "READ"}; optional: "pattern", "permission"."""
         self.call("create-acls", bootstrap=bootstrap, acls=[dict(acl) for acl in acls])
 
     def delete_acls(self, bootstrap: str, acls: Iterable[Mapping[str, str]]) -> None:
-        """The same form as create_acls."""
+        """Deletes ACLs, given in the form of `create_acls`."""
         self.call("delete-acls", bootstrap=bootstrap, acls=[dict(acl) for acl in acls])
 
     def topics(self, bootstrap: str, topics: Iterable[str] = ()) -> dict[str, TopicState]:
         """These topics (or all that are not the brokers' own) by name."""
-        found = self.call("describe-topics", bootstrap=bootstrap, topics=list(topics))
-        return {name: TopicState(**row) for name, row in found.items()}
+        rows = self.call("describe-topics", bootstrap=bootstrap, topics=list(topics))
+        return {name: TopicState(**row) for name, row in rows.items()}
 
     def acls(self, bootstrap: str) -> list[dict[str, str]]:
         """Every ACL, in the form of create_acls with `pattern`, `permission` and `host`."""
-        found: list[dict[str, str]] = self.call("describe-acls", bootstrap=bootstrap)
-        return found
+        rows: list[dict[str, str]] = self.call("describe-acls", bootstrap=bootstrap)
+        return rows
 
     # ------------------------------------------------------------ the wire
 
     def call(self, command: str, seconds: float = 60, **arguments: Any) -> Any:
-        """One request and its answer; raises OracleError."""
+        """Sends a request, and gives its answer; raises OracleError."""
         with self._lock:
             if self._process is None or self._process.stdin is None:
                 raise OracleError("The oracle is not running.")
@@ -336,7 +336,7 @@ def compiled_classes(folder: Path = SOURCES) -> Path:
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 raise OracleError(f"The Java sources in {folder} do not compile:\n{done.stdout}{done.stderr}")
-            with contextlib.suppress(OSError):  # somebody else was faster, with the same result
+            with contextlib.suppress(OSError):  # another process was faster, with an equal result
                 output.rename(classes)
     return classes
 

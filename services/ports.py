@@ -35,11 +35,10 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """So many different ports that nobody listens on, and that no process of this user is given again while this one lives.
+    """Different ports on which no process listens, and which no process of this user gets again while this one lives.
 
-    A service begins to listen seconds after its ports were chosen. Until then they look free to whoever chooses next, be it another
-    worker of the same tests: both services would be told the same port, and whoever asks the one that came too late is answered by the
-    other.
+    A service begins to listen seconds after its ports were chosen. Until then they look free to the next process that chooses, such as
+    another worker of the tests: two services would get one port, and a client of the later one would be answered by the other.
 
     They lie below the range that the kernel gives to outgoing connections: a client that retries a stopped service on a port inside
     that range can end up connected to itself, and then the service cannot start again.
@@ -49,12 +48,12 @@ def free_ports(count: int) -> list[int]:
     except OSError:
         ceiling = 32768
     candidates = range(15000, max(ceiling, 16000))
-    found: list[int] = []
-    while len(found) < count:
+    ports: list[int] = []
+    while len(ports) < count:
         port = random.choice(candidates)
         if _reserve(port) and is_free(port):
-            found.append(port)
-    return found
+            ports.append(port)
+    return ports
 
 
 _reserved: set[int] = set()

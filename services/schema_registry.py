@@ -1,8 +1,8 @@
-"""A schema registry that answers as Confluent's API reference says, for tests: a real one that keeps ids is not to be had without its
-vendor's images. Apicurio (`services/apicurio.py`) is real, and gives ids of its own.
+"""Two schema registries for tests: one that answers as Confluent's API reference says, and Apicurio, which is real.
 
-It holds everything in memory: subjects in contexts, versions with ids, soft deletion, compatibility, and the modes, of which IMPORT takes
-the ids and versions that it is given. It checks references and ids, and no compatibility.
+A real registry that keeps ids needs its vendor's images; Apicurio gives ids of its own. The first one holds everything in memory: subjects
+in contexts, versions with ids, soft deletion, compatibility, and the modes, of which IMPORT takes the ids and versions of the request. It
+checks references and ids, and no compatibility.
 """
 
 import json
@@ -13,13 +13,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from services.ports import LOOPBACK
+import httpx
+
+from services.java import fetch_by_maven, java
+from services.ports import LOOPBACK, free_ports
+from services.processes import Server
 
 Answer = tuple[int, Any]
-_MEANING = ("schema", "schemaType", "references", "metadata", "ruleSet")
+_CONTENT = ("schema", "schemaType", "references", "metadata", "ruleSet")
 _QUALIFIED = re.compile(r":(\.[^:]*):(.*)", re.DOTALL)
 
 
@@ -29,7 +34,7 @@ def _error(status: int, code: int, message: str) -> Answer:
 
 @dataclass
 class RegistryState:
-    """What it holds. `subjects`: by name, the versions by number; a document each."""
+    """What the registry holds. `subjects`: by name, the versions by number; a document each."""
 
     subjects: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
     deleted: set[tuple[str, int]] = field(default_factory=set)
@@ -73,11 +78,11 @@ class RegistryState:
         name = path[0]
         if method == "POST":
             return self._register(name, body)
-        found = self._versions(name, with_deleted)
-        number = None if len(path) < 3 or not found else found[-1] if path[2] == "latest" else int(path[2])
-        if not found or (number is not None and number not in found):
+        numbers = self._versions(name, with_deleted)
+        number = None if len(path) < 3 or not numbers else numbers[-1] if path[2] == "latest" else int(path[2])
+        if not numbers or (number is not None and number not in numbers):
             return _error(404, 40401, f"Subject '{name}' or its version not found.")
-        return 200, found if number is None else self.subjects[name][number]
+        return 200, numbers if number is None else self.subjects[name][number]
 
     def _mode(self, method: str, name: str, query: dict[str, list[str]], body: dict[str, Any]) -> Answer:
         if method == "GET":
@@ -112,30 +117,35 @@ class RegistryState:
             of = reference["subject"] if reference["subject"].startswith(":") or context == "." else f":{context}:{reference['subject']}"
             if reference["version"] not in self._versions(of, True):
                 return _error(422, 42201, f"Invalid schema: no reference {of} version {reference['version']}")
-        meaning = {key: body[key] for key in _MEANING if body.get(key)}
-        holders = {each["id"]: each for found in self.subjects for each in self.subjects[found].values() if _context(found) == context}
-        same = next((each["id"] for each in holders.values() if _meaning(each) == meaning), None)
+        content = {key: body[key] for key in _CONTENT if body.get(key)}
+        holders = {
+            version["id"]: version
+            for subject, versions in self.subjects.items()
+            for version in versions.values()
+            if _context(subject) == context
+        }
+        same = next((version["id"] for version in holders.values() if _content(version) == content), None)
         number = wanted if wanted is not None else same or 1 + max(holders, default=0)
-        if wanted in holders and _meaning(holders[wanted]) != meaning:
+        if wanted in holders and _content(holders[wanted]) != content:
             return _error(422, 42207, f"Overwrite new schema with id {wanted} is not permitted.")
         versions = self.subjects.setdefault(name, {})
         version = body.get("version") or 1 + max(versions, default=0)
-        versions[version] = {"subject": name, "version": version, "id": number, **meaning}
+        versions[version] = {"subject": name, "version": version, "id": number, **content}
         return 200, {"id": number}
 
 
 def _context(name: str) -> str:
-    found = _QUALIFIED.fullmatch(name)
-    return found[1] if found else "."
+    match = _QUALIFIED.fullmatch(name)
+    return match[1] if match else "."
 
 
-def _meaning(version: dict[str, Any]) -> dict[str, Any]:
-    return {key: version[key] for key in _MEANING if version.get(key)}
+def _content(version: dict[str, Any]) -> dict[str, Any]:
+    return {key: version[key] for key in _CONTENT if version.get(key)}
 
 
 @contextmanager
 def schema_registry(**state: Any) -> Iterator[tuple[str, RegistryState]]:
-    """Its address, and what it holds, while the block goes on."""
+    """Gives its address and what it holds, until the block ends."""
     held, lock = RegistryState(**state), threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
@@ -186,3 +196,41 @@ def _knows(held: RegistryState, authorization: str) -> bool:
     if held.token:
         return authorization == f"Bearer {held.token}"
     return not held.user_info or (authorization.startswith("Basic ") and b64decode(authorization[6:]).decode() == held.user_info)
+
+
+_ARTIFACT = "io.apicurio:apicurio-registry-app:3.0.9:tar.gz:all"
+"""The last release that runs on Java 17, with all that it needs."""
+_UNPACK = "org.apache.maven.plugins:maven-dependency-plugin:2.8:unpack"
+"""Newer versions want the descriptors of the artifact's parents too."""
+
+
+class ApicurioRegistry:
+    """One Apicurio in a process, which answers Confluent's API below `/apis/ccompat/v7`; its content ends with the process."""
+
+    def __init__(self, directory: Path) -> None:
+        self._server = Server("apicurio", directory)
+        self._port = free_ports(1)[0]
+
+    @property
+    def url(self) -> str:
+        """The address of Confluent's API."""
+        return f"http://{LOOPBACK}:{self._port}/apis/ccompat/v7"
+
+    def start(self) -> None:
+        """Starts it, and waits until it answers. Maven fetches it the first time (109 MB)."""
+        home = fetch_by_maven("apicurio-3.0", _UNPACK, f"-Dartifact={_ARTIFACT}")
+        [program] = home.glob("*-runner.jar")
+        settings = [f"-Dquarkus.http.host={LOOPBACK}", f"-Dquarkus.http.port={self._port}", "-Dquarkus.log.level=WARN"]
+        options = ["-Xmx400m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *settings]
+        self._server.start([java(), *options, "-jar", str(program)], cwd=home)
+        self._server.wait(self._answers, 120, "answer")
+
+    def stop(self) -> None:
+        """Ends it."""
+        self._server.stop()
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/subjects").status_code == httpx.codes.OK
+        except httpx.HTTPError:
+            return False

@@ -19,7 +19,7 @@ from services.ports import LOOPBACK, free_ports
 
 Thing = TypeVar("Thing")
 
-logging.getLogger("mail.log").setLevel(logging.WARNING)  # aiosmtpd tells every step of every mail
+logging.getLogger("mail.log").setLevel(logging.WARNING)  # aiosmtpd logs every step of every mail
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class HttpSink:
         return f"http://{LOOPBACK}:{self.port}"
 
     def wait(self, wanted: Callable[[list[Posted]], bool], seconds: float) -> list[Posted]:
-        """What arrived, as soon as it is as wanted; raises TimeoutError with what did."""
+        """Waits until what arrived is as wanted, and gives it; raises TimeoutError with what did arrive."""
         return _wait(lambda: self.posted, wanted, seconds)
 
     def __enter__(self) -> "HttpSink":
@@ -64,7 +64,7 @@ class HttpSink:
         self.stop()
 
     def stop(self) -> None:
-        """Whoever calls from now on is refused."""
+        """Refuses every call from now on."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -110,7 +110,7 @@ class MailSink:
         return "250 taken"
 
     def wait(self, wanted: Callable[[list[EmailMessage]], bool], seconds: float) -> list[EmailMessage]:
-        """What arrived, as soon as it is as wanted; raises TimeoutError with what did."""
+        """Waits until what arrived is as wanted, and gives it; raises TimeoutError with what did arrive."""
         return _wait(lambda: self.mails, wanted, seconds)
 
     def __enter__(self) -> "MailSink":
@@ -120,20 +120,20 @@ class MailSink:
         self.stop()
 
     def stop(self) -> None:
-        """Whoever calls from now on is refused."""
+        """Refuses every call from now on."""
         self._controller.stop()
 
 
 def text(mail: EmailMessage) -> str:
-    """What stands in a mail, its HTML as text."""
+    """The text of a mail; its HTML as text."""
     body = mail.get_body()
     return html.unescape(str(body.get_content())) if body is not None else ""
 
 
-def _wait(found: Callable[[], list[Thing]], wanted: Callable[[list[Thing]], bool], seconds: float) -> list[Thing]:
+def _wait(read: Callable[[], list[Thing]], wanted: Callable[[list[Thing]], bool], seconds: float) -> list[Thing]:
     deadline = time.monotonic() + seconds
-    while not wanted(found()):
+    while not wanted(read()):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"After {seconds:g} s this had arrived: {[str(each) for each in found()]}")
+            raise TimeoutError(f"After {seconds:g} s this had arrived: {[str(thing) for thing in read()]}")
         time.sleep(0.05)
-    return found()
+    return read()

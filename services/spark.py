@@ -41,7 +41,7 @@ class SparkCluster:
 
     @property
     def host_and_port(self) -> tuple[str, int]:
-        """The same as an Airflow connection has it."""
+        """Host and port, as an Airflow connection has them."""
         return f"spark://{LOOPBACK}", self._port
 
     def start(self) -> None:
@@ -58,19 +58,19 @@ class SparkCluster:
     def stop(self) -> None:
         """Workers first, and with each what is left of its executors."""
         for server in (*self._workers, self._master):
-            executors = self._below(server)
+            executors = descendants(server)
             server.stop(timeout=10.0)
             for process in executors:
                 _kill(process)
 
     def applications(self) -> list[dict[str, Any]]:
         """What was submitted: `name`, `state`, `cores` ..., as the master's page has it."""
-        says = self._page_says()
-        return [*says["activeapps"], *says["completedapps"]]
+        page = self._read_page()
+        return [*page["activeapps"], *page["completedapps"]]
 
     def executors(self) -> list[psutil.Process]:
         """The executors' JVMs that run now."""
-        return [process for worker in self._workers for process in self._below(worker) if _EXECUTOR in " ".join(command_of(process))]
+        return [process for worker in self._workers for process in descendants(worker) if _EXECUTOR in " ".join(command_of(process))]
 
     def kill_executor(self) -> int:
         """kill -9 of one executor with its Python workers, as a host that dies; gives how many processes that were."""
@@ -87,11 +87,10 @@ class SparkCluster:
 
     def _start(self, server: Server, main: str, *arguments: str) -> None:
         home = installed_spark()
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK", "MIRROR"))}
         local = self._directory / f"{server.name}-local"
         local.mkdir(parents=True, exist_ok=True)
         variables = {
-            **inherited,
+            **clean_environment(),
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": LOOPBACK,
             "SPARK_LOCAL_DIRS": str(local),
@@ -103,20 +102,16 @@ class SparkCluster:
         server.start([str(home / "bin" / "spark-class"), main, *arguments], env=variables, cwd=self._directory)
 
     def _status(self) -> dict[str, Any]:
-        """What the page says; nothing while it does not answer, or, its server being up before the page is, with something else."""
+        """What the page says; nothing while it does not answer, or answers something else, as its server does before the page is there."""
         try:
-            return self._page_says()
+            return self._read_page()
         except (OSError, json.JSONDecodeError):
             return {}
 
-    def _page_says(self) -> dict[str, Any]:
+    def _read_page(self) -> dict[str, Any]:
         with urllib.request.urlopen(f"http://{LOOPBACK}:{self._page}/json/", timeout=30) as page:
-            says: dict[str, Any] = json.load(page)
-            return says
-
-    @staticmethod
-    def _below(server: Server) -> list[psutil.Process]:
-        return psutil.Process(server.pid).children(recursive=True) if server.pid is not None else []
+            document: dict[str, Any] = json.load(page)
+            return document
 
 
 class SparkConnectServer:
@@ -161,9 +156,8 @@ class SparkConnectServer:
 
     def kill(self) -> None:
         """kill -9 of the JVM and its Python workers."""
-        if self._server.pid is not None:
-            for process in psutil.Process(self._server.pid).children(recursive=True):
-                _kill(process)
+        for process in descendants(self._server):
+            _kill(process)
         self.stop()
 
     def log(self) -> str:
@@ -176,6 +170,16 @@ class SparkConnectServer:
         except OSError:
             return False
         return True
+
+
+def descendants(server: Server) -> list[psutil.Process]:
+    """All processes that a server's process started; none if it does not run."""
+    return psutil.Process(server.pid).children(recursive=True) if server.pid is not None else []
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment of this process without what would change a Python's or Spark's paths."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK", "MIRROR"))}
 
 
 def command_of(process: psutil.Process) -> list[str]:

@@ -1,6 +1,5 @@
 """Spark Connect servers for tests: they keep the events of what ran, can be hurt, and may run their tasks on a standalone cluster."""
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import psutil
 
 from kafka_mirror.spark.start import installed_spark
 from services.ports import LOOPBACK
-from services.spark import SparkCluster, SparkConnectServer, command_of
+from services.spark import SparkCluster, SparkConnectServer, clean_environment, command_of, descendants
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105 — of a server that lives as long as a test
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -42,27 +41,32 @@ class SparkServer(SparkConnectServer):
         properties = self._directory / "spark.properties"
         token = f"spark.connect.authenticate.token {TOKEN}\nspark.connect.grpc.binding.port {self.port}\n"
         properties.write_text(_ON_CLUSTER + token)
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK", "MIRROR"))}
-        variables = {**inherited, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": LOOPBACK, "SPARK_HOME": str(home), **self._logging}
+        variables = {
+            **clean_environment(),
+            "PYSPARK_PYTHON": str(python),
+            "SPARK_LOCAL_IP": LOOPBACK,
+            "SPARK_HOME": str(home),
+            **self._logging,
+        }
         arguments = ["--master", cluster.url, "--properties-file", str(properties), "--class", _SERVER, "spark-internal"]
         self._server.start([str(home / "bin" / "spark-submit"), *arguments], env=variables)
         self._server.wait(self._listens, 180, "listen")
 
     def freeze(self) -> None:
         """SIGSTOP for the JVM and its Python workers: its host hangs."""
-        for process in self._below():
+        for process in descendants(self._server):
             with suppress(psutil.NoSuchProcess):
                 process.suspend()
 
     def thaw(self) -> None:
         """SIGCONT for all of them."""
-        for process in self._below():
+        for process in descendants(self._server):
             with suppress(psutil.NoSuchProcess):
                 process.resume()
 
     def kill_workers(self) -> int:
         """kill -9 of its Python workers alone, as the kernel does it when memory is short; how many processes that were."""
-        hit = [process for process in self._below() if "pyspark.daemon" in " ".join(command_of(process))]
+        hit = [process for process in descendants(self._server) if "pyspark.daemon" in " ".join(command_of(process))]
         for process in hit:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -72,6 +76,3 @@ class SparkServer(SparkConnectServer):
     def events(self) -> str:
         """What Spark's page shows is made of: the properties, plans and results of all that ran."""
         return "".join(file.read_text(errors="replace") for file in self._events.iterdir())
-
-    def _below(self) -> list[psutil.Process]:
-        return psutil.Process(self.pid).children(recursive=True) if self.pid is not None else []

@@ -1,4 +1,4 @@
-"""What stands on a broker's disk, as Kafka's own tool reads it."""
+"""The batches on a broker's disk, as Kafka's own tool reads them."""
 
 import re
 import subprocess
@@ -17,8 +17,8 @@ BATCH = re.compile(
 )
 
 
-def stored(directory: Path, topic: str, partition: int = 0) -> list[tuple[Any, ...]]:
-    """The batches of a partition as Kafka's own tool reads them from the disk: offsets, whether transactional, a marker, valid."""
+def read_batches(directory: Path, topic: str, partition: int = 0) -> list[tuple[Any, ...]]:
+    """Reads the batches of a partition from the disk: first and last offset, whether transactional, a marker, valid."""
     files = ",".join(map(str, sorted(directory.glob(f"data-*/{topic}-{partition}/*.log"))))
     command = java_command(_TOOL, "--files", files)
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -28,9 +28,9 @@ def stored(directory: Path, topic: str, partition: int = 0) -> list[tuple[Any, .
 def count_batches(segments: Iterable[Path]) -> Counter[str]:
     """Counts what the tool finds in segments, records opened: `valid` and `invalid` batches, and `records`.
 
-    Raises RuntimeError with the tool's words where it cannot read on: bytes behind the last whole batch, or a record that does not open.
+    Raises RuntimeError with the tool's message where it cannot read on: bytes after the last whole batch, or a record that does not open.
     """
-    names, found = sorted(map(str, segments)), Counter[str](valid=0, invalid=0, records=0)
+    names, counts = sorted(map(str, segments)), Counter[str](valid=0, invalid=0, records=0)
     for at in range(0, len(names), _SEGMENTS_AT_ONCE):
         command = java_command(_TOOL, "--deep-iteration", "--files", ",".join(names[at : at + _SEGMENTS_AT_ONCE]))
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as tool:
@@ -38,11 +38,11 @@ def count_batches(segments: Iterable[Path]) -> Counter[str]:
             for line in tool.stdout or ():
                 last = line
                 if batch := BATCH.match(line):
-                    found["valid" if batch[6] == "true" else "invalid"] += 1
+                    counts["valid" if batch[6] == "true" else "invalid"] += 1
                 elif line.startswith("| offset:"):
-                    found["records"] += 1
+                    counts["records"] += 1
                 elif "invalid bytes" in line or "Exception" in line:
                     raise RuntimeError(line.strip())
         if tool.returncode:
             raise RuntimeError(f"DumpLogSegments ended with {tool.returncode}: {last.strip()}")
-    return found
+    return counts

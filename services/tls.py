@@ -40,8 +40,8 @@ class TlsProxy:
         self._thread.join(10)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        behind, ahead = await asyncio.open_connection(LOOPBACK, self._target)
-        await asyncio.gather(_hand_on(reader, ahead), _hand_on(behind, writer))
+        back, onward = await asyncio.open_connection(LOOPBACK, self._target)
+        await asyncio.gather(_hand_on(reader, onward), _hand_on(back, writer))
 
 
 async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -50,6 +50,6 @@ async def _hand_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
             writer.write(chunk)
             await writer.drain()
     except ConnectionError:
-        pass  # one end is gone, and the other is told by the end of this way
+        pass  # one end is gone; the other one is closed below
     finally:
         writer.close()

@@ -19,8 +19,8 @@ _SECONDS = 600
 
 
 class TokenEndpoint:
-    """`url`, while it runs; `client` and `secret` are who may ask, `seconds` how long a token is valid. `given` counts tokens by who asked:
-    the client's library. `public_key` checks what the client's RSA key has signed."""
+    """`url`, while it runs; only `client` with `secret` gets tokens, valid for `seconds`. `given` counts the tokens by the client's
+    library. `public_key` checks what the client's RSA key has signed."""
 
     def __init__(self, client: str, secret: str, seconds: int = _SECONDS, public_key: Any = None) -> None:
         login = f"{client}:{secret}"
@@ -31,12 +31,12 @@ class TokenEndpoint:
                 form = parse_qs(self.rfile.read(int(self.headers.get("Content-Length", 0))).decode())
                 [assertion] = form.get("client_assertion", form.get("assertion", [""]))
                 basic = b64decode(self.headers.get("Authorization", "").removeprefix("Basic ")).decode()
-                known = _signed_for(assertion, public_key) == client if assertion else basic == login
-                given[self.headers.get("User-Agent", "")] += known
+                is_allowed = _read_subject(assertion, public_key) == client if assertion else basic == login
+                given[self.headers.get("User-Agent", "")] += is_allowed
                 body = json.dumps(
-                    {"access_token": unsigned_token(client, seconds), "token_type": "bearer", "expires_in": seconds} if known else {}
+                    {"access_token": unsigned_token(client, seconds), "token_type": "bearer", "expires_in": seconds} if is_allowed else {}
                 )
-                self.send_response(200 if known else 401)
+                self.send_response(200 if is_allowed else 401)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -57,8 +57,8 @@ class TokenEndpoint:
         self._thread.join()
 
 
-def _signed_for(assertion: str, public_key: Any) -> str | None:
-    """Whom an assertion for this endpoint names; None if the key has not signed it."""
+def _read_subject(assertion: str, public_key: Any) -> str | None:
+    """The client that an assertion for this endpoint names; None if the key has not signed it."""
     try:
         return str(jwt.decode(assertion, public_key, ["RS256"], audience=AUDIENCE)["sub"])
     except jwt.InvalidTokenError:
@@ -66,7 +66,7 @@ def _signed_for(assertion: str, public_key: Any) -> str | None:
 
 
 def unsigned_token(subject: str, seconds: float) -> str:
-    """An unsecured JWS, valid for so long from now: its signature is empty."""
+    """An unsecured JWS, valid from now for some seconds: its signature is empty."""
     now = time.time()
     parts = ({"alg": "none"}, {"sub": subject, "iat": now, "exp": now + seconds})
     return ".".join([*(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts), ""])

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from services.java import java_command
-from services.kafka import SOON_UP, KafkaCluster, listens
+from services.kafka import QUICK_START, KafkaCluster, is_listening
 from services.ports import LOOPBACK, require_free
 from services.processes import Server
 
@@ -13,7 +13,7 @@ _OF_KRAFT = ("process.roles", "node.id", "controller.quorum.voters", "controller
 
 
 class ZooKeeperCluster(KafkaCluster):
-    """One broker, and a ZooKeeper of the same jars beside it. Everything else as of `KafkaCluster`."""
+    """One broker, and a ZooKeeper of the same jars beside it. Everything else is as with `KafkaCluster`."""
 
     def __init__(self, directory: Path, alias: str, *, jars: Path, **options: Any) -> None:
         super().__init__(directory, alias, jars=jars, **options)
@@ -35,8 +35,8 @@ class ZooKeeperCluster(KafkaCluster):
             }
             file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
             main = "org.apache.zookeeper.server.ZooKeeperServerMain"
-            self._zookeeper.start(java_command(main, file, heap="128m", options=SOON_UP, jars=self._jars))
-            self._zookeeper.wait(partial(listens, port), 60, "listen")
+            self._zookeeper.start(java_command(main, file, heap="128m", options=QUICK_START, jars=self._jars))
+            self._zookeeper.wait(partial(is_listening, port), 60, "listen")
         super().launch(broker)
 
     def stop(self, broker: int | None = None, timeout: float = 20.0) -> None:
@@ -62,23 +62,23 @@ class ZooKeeperCluster(KafkaCluster):
         """Nothing: the broker makes its directory and its cluster's id itself."""
 
     def _is_id(self, cluster_id: str) -> bool:
-        """Any, before Kafka 2.4: then a broker does not write which cluster it is of."""
-        return cluster_id == self._cluster_id() or ("broker.id" in self._written() and "cluster.id" not in self._written())
+        """Any id, before Kafka 2.4: then a broker does not write the id of its cluster."""
+        return cluster_id == self._cluster_id() or ("broker.id" in self._read_meta() and "cluster.id" not in self._read_meta())
 
     def _cluster_id(self) -> str:
-        return self._written().get("cluster.id", "")
+        return self._read_meta().get("cluster.id", "")
 
-    def _written(self) -> dict[str, str]:
+    def _read_meta(self) -> dict[str, str]:
         """What the broker writes soon after it listens."""
         file = self._data(1) / "meta.properties"
-        written = file.read_text().splitlines() if file.exists() else []
-        return dict(line.split("=", 1) for line in written if "=" in line)
+        lines = file.read_text().splitlines() if file.exists() else []
+        return dict(line.split("=", 1) for line in lines if "=" in line)
 
     def _settings(self, node: int) -> dict[str, str]:
         settings = super()._settings(node)
         for name in _OF_KRAFT:
             settings.pop(name)
-        without_controller = ",".join(each for each in settings["listeners"].split(",") if not each.startswith("CONTROLLER:"))
+        without_controller = ",".join(listener for listener in settings["listeners"].split(",") if not listener.startswith("CONTROLLER:"))
         more = {
             "broker.id": str(node),
             "zookeeper.connect": f"{LOOPBACK}:{self._port(node, 'controller')}",

@@ -34,7 +34,7 @@ ENVIRONMENT = {
 
 def main():
     jars_needed = not is_current(LIBS, POM)
-    problems = host.problems(with_maven=jars_needed)
+    problems = host.find_problems(with_maven=jars_needed)
     if problems:
         sys.exit("\n".join(problems))
     if not is_current(VENV, LOCK):
@@ -49,7 +49,7 @@ def main():
 def install_packages():
     if not host.output([str(PYTHON), "--version"]):
         shutil.rmtree(VENV, ignore_errors=True)
-        run([host.usable_python(), "-m", "venv", str(VENV)])
+        run([host.find_python(), "-m", "venv", str(VENV)])
     uv = shutil.which("uv") or shutil.which(str(VENV / "bin" / "uv"))
     if uv and host.output([uv, "--version"]):
         run([uv, "pip", "sync", "--quiet", "--require-hashes", "--compile-bytecode", "--python", str(PYTHON), str(LOCK)])
@@ -62,17 +62,17 @@ def install_packages():
 def install_jars():
     shutil.rmtree(LIBS, ignore_errors=True)
     run(["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=libs"])
-    wrong = other_jars(LIBS, JARS)
+    wrong = find_wrong_jars(LIBS, JARS)
     if wrong:
         sys.exit(
             f"These jars in {LIBS} are not those of {JARS}: {', '.join(wrong)}.\nThe installation stopped, and nothing of them was run. "
-            "Look where Maven had them from. If pom.xml was changed on purpose, write the file anew: "
+            "Look where Maven had them from. If pom.xml was changed on purpose, write the file again: "
             "(cd libs && sha256sum *.jar) > tools/jars.sha256"
         )
     mark(LIBS, POM)
 
 
-def other_jars(directory, listed):
+def find_wrong_jars(directory, listed):
     """The names of jars that are missing, that the list does not know, or whose bytes are others."""
     wanted = dict(reversed(line.split()) for line in listed.read_text().splitlines())
     there = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in directory.glob("*.jar")}

@@ -48,11 +48,11 @@ def bill(wheel: Path, lock: Path) -> dict[str, object]:
                 "hashes": [{"alg": "SHA-256", "content": digest}],
             }
         },
-        "components": [_component(ref) for name, known in refs.items() if name != _OURS for ref in known],
+        "components": [_component(ref) for name, own_refs in refs.items() if name != _OURS for ref in own_refs],
         "dependencies": [
             {"ref": ref, "dependsOn": sorted(chain.from_iterable(refs[child] for child in asks[name]))}
-            for name, known in refs.items()
-            for ref in known
+            for name, own_refs in refs.items()
+            for ref in own_refs
         ],
     }
 
@@ -90,7 +90,7 @@ def main(wheel: Path) -> None:
     file = wheel.with_name(f"{'-'.join(wheel.name.split('-')[:2])}.cdx.json")
     file.write_text(json.dumps(bill(wheel, LOCK), indent=2) + "\n", encoding="utf-8")
     sums = wheel.with_name("SHA256SUMS")
-    sums.write_text("".join(f"{sha256(each)}  {each.name}\n" for each in (wheel, file)), encoding="utf-8")
+    sums.write_text("".join(f"{sha256(path)}  {path.name}\n" for path in (wheel, file)), encoding="utf-8")
     print(f"{file}\n{sums}")
 
 

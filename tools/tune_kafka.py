@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from services.java import ARCHIVE, LIBS, java_command
-from services.kafka import SOON_UP, KafkaCluster
+from services.kafka import QUICK_START, KafkaCluster
 from services.oracle import Oracle
 
 _MADE_FOR = ARCHIVE.with_suffix(".made-for")
@@ -33,7 +33,7 @@ def train(fresh: Path) -> None:
     """Lets a broker do what brokers do in tests, and has the JVM write the classes that it loaded when it ends."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        cluster = KafkaCluster(directory / "kafka", "trained", java=(*SOON_UP, f"-XX:ArchiveClassesAtExit={fresh}"))
+        cluster = KafkaCluster(directory / "kafka", "trained", java=(*QUICK_START, f"-XX:ArchiveClassesAtExit={fresh}"))
         try:
             cluster.start()
             with Oracle(directory / "oracle.log") as oracle:

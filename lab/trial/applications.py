@@ -14,7 +14,6 @@ from services.oracle import compiled_classes
 
 SOURCES = Path(__file__).with_name("applications")
 JAVA, LIBRDKAFKA = "java", "librdkafka"
-LIBRARIES = (JAVA, LIBRDKAFKA)
 
 
 class ApplicationFailed(RuntimeError):

@@ -17,7 +17,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 
 from lab.trial.applications import JAVA, LIBRDKAFKA, ApplicationFailed, Cluster, ConsumerApplication, Library, ProducerApplication
-from lab.trial.journal import Number, Produced, Verdict, judge, read_group, read_producer
+from lab.trial.journal import Produced, Verdict, judge, read_group, read_producer
 from services.flows import ONE_BROKER, RUNS_END
 from services.java import ROOT
 from services.kafka import KafkaCluster
@@ -183,15 +183,14 @@ class TrialSite:
         """What the producers wrote down so far."""
         return [read_producer(self._lines(producer.name), producer.name) for producer in self.producers]
 
-    def verdicts(self, lost: Sequence[Number] = ()) -> list[Verdict]:
+    def verdicts(self) -> list[Verdict]:
         """What each group missed, got twice, or got late."""
         by_producer, names_kept = self.produced(), self.policy == IDENTITY
         return [
-            judge(consumer.group, by_producer, read_group(self._lines(consumer.name), names_kept=names_kept), lost_is=lost)
-            for consumer in self.consumers
+            judge(consumer.group, by_producer, read_group(self._lines(consumer.name), names_kept=names_kept)) for consumer in self.consumers
         ]
 
-    def drain(self, lost: Sequence[Number] = ()) -> None:
+    def drain(self) -> None:
         """Waits until the groups have read what was acknowledged, with the producers ended; the verdicts say so if they do not. Those that
         are slow on purpose are started again as quick ones."""
         slow = [consumer for consumer in self.consumers if consumer.pause_ms]
@@ -199,7 +198,7 @@ class TrialSite:
         for consumer in slow:
             self._start(replace(consumer, pause_ms=0))
         deadline = time.monotonic() + _DRAIN_SECONDS
-        while any(verdict.lost for verdict in self.verdicts(lost)) and time.monotonic() < deadline:
+        while any(verdict.lost for verdict in self.verdicts()) and time.monotonic() < deadline:
             time.sleep(0.5)
 
     @property

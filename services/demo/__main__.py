@@ -18,8 +18,7 @@ from kafka_mirror.errors import MirrorError
 from services.airflow_api import AirflowApi, AirflowApiError
 from services.demo.failover import GROUP
 from services.demo.progress import Progress
-from services.demo.report import table
-from services.demo.scenes import scenes, show
+from services.demo.scenes import read_scenes, show
 from services.demo.settings import (
     COPY_SECONDS,
     DOWNSTREAM,
@@ -35,7 +34,7 @@ from services.demo.settings import (
 )
 from services.demo.shop import RETURNS
 from services.demo.stack import Stack
-from services.demo.verify import compare, wait_until_mirrored
+from services.demo.verify import compare, format_rows, wait_until_mirrored
 from services.oracle import Oracle, OracleError
 from services.ports import PortInUse
 from services.processes import ServiceFailed
@@ -59,17 +58,17 @@ def demo(home: Path, progress: Progress) -> None:
     with progress.step("the producer's backlog: orders, payments, clicks"):
         stack.wait_for_backlog()
     flow, api = load([stack.configuration]).flow(FLOW), stack.airflow.api()
-    played = scenes(home)
+    played = read_scenes(home)
     with progress.step("DAGs"):
         prepare_airflow(flow, api)
     with progress.step(f"scheduled runs of {flow.dag_id('copy')} mirror what is there") as say:
         runs = wait_until_mirrored(flow, api, began, COPY_TIMEOUT, say, may_be_red=played is not None)
     with progress.step("both sides read back and compared"), Oracle(home / "oracle.log") as oracle:
         rows, comparisons = compare(flow, oracle)
-    different = [str(each) for each in comparisons if not each.equal]
+    different = [str(comparison) for comparison in comparisons if not comparison.equal]
     if different:
         raise DemoFailed("\n".join(["The mirror is not equal to its source:", *different]))
-    progress.say("\n" + "\n".join(table(rows)) + "\n")
+    progress.say("\n" + "\n".join(format_rows(rows)) + "\n")
     progress.say(f"{_explanation(sum(row.records for row in rows), runs)}\n")
     played = played or show(stack, flow, api, progress)
     progress.say(f"\n{played.text(stack, flow)}\n\n{_addresses(stack, flow)}")
@@ -77,10 +76,10 @@ def demo(home: Path, progress: Progress) -> None:
 
 
 def prepare_airflow(flow: Flow, api: AirflowApi) -> None:
-    """The flow's DAGs unpaused."""
+    """Unpauses the flow's DAGs."""
     api.wait_for_dags([flow.dag_id("copy"), flow.dag_id("refresh-topics")])
-    for dag, known in api.dags().items():
-        if known["is_paused"]:
+    for dag, state in api.dags().items():
+        if state["is_paused"]:
             api.unpause(dag)
 
 
@@ -94,27 +93,29 @@ def stop(home: Path, progress: Progress) -> None:
 
 
 def _stack(home: Path, progress: Progress) -> Stack:
-    """On the ports of the environment, or on those on which it runs already. Raises DemoRefused if a port is somebody else's."""
-    ports, known = chosen_ports(), Stack(home, recorded_ports(home))
-    running = [part.name for part in known.parts() if part.running()]
+    """On the ports of the environment, or on those on which it runs already. Raises DemoRefused if another process has a port."""
+    ports, earlier = chosen_ports(), Stack(home, recorded_ports(home))
+    running = [part.name for part in earlier.parts() if part.running()]
     progress.say(f"Demo of the flow {FLOW}, in {_short(home)}{'; already running: ' + ', '.join(running) if running else ''}")
-    if running and known.ports != ports:
-        progress.say(f"  It keeps the ports it runs on; `make stop` first, then other ones ({_chosen(ports, known.ports)}) take effect.")
-    stack = known if running else Stack(home, ports)
+    if running and earlier.ports != ports:
+        progress.say(
+            f"  It keeps the ports it runs on; `make stop` first, then other ones ({_list_ports(ports, earlier.ports)}) take effect."
+        )
+    stack = earlier if running else Stack(home, ports)
     occupied = stack.occupied_ports()
     if occupied:
-        raise DemoRefused("\n".join([*map(str, occupied), _other_ports(stack.ports, occupied)]))
+        raise DemoRefused("\n".join([*map(str, occupied), _suggest_ports(stack.ports, occupied)]))
     record_ports(home, stack.ports)
     return stack
 
 
-def _other_ports(ports: Ports, occupied: Sequence[PortInUse]) -> str:
-    taken = {each.port for each in occupied}
+def _suggest_ports(ports: Ports, occupied: Sequence[PortInUse]) -> str:
+    taken = {problem.port for problem in occupied}
     names = [name for name, port in vars(ports).items() if port in taken or (name in ("east", "west") and port + 1 in taken)]
     return f"Free it, or choose another one: {' '.join(f'{variable(name)}=<port>' for name in names)} make demo"
 
 
-def _chosen(ports: Ports, others: Ports) -> str:
+def _list_ports(ports: Ports, others: Ports) -> str:
     return ", ".join(f"{variable(name)}={port}" for name, port in vars(ports).items() if port != getattr(others, name))
 
 
@@ -142,7 +143,7 @@ To try by hand, in this directory:
   .venv/bin/python -m kafka_mirror status
   .venv/bin/python -m kafka_mirror audit
   .venv/bin/python -m kafka_mirror translate --group {GROUP}
-  .venv/bin/python -m kafka_mirror decide accept-gap --flow '{FLOW}' --topic {RETURNS} --reason "nobody needs them"
+  .venv/bin/python -m kafka_mirror decide accept-gap --flow '{FLOW}' --topic {RETURNS} --reason "they are not needed"
 The last one answers the alert, as «accept the gap» does on the status page."""
 
 
@@ -152,10 +153,10 @@ def _short(path: Path) -> str:
 
 
 @contextmanager
-def _alone(home: Path) -> Iterator[None]:
+def _lock(home: Path) -> Iterator[None]:
     """One `make demo` or `make stop` at a time. Raises DemoRefused."""
     home.mkdir(parents=True, exist_ok=True)
-    home.chmod(0o711)  # a root user's PostgreSQL runs as nobody
+    home.chmod(0o711)  # a root user's PostgreSQL runs as another user, who must get through
     with (home / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -175,7 +176,7 @@ def main(arguments: Sequence[str]) -> int:
     work: Callable[[Path, Progress], None] = stop if arguments else demo
     home, progress = directory(), Progress()
     try:
-        with _alone(home):
+        with _lock(home):
             work(home, progress)
     except KeyboardInterrupt:
         progress.say("\nInterrupted. `make stop` ends what was started; `make demo` goes on from here.")

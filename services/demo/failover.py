@@ -38,22 +38,22 @@ class FailedOver:
 def fail_over(flow: Flow, remote: str, wait: Callable[[str], None]) -> FailedOver:
     """Lets the group read up to now on the source, waits until its offsets are synced, and lets it go on on the target.
 
-    What it read on both sides together is held against the remote topic, record by record. Raises DemoFailed when nobody syncs.
+    Compares what it read on both sides with the remote topic, record by record. Raises DemoFailed when its offsets are not synced in time.
     """
     source, target = flow.bootstrap("source"), flow.bootstrap("target")
     before = _read(source, GROUP, TOPIC, until=time.time())
-    _await_synced(flow, wait)
+    _await_sync(flow, wait)
     after = _read(target, GROUP, remote)
     whole = _read(target, f"{GROUP}-check", remote)
-    return compared(before, after, whole)
+    return compare_reads(before, after, whole)
 
 
-def compared(before: Sequence[Record], after: Sequence[Record], whole: Sequence[Record]) -> FailedOver:
-    """What was read of each partition, before and after, beside as much of the whole partition."""
+def compare_reads(before: Sequence[Record], after: Sequence[Record], whole: Sequence[Record]) -> FailedOver:
+    """Compares what was read of each partition, before and after, with the whole partition up to the last record read."""
     lost = twice = 0
-    for partition in {each[0] for each in whole}:
-        read = [each for part in (before, after) for each in part if each[0] == partition]
-        there = [each for each in whole if each[0] == partition]
+    for partition in {record[0] for record in whole}:
+        read = [record for part in (before, after) for record in part if record[0] == partition]
+        there = [record for record in whole if record[0] == partition]
         there = there[: there.index(read[-1]) + 1] if read and read[-1] in there else there
         twice += len(read) - len(set(read))
         lost += len(set(there) - set(read))
@@ -63,20 +63,20 @@ def compared(before: Sequence[Record], after: Sequence[Record], whole: Sequence[
 def _read(bootstrap: str, group: str, topic: str, until: float | None = None) -> list[Record]:
     """Reads as a member of the group, and commits: until a record is later than a time (Unix seconds), else until none comes any more."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False})
-    found: list[Record] = []
+    records: list[Record] = []
     try:
         consumer.subscribe([topic])
         quiet = deadline = time.monotonic() + _SECONDS
-        while time.monotonic() < min(quiet, deadline) and not (found and until and found[-1][1] > until * 1000):
-            messages = [each for each in consumer.consume(500, 0.5) if each.error() is None]
-            found += map(_record, messages)
+        while time.monotonic() < min(quiet, deadline) and not (records and until and records[-1][1] > until * 1000):
+            messages = [message for message in consumer.consume(500, 0.5) if message.error() is None]
+            records += map(_record, messages)
             if messages:
                 quiet = time.monotonic() + _QUIET_SECONDS
-        if found:
+        if records:
             consumer.commit(asynchronous=False)
     finally:
         consumer.close()
-    return found
+    return records
 
 
 def _record(message: Message) -> Record:
@@ -84,16 +84,16 @@ def _record(message: Message) -> Record:
     return (message.partition() or 0, message.timestamp()[1], key if isinstance(key, bytes) else None, value)
 
 
-def _await_synced(flow: Flow, wait: Callable[[str], None]) -> None:
-    """Until the group's position on the target is the exact translation of that on the source: the copy has passed it, and the DAG has
-    committed it."""
+def _await_sync(flow: Flow, wait: Callable[[str], None]) -> None:
+    """Waits until the group's position on the target is the exact translation of that on the source: the copy has passed it, and the DAG
+    has committed it."""
     deadline, settings = time.monotonic() + _SECONDS, flow.client("target", "admin")
     while True:
         ledger = read_ledger(flow)
         positions = group_position(flow, GROUP).offsets
         with Cluster(flow.target, settings, 30.0) as target:
             synced = Groups(target).committed([GROUP], {}).get(GROUP, {})
-        waiting = unsynced(positions, ledger, synced)
+        waiting = find_unsynced(positions, ledger, synced)
         if positions and not waiting:
             return
         if time.monotonic() > deadline:
@@ -104,15 +104,17 @@ def _await_synced(flow: Flow, wait: Callable[[str], None]) -> None:
         time.sleep(1)
 
 
-def unsynced(positions: Sequence[GroupOffset], ledger: Ledger, synced: Mapping[TopicPartition, Committed]) -> list[GroupOffset]:
-    """Those that have no exact place on the target yet, or are not there.
+def find_unsynced(positions: Sequence[GroupOffset], ledger: Ledger, synced: Mapping[TopicPartition, Committed]) -> list[GroupOffset]:
+    """The positions that have no exact translation yet, or one that is not committed on the target.
 
-    Also those that the copy has not passed: where it stands is their exact translation until then, and they would read again what comes.
+    A position that the copy has not passed counts too: its translation is the copy's end until then, and the group would read again what
+    comes next.
     """
-    passed = [each for each in positions if each.committed.offset <= watermark(ledger, each.source) and each.translated.kind == EXACT]
-    return [each for each in positions if each not in passed or _at(synced, each) != each.translated.target]
 
+    def is_synced(position: GroupOffset) -> bool:
+        is_copied = position.committed.offset <= watermark(ledger, position.source)
+        on_target = synced.get(position.remote)
+        is_exact = position.translated.kind == EXACT
+        return is_copied and is_exact and on_target is not None and on_target.offset == position.translated.target
 
-def _at(synced: Mapping[TopicPartition, Committed], each: GroupOffset) -> int | None:
-    found = synced.get(each.remote)
-    return None if found is None else found.offset
+    return [position for position in positions if not is_synced(position)]

@@ -11,16 +11,16 @@ from pathlib import Path
 from services.sinks import HttpSink, Posted
 
 
-def line(posted: Posted) -> str:
+def format_alert(posted: Posted) -> str:
     """An alert that arrived, for people."""
     alert = posted.body["alert"]
     lines = [f"{alert['kind']}, since {alert['since']}"]
     if posted.body["event"] == "cleared":
-        return _indented(f"over   {posted.body['title']}", lines)
-    return _indented(f"alert  {posted.body['title']}", [*alert["detail"].splitlines(), f"Next: {alert['next']}", *lines])
+        return _indent(f"over   {posted.body['title']}", lines)
+    return _indent(f"alert  {posted.body['title']}", [*alert["detail"].splitlines(), f"Next: {alert['next']}", *lines])
 
 
-def _indented(first: str, lines: list[str]) -> str:
+def _indent(first: str, lines: list[str]) -> str:
     return "\n".join([first, *(f"       {text}" for text in lines)])
 
 
@@ -32,7 +32,7 @@ def main(port: str, file: str) -> None:
         while not stop.wait(0.2):
             arrived = sink.posted[written:]
             with Path(file).open("a", encoding="utf-8") as inbox:
-                inbox.writelines(f"{line(each)}\n" for each in arrived)
+                inbox.writelines(f"{format_alert(alert)}\n" for alert in arrived)
             written += len(arrived)
 
 

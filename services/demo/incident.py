@@ -23,21 +23,21 @@ _SECONDS = 400.0
 def lose_records(flow: Flow, api: AirflowApi) -> None:
     """Writes records to a topic that the copy leaves out meanwhile, and deletes the oldest of them, as a short retention does."""
     _decide(flow, PAUSE, "the demo writes records to it and deletes the oldest before a copy")
-    _await_planned(flow.dag_id("copy"), api)
+    _await_runs(flow.dag_id("copy"), api)
     bootstrap = flow.bootstrap("source")
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(_RECORDS):
         producer.produce(RETURNS, b'{"order":"order-%07d"}' % number, b"customer-%04d" % number, 0)
     producer.flush(120)
-    admin = AdminClient({"bootstrap.servers": bootstrap})  # has to live for as long as it is asked
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # must live until its answers are read
     [end] = admin.list_offsets({Position(RETURNS, 0): OffsetSpec.latest()}).values()
     [deleted] = admin.delete_records([Position(RETURNS, 0, end.result(120).offset - _RECORDS + _LOST)]).values()
     deleted.result(120)
     _decide(flow, RESUME, "the demo has deleted its oldest records; the next copy finds the gap")
 
 
-def _await_planned(copy: str, api: AirflowApi) -> None:
-    """A run that has read what people decided before the pause may still plan the records that come now."""
+def _await_runs(copy: str, api: AirflowApi) -> None:
+    """Waits for runs that have read the decisions before the pause: they may still plan the records that come now."""
     for run in api.runs(copy)[:3]:
         if run["state"] not in ("success", "failed"):
             api.wait_for_run(copy, run["dag_run_id"])
@@ -48,31 +48,31 @@ def _decide(flow: Flow, decision: str, why: str) -> None:
 
 
 def await_alert(flow: Flow, api: AirflowApi, inbox: Path, wait: Callable[[str], None]) -> str:
-    """The alert of it, as it arrived."""
+    """Waits for the alert of the gap; gives it as it arrived."""
     copy, freshness = flow.dag_id("copy"), flow.dag_id("freshness")
-    _until(lambda: any(run["state"] == "failed" for run in api.runs(copy)[:3]), f"a run of {copy} to find the gap", wait)
+    _wait_until(lambda: any(run["state"] == "failed" for run in api.runs(copy)[:3]), f"a run of {copy} to find the gap", wait)
     deadline = time.monotonic() + _SECONDS
-    while not (found := [each for each in alerts(inbox) if each.startswith("alert") and "SourceGap" in each]):
+    while not (gaps := [alert for alert in read_alerts(inbox) if alert.startswith("alert") and "SourceGap" in alert]):
         if time.monotonic() > deadline:
             raise DemoFailed(f"No alert of the gap arrived in {_SECONDS:g} s; see the runs of {freshness}.")
         wait(f"{freshness} has sent no alert of the gap yet")
         api.wait_for_run(freshness, api.trigger(freshness))  # it looks each minute by itself
         time.sleep(0.5)
-    return found[-1]
+    return gaps[-1]
 
 
-def alerts(inbox: Path) -> list[str]:
+def read_alerts(inbox: Path) -> list[str]:
     """What the inbox holds, an alert each: its first line is not indented, the others are."""
-    found: list[str] = []
+    texts: list[str] = []
     for line in inbox.read_text(encoding="utf-8").splitlines() if inbox.exists() else []:
-        if line.startswith(" ") and found:
-            found[-1] += f"\n{line}"
+        if line.startswith(" ") and texts:
+            texts[-1] += f"\n{line}"
         else:
-            found.append(line)
-    return found
+            texts.append(line)
+    return texts
 
 
-def _until(over: Callable[[], bool], what: str, wait: Callable[[str], None]) -> None:
+def _wait_until(over: Callable[[], bool], what: str, wait: Callable[[str], None]) -> None:
     deadline = time.monotonic() + _SECONDS
     while not over():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The demo's producer: a backlog once, then a moderate stream until it is told to end. A process of its own:
+"""The demo's producer: a backlog once, then a moderate stream until SIGTERM. A process of its own:
 
     python -m services.demo.producer <bootstrap.servers> <file that says that the backlog is written>
 
@@ -20,7 +20,7 @@ from services.demo.shop import RETURNS, TOPICS, Message, Shop
 BACKLOG_CLICKS, BACKLOG_CHECKOUTS = 18_000, 7_000
 BACKLOG_HOURS = 6
 CLICKS, CHECKOUTS, SECONDS = 8, 3, 0.5
-"""The stream: so many of each, every so many seconds."""
+"""The stream: how many of each, every how many seconds."""
 _AT_ONCE = 100
 _ABORTED = 1 / 8
 
@@ -41,7 +41,7 @@ class Till:
         self._plain.flush(30)
 
     def write_checkouts(self, messages: list[Message]) -> None:
-        """All of them or none."""
+        """Writes all of them or none."""
         self._transactional.begin_transaction()
         _produce(self._transactional, messages)
         self._transactional.flush(30)
@@ -58,7 +58,7 @@ def _produce(producer: Producer, messages: list[Message]) -> None:
 
 
 def create_topics(bootstrap: str) -> None:
-    """Those that do not exist yet."""
+    """Creates those that do not exist yet."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.create_topics([NewTopic(name, partitions, 1) for name, partitions in {**TOPICS, RETURNS: 1}.items()]).values():
         try:
@@ -69,7 +69,7 @@ def create_topics(bootstrap: str) -> None:
 
 
 def write_backlog(till: Till, shop: Shop) -> None:
-    """The last hours, in the order in which they happened."""
+    """Writes the last hours, in the order in which they happened."""
     now = _now()
     rounds = BACKLOG_CHECKOUTS // _AT_ONCE
     for number in range(rounds):
@@ -79,7 +79,7 @@ def write_backlog(till: Till, shop: Shop) -> None:
 
 
 def write_stream(till: Till, shop: Shop, stop: threading.Event) -> None:
-    """What happens from now on."""
+    """Writes what happens from now on."""
     while not stop.wait(SECONDS):
         till.write_clicks([shop.click(_now()) for _ in range(CLICKS)])
         till.write_checkouts([message for _ in range(CHECKOUTS) for message in shop.checkout(_now())])

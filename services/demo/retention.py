@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 TABLES = ("dag_run", "task_instance", "task_instance_history", "xcom", "log", "job", "callback", "deadline")
-KEPT = timedelta(days=1)
+AGE = timedelta(days=1)
 SECONDS = 3600.0
 """Between two cleanings; the first comes after as many."""
 
 
-def command(before: datetime) -> list[str]:
+def clean_command(before: datetime) -> list[str]:
     """The command that deletes from Airflow's database what is older than a time."""
     airflow = str(Path(sys.executable).with_name("airflow"))
     until = f"{before.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
@@ -27,11 +27,11 @@ def command(before: datetime) -> list[str]:
 
 
 def delete_logs(folder: Path, before: datetime) -> int:
-    """Deletes the log files that nobody has written to since a time, and folders that are empty then; gives the number of files."""
+    """Deletes the log files that were not written to since a time, and folders that are empty then; gives the number of files."""
     old = [file for file in folder.rglob("*") if file.is_file() and file.stat().st_mtime < before.timestamp()]
     for file in old:
         file.unlink()
-    for empty in sorted((each for each in folder.rglob("*") if each.is_dir()), reverse=True):
+    for empty in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
         if not any(empty.iterdir()):
             empty.rmdir()
     return len(old)
@@ -42,8 +42,8 @@ def main(logs: str) -> None:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: stop.set())
     while not stop.wait(SECONDS):
-        before = datetime.now(UTC) - KEPT
-        done = subprocess.run(command(before), check=False)
+        before = datetime.now(UTC) - AGE
+        done = subprocess.run(clean_command(before), check=False)
         print(f"Until {before:%Y-%m-%d %H:%M} UTC: airflow db clean ended with {done.returncode}.", flush=True)
         print(f"{delete_logs(Path(logs), before):,} log files are deleted.", flush=True)
 

@@ -20,7 +20,7 @@ _FILE = "scenes.json"
 
 @dataclass(frozen=True)
 class Scenes:
-    """What came of them."""
+    """The results of the scenes."""
 
     group: FailedOver
     audited: int
@@ -40,27 +40,27 @@ Alert:    the source lost records of one topic before they were copied, on purpo
 {self.alert}"""
 
 
-def scenes(home: Path) -> Scenes | None:
-    """What was shown at an earlier start; None if not everything was."""
-    kept = _kept(home)
-    return Scenes(FailedOver(**kept["group"]), kept["audited"], kept["alert"]) if "alert" in kept else None
+def read_scenes(home: Path) -> Scenes | None:
+    """The results of an earlier start; None if not every scene was played then."""
+    results = _read(home)
+    return Scenes(FailedOver(**results["group"]), results["audited"], results["alert"]) if "alert" in results else None
 
 
 def show(stack: Stack, flow: Flow, api: AirflowApi, progress: Progress) -> Scenes:
-    """Plays what was not played before, and keeps what came of it. Raises DemoFailed."""
-    kept = _kept(stack.home)
-    if "group" not in kept:
+    """Plays what was not played before, and stores the results. Raises DemoFailed."""
+    results = _read(stack.home)
+    if "group" not in results:
         with progress.step(f"the group {GROUP} fails over from {flow.source} to {flow.target}") as say:
             group = fail_over(flow, topic_selection(flow).remote(TOPIC), say)
         if group.lost or group.twice:
             raise DemoFailed(f"The group {GROUP} lost {group.lost} records and read {group.twice} twice.")
-        kept = _keep(stack.home, {**kept, "group": asdict(group)})
+        results = _write(stack.home, {**results, "group": asdict(group)})
     with progress.step(f"an audit of both sides by {flow.dag_id('audit')}"):
-        kept = _keep(stack.home, {**kept, "audited": _audit(flow, api)})
+        results = _write(stack.home, {**results, "audited": _audit(flow, api)})
     with progress.step("a gap on the source, and the alert of it") as say:
         lose_records(flow, api)
-        kept = _keep(stack.home, {**kept, "alert": await_alert(flow, api, stack.alerts, say)})
-    return Scenes(FailedOver(**kept["group"]), kept["audited"], kept["alert"])
+        results = _write(stack.home, {**results, "alert": await_alert(flow, api, stack.alerts, say)})
+    return Scenes(FailedOver(**results["group"]), results["audited"], results["alert"])
 
 
 def _audit(flow: Flow, api: AirflowApi) -> int:
@@ -72,12 +72,12 @@ def _audit(flow: Flow, api: AirflowApi) -> int:
     return int(document["total_source_records"])
 
 
-def _kept(home: Path) -> dict[str, Any]:
+def _read(home: Path) -> dict[str, Any]:
     file = home / _FILE
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return found
+    results: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return results
 
 
-def _keep(home: Path, kept: dict[str, Any]) -> dict[str, Any]:
-    (home / _FILE).write_text(json.dumps(kept), encoding="utf-8")
-    return kept
+def _write(home: Path, results: dict[str, Any]) -> dict[str, Any]:
+    (home / _FILE).write_text(json.dumps(results), encoding="utf-8")
+    return results

@@ -36,10 +36,10 @@ class Shop:
 
     def click(self, at: int) -> Message:
         """Somebody looks at a page. One in four is not logged in, so the record has no key."""
-        known = self._random.random() < 0.75
+        is_logged_in = self._random.random() < 0.75
         customer = self._customer()
         value = {"page": self._random.choice(_PAGES), "milliseconds": int(self._random.expovariate(1 / 900))}
-        return self._message("clicks", customer if known else None, value, at)
+        return self._message("clicks", customer if is_logged_in else None, value, at)
 
     def checkout(self, at: int) -> list[Message]:
         """An order and its payment: they belong into one transaction."""

@@ -32,7 +32,7 @@ class Part:
 
 
 class Stack:
-    """The demo's processes in their directory. They outlive whoever starts them: another Stack on the same directory finds them."""
+    """The demo's processes in their directory. They outlive the command that starts them: another Stack on that directory finds them."""
 
     def __init__(self, home: Path, ports: Ports) -> None:
         self.home = home
@@ -52,7 +52,7 @@ class Stack:
 
     @property
     def airflow(self) -> AirflowServices:
-        """Only there when PostgreSQL has its directory: Airflow's environment holds the database's password."""
+        """The demo's Airflow. PostgreSQL must have its directory before: Airflow's environment holds the database's password."""
         return AirflowServices(
             self.home / "airflow",
             self.postgres.url,
@@ -78,7 +78,7 @@ class Stack:
         ]
 
     def occupied_ports(self) -> list[PortInUse]:
-        """What keeps this stack from starting: ports that belong to somebody else."""
+        """What keeps this stack from starting: ports that belong to other processes."""
         own = {
             self.ports.ui: self.airflow.any_running,
             self.ports.east: self.east.running,

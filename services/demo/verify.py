@@ -1,4 +1,4 @@
-"""Whether the demo's mirror is true: waiting for Airflow's scheduled runs, and comparing both sides record by record."""
+"""Shows that the demo's mirror is right: waits for Airflow's scheduled runs, compares both sides record by record, and makes a table."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +18,7 @@ from services.oracle import Oracle, Side
 
 PARTITIONS = [TopicPartition(topic, partition) for topic, count in TOPICS.items() for partition in range(count)]
 Ledger = Mapping[TopicPartition, LedgerRecord]
+_HEAD = ("topic", "partition", "source end", "watermark", "records", "lag")
 
 
 @dataclass(frozen=True)
@@ -60,27 +61,27 @@ def wait_until_mirrored(
     dag, wanted = flow.dag_id("copy"), source_ends(flow, committed=True)
     deadline = time.monotonic() + seconds
     while True:
-        runs = [run for run in api.runs(dag) if run["run_type"] == "scheduled" and _began_after(run, since)]
+        runs = [run for run in api.runs(dag) if run["run_type"] == "scheduled" and _has_begun_since(run, since)]
         for run in runs:
             if run["state"] == "failed" and not may_be_red:
                 raise DemoFailed(f"The run {run['dag_run_id']} of {dag} is red. Its verdict:\n{api.errors(dag, run['dag_run_id'], 'copy')}")
         ledger = read_ledger(flow)
-        behind = sum(max(end - watermark(ledger, tp), 0) for tp, end in wanted.items())
+        remaining = sum(max(end - watermark(ledger, tp), 0) for tp, end in wanted.items())
         ended = [run for run in runs if run["state"] in ("success", "failed")]
-        if ended and not behind:
+        if ended and not remaining:
             return len(ended)
         if time.monotonic() > deadline:
             states = ", ".join(f"{run['dag_run_id']} {run['state']}" for run in runs) or "none"
-            raise DemoFailed(f"{dag} has {behind:,} offsets still to copy after {seconds:g} s. Its runs: {states}.{_failure(api, runs)}")
-        say(f"{awaited(sum(wanted.values()), behind, _at_work(api, runs))}{_failure(api, runs)}")
+            raise DemoFailed(f"{dag} has {remaining:,} offsets still to copy after {seconds:g} s. Its runs: {states}.{_failure(api, runs)}")
+        say(f"{describe_progress(sum(wanted.values()), remaining, _list_active_tasks(api, runs))}{_failure(api, runs)}")
         time.sleep(1)
 
 
 def compare(flow: Flow, oracle: Oracle) -> tuple[list[Row], list[Comparison]]:
-    """Both sides up to the ledger's watermarks: source records before the watermark, target records before the end it belongs to."""
+    """Compares both sides: source records before the ledger's watermark, target records before the end that belongs to it."""
     ledger = read_ledger(flow)
     comparisons = [_compare_topic(flow, oracle, ledger, topic) for topic in TOPICS]
-    equal = {(each.source, part.partition): part.equal for each in comparisons for part in each.partitions}
+    equal = {(topic.source, part.partition): part.equal for topic in comparisons for part in topic.partitions}
     ends = source_ends(flow, committed=False)
     return [Row(tp.topic, tp.partition, ends[tp], ledger[tp].watermark, equal[tp]) for tp in PARTITIONS], comparisons
 
@@ -98,15 +99,15 @@ def watermark(ledger: Ledger, tp: TopicPartition) -> int:
     return ledger[tp].watermark if tp in ledger else 0
 
 
-def awaited(offsets: int, behind: int, at_work: Sequence[str]) -> str:
+def describe_progress(offsets: int, remaining: int, active_tasks: Sequence[str]) -> str:
     """What the demo waits for: records, or the tasks of the run that has copied them."""
-    tasks = f"the run is at {', '.join(at_work)}" if at_work else "Airflow has yet to start the next task"
-    if behind:
-        return f"{offsets - behind:,} of {offsets:,} offsets are copied; {tasks}"
+    tasks = f"the run is at {', '.join(active_tasks)}" if active_tasks else "Airflow has yet to start the next task"
+    if remaining:
+        return f"{offsets - remaining:,} of {offsets:,} offsets are copied; {tasks}"
     return f"all {offsets:,} offsets are copied; waiting for the end of a run; {tasks}"
 
 
-def _at_work(api: AirflowApi, runs: Sequence[Mapping[str, Any]]) -> list[str]:
+def _list_active_tasks(api: AirflowApi, runs: Sequence[Mapping[str, Any]]) -> list[str]:
     """The tasks of the newest run that run or are about to."""
     tasks = [task for run in runs[:1] for task in api.tasks(run["dag_id"], run["dag_run_id"])]
     return [task["task_id"] for task in tasks if task["state"] in ("scheduled", "queued", "running", "up_for_retry")]
@@ -122,5 +123,21 @@ def _failure(api: AirflowApi, runs: Sequence[Mapping[str, Any]]) -> str:
     return ""
 
 
-def _began_after(run: Mapping[str, Any], since: datetime) -> bool:
+def _has_begun_since(run: Mapping[str, Any], since: datetime) -> bool:
     return run["start_date"] is not None and datetime.fromisoformat(run["start_date"]) >= since
+
+
+def format_rows(rows: Sequence[Row]) -> list[str]:
+    """One line a partition and one with the sums; numbers are right-aligned."""
+    cells = [(row.topic, *(f"{n:,}" for n in (row.partition, row.source_end, row.watermark, row.records, row.lag))) for row in rows]
+    sums = ("all", "", "", "", f"{sum(row.records for row in rows):,}", f"{sum(row.lag for row in rows):,}")
+    widths = [max(len(line[column]) for line in (_HEAD, *cells, sums)) for column in range(len(_HEAD))]
+    rule = "  ".join("-" * width for width in widths)
+    return [_line(_HEAD, widths), rule, *(_line(row, widths) for row in cells), rule, _line(sums, widths)]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = (
+        cell.ljust(width) if column == 0 else cell.rjust(width) for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  ".join((first, *others)).rstrip()

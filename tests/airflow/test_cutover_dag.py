@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.flows import ClusterPair
 from services.oracle import Oracle, Record
 from services.waiting import ADMIN_TIMEOUT_MS
@@ -83,7 +83,7 @@ def transaction(pair: ClusterPair, oracle: Oracle, topic: str) -> str:
 
 def moved(pair: ClusterPair, topic: str, group: str) -> dict[int, int]:
     """The group's positions on the target."""
-    return {tp.partition: offset for tp, offset in committed(pair.target_bootstrap, group).items() if tp.topic == pair.remote(topic)}
+    return {tp.partition: offset for tp, offset in read_offsets(pair.target_bootstrap, group).items() if tp.topic == pair.remote(topic)}
 
 
 def test_a_run_is_a_dry_run_unless_somebody_says_otherwise_and_changes_nothing(

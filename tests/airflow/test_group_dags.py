@@ -8,7 +8,7 @@ from typing import Any
 import pendulum
 import pytest
 
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.flows import ClusterPair
 from services.oracle import Oracle
 from tests.airflow.spark_here import told
@@ -77,7 +77,7 @@ def test_group_offsets_commits_for_idle_groups_and_says_what_became_of_each(pair
         "success",
         {"group": [f"first-{pair.mark}"], "state": ["synced"], "synced": [1], "reason": [""]},
     )
-    assert {tuple(tp): offset for tp, offset in committed(pair.target_bootstrap, f"first-{pair.mark}").items()} == {
+    assert {tuple(tp): offset for tp, offset in read_offsets(pair.target_bootstrap, f"first-{pair.mark}").items()} == {
         (pair.remote(copied), 0): 11
     }
     assert run("group-offsets").xcom["group_offsets"]["state"] == ["up to date"]
@@ -90,7 +90,7 @@ def test_group_offsets_takes_back_what_a_run_of_the_dag_committed(pair: ClusterP
     assert name.startswith(f"{pair.source}-to-{pair.target}.group-offsets / ")
     undone = run("group-offsets", {"undo": name})
     assert (undone.state, undone.xcom["group_offsets"]["state"]) == ("success", ["undone"])
-    assert committed(pair.target_bootstrap, f"first-{pair.mark}") == {}
+    assert read_offsets(pair.target_bootstrap, f"first-{pair.mark}") == {}
     unknown = run("group-offsets", {"undo": name})
     assert unknown.state == "failed"
 

@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition as At
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from services.consumers import committed
+from services.consumers import read_offsets
 from services.mirrormaker import MirrorMaker
 from services.oracle import Record
 
@@ -113,7 +113,7 @@ def synced(bootstrap, remote):
     """Waits until MirrorMaker 2 has set all groups in all partitions, and has moved none of them for some of its rounds."""
     deadline, steady, before = time.monotonic() + SYNCED_WITHIN_SECONDS, 0, {}
     while steady < 8:
-        found = {group: committed(bootstrap, group) for group in BEHIND}
+        found = {group: read_offsets(bootstrap, group) for group in BEHIND}
         complete = all(len(offsets) == PARTITIONS and TopicPartition(remote, 0) in offsets for offsets in found.values())
         steady = steady + 1 if complete and found == before else 0
         before = found

@@ -12,7 +12,7 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.cli.parser import parser
-from services.consumers import committed, groups_of, set_offsets
+from services.consumers import groups_of, read_offsets, set_offsets
 from services.kafka import KafkaCluster
 from services.mirrormaker import MirrorMaker
 
@@ -100,7 +100,7 @@ def groups(oracle, target, pair):
     """The groups that have committed offsets, and for which partitions."""
     with groups_of(target) as found:
         names = [name for name in found.listed() if pair.mark in name]
-    offsets = {name: sorted(committed(target, name)) for name in names}
+    offsets = {name: sorted(read_offsets(target, name)) for name in names}
     return {name: partitions for name, partitions in offsets.items() if partitions}
 
 

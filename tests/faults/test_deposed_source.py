@@ -21,7 +21,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.control_records import RESTART
 from lab.faults.injections import SEPARABLE, CutOff
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
 from services.kafka import KafkaCluster
@@ -143,7 +143,7 @@ def test_a_group_whose_coordinator_is_cut_off_moves_to_where_it_stands_by_the_tr
     codes = {finding.code for outcome in run.outcomes for finding in outcome.findings}
     assert run.record.state == OPENED or "ClusterContradictsItself" in codes, run.outcomes
     assert site.run().record.state == OPENED
-    assert set(committed(site.mirroring.target, group).values()) == {30}
+    assert set(read_offsets(site.mirroring.target, group).values()) == {30}
 
 
 def moved_on(site: Site, group: str, place: tuple[str, int]) -> bool:
@@ -152,4 +152,4 @@ def moved_on(site: Site, group: str, place: tuple[str, int]) -> bool:
         set_offsets(site.fault.others, group, {place: 30})
     except MirrorError:
         return False
-    return set(committed(site.fault.others, group).values()) == {30}
+    return set(read_offsets(site.fault.others, group).values()) == {30}

@@ -17,7 +17,7 @@ from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK
 from kafka_mirror.cutover.wave.run import read_waves
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
-from services.consumers import committed, member, read, set_offsets
+from services.consumers import member, read, read_offsets, set_offsets
 from services.flow_in_process import Mirroring
 from services.flows import ClusterPair
 from services.java import ROOT
@@ -95,7 +95,7 @@ class FrozenWave:
             "notes": (stored.waves[self.name], stored.groups.get(self.name)),
             "moved": stored.decisions.moved(self.topic),
             "denied": [each for each in self.mirroring.oracle.acls(source) if (each["name"], each["permission"]) == (self.topic, "DENY")],
-            "positions": committed(target, self.group),
+            "positions": read_offsets(target, self.group),
             "ledger": {tp: record for tp, record in self.mirroring.ledger().items() if tp.topic == self.topic},
         }
 

@@ -12,7 +12,7 @@ from kafka_mirror.cutover.wave.record import OPENED
 from kafka_mirror.cutover.wave.run import run_wave
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import BY_CHECK, FENCE, STOPPED, StepOptions
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.flow_in_process import Mirroring
 from services.java import broker_jars
 from services.kafka import KafkaCluster
@@ -113,7 +113,7 @@ def test_a_wave_moves_from_a_cluster_that_does_not_tell_who_writes(other, west, 
     oracle.end_transaction(f"writes-{pair.mark}", "commit")
     assert run_wave(mirroring.flow, wave, options).record.state == OPENED
     mirroring.assert_mirrored(topic)
-    assert {tp.partition: at for tp, at in committed(pair.target_bootstrap, group).items()} == {0: 3, 1: 4}
+    assert {tp.partition: at for tp, at in read_offsets(pair.target_bootstrap, group).items()} == {0: 3, 1: 4}
 
 
 @pytest.mark.parametrize("other", ["2.4.1"], indirect=True)

@@ -7,7 +7,7 @@ from kafka_mirror.copy.plan.run import plan
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.oracle import Record
-from services.stored_batches import stored
+from services.stored_batches import read_batches
 
 NOW = 1_790_000_000_000
 
@@ -25,7 +25,7 @@ def test_kafka_calls_every_batch_of_the_target_valid(mirroring, services_directo
     oracle.create_topic(mirroring.source, topic, 1)
     oracle.produce(mirroring.source, topic, 2000, seed=1, codec=codec, headers=2, transactions=300, abort_percent=30)
     assert mirroring.copy().state == "done"
-    batches = stored(services_directory / "west", mirroring.pair.remote(topic))
+    batches = read_batches(services_directory / "west", mirroring.pair.remote(topic))
     assert batches
     assert {(transactional, valid) for *_, transactional, _, valid in batches} == {("true", "true")}
 
@@ -43,7 +43,7 @@ def test_a_range_that_begins_inside_a_batch_begins_with_the_records_of_its_end(p
     assert (sum(copied.values()), copied[REWRITTEN], reasons) == (250, 50, {"its range begins inside a batch"})
     assert mirroring.ledger()[TopicPartition(topic, 0)].watermark == 400
     mirroring.assert_mirrored(topic, start={0: 150})
-    assert {valid for *_, valid in stored(services_directory / "west", pair.remote(topic))} == {"true"}
+    assert {valid for *_, valid in read_batches(services_directory / "west", pair.remote(topic))} == {"true"}
 
 
 def test_a_header_key_with_a_nul_in_it_arrives_whole_from_the_middle_of_a_batch_too(pair, make_mirroring):

@@ -13,7 +13,7 @@ from kafka_mirror.cutover.wave.step import FAILOVER, FAILOVER_STEPS, MOVE_GROUPS
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.checkpoints import emit
 from kafka_mirror.groups.context import group_context
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.waiting import ADMIN_TIMEOUT_MS
 
 
@@ -41,7 +41,7 @@ def test_a_failover_runs_to_its_end_and_asks_the_dead_source_nothing(make_cluste
     with nobody:
         code, drill = run("run", *wave, "--dry-run")
         assert [each["step"] for each in drill["result"]["outcomes"]] == list(FAILOVER_STEPS), drill
-        assert committed(pair.target_bootstrap, group) == {}
+        assert read_offsets(pair.target_bootstrap, group) == {}
         code, flow = run("run", *wave)
         assert (code, flow["state"], flow["result"]["wave"]["state"]) == (0, "done", "open"), flow
         assert run("run", *wave)[1]["result"]["outcomes"] == []
@@ -50,7 +50,7 @@ def test_a_failover_runs_to_its_end_and_asks_the_dead_source_nothing(make_cluste
         report = run("report", "--wave", "lost")[1]["result"]
     assert [(step["step"], step["state"]) for step in report["steps"]] == [(step, "done") for step in FAILOVER_STEPS]
     assert {place["partition"]: place["after"] for place in report["positions"]} == {0: 7, 1: 11}
-    assert {tp.partition: offset for tp, offset in committed(pair.target_bootstrap, group).items()} == {0: 7, 1: 11}
+    assert {tp.partition: offset for tp, offset in read_offsets(pair.target_bootstrap, group).items()} == {0: 7, 1: 11}
 
 
 def test_a_failover_that_ran_twice_is_taken_back_whole(mirroring, oracle):
@@ -60,7 +60,7 @@ def test_a_failover_that_ran_twice_is_taken_back_whole(mirroring, oracle):
     assert mirroring.copy().errors == ()
     remote = mirroring.pair.remote(topic)
     set_offsets(mirroring.target, group, {(remote, 2): 1}, "tried by hand")
-    before = committed(mirroring.target, group)
+    before = read_offsets(mirroring.target, group)
     context = group_context(mirroring.flow)
     options = StepOptions("twice", "ana", "declared lost", FAILOVER, dry_run=False)
     for positions in ({(topic, 0): 3, (topic, 2): 4}, {(topic, 0): 9, (topic, 1): 5, (topic, 2): 8}):
@@ -68,6 +68,6 @@ def test_a_failover_that_ran_twice_is_taken_back_whole(mirroring, oracle):
         assert not emit(context, [group]).errors
         run_wave(mirroring.flow, Wave((topic,)), options, until=MOVE_GROUPS)
     run_wave(mirroring.flow, Wave((topic,)), options, only=MOVE_GROUPS)
-    assert committed(mirroring.target, group) == {TopicPartition(remote, number): at for number, at in ((0, 9), (1, 5), (2, 8))}
+    assert read_offsets(mirroring.target, group) == {TopicPartition(remote, number): at for number, at in ((0, 9), (1, 5), (2, 8))}
     assert roll_back(mirroring.flow, options).record.state == ROLLED_BACK
-    assert committed(mirroring.target, group) == before
+    assert read_offsets(mirroring.target, group) == before

@@ -20,7 +20,7 @@ from kafka_mirror.kafka.groups import GroupTransaction
 from kafka_mirror.kafka.model import Committed
 from kafka_mirror.ledger.clusters import clusters, control_of
 from kafka_mirror.ledger.control_records import MOVED, RETURNED, Decision
-from services.consumers import committed, groups_of, member, read, set_offsets
+from services.consumers import groups_of, member, read, read_offsets, set_offsets
 from tests.wave_notes import Killed, NotesInMemory, step_options
 
 
@@ -91,13 +91,13 @@ def test_a_consumer_goes_on_on_the_target_exactly_where_it_stopped(protocol, cop
     with member(pair.source_bootstrap, group, topic, protocol) as consumer:
         first = read(consumer, 25)
     dry = wave.step(dry_run=True)
-    assert (dry.state, committed(pair.target_bootstrap, group), notes.steps) == (DONE, {}, {})
+    assert (dry.state, read_offsets(pair.target_bootstrap, group), notes.steps) == (DONE, {}, {})
     assert "would be committed" in dry.lines[0]
     done = wave.step()
     assert (done.state, codes(done)) == (DONE, {}), done.findings
     assert done.facts["groups"] == [group]
     assert done.facts[EMPTY_SINCE_MS] > 0
-    assert done.facts["positions"] == done.facts["committed"] == len(committed(pair.source_bootstrap, group))
+    assert done.facts["positions"] == done.facts["committed"] == len(read_offsets(pair.source_bootstrap, group))
     with member(pair.target_bootstrap, group, remote, protocol) as consumer:
         rest = read(consumer, 60 - len(first))
     before, after = (values(oracle, *side) for side in ((pair.source_bootstrap, first), (pair.target_bootstrap, rest)))
@@ -137,7 +137,7 @@ def test_a_second_run_does_nothing_and_a_roll_back_puts_back_exactly_what_was_th
     assert (back.state, back.findings) == (DONE, ())
     assert everything(pair.target_bootstrap, group) == before
     set_offsets(pair.target_bootstrap, group, {(remote, 0): 5})
-    assert (wave.rollback().state, committed(pair.target_bootstrap, group)[TopicPartition(remote, 0)]) == (DONE, 5), "it was taken back"
+    assert (wave.rollback().state, read_offsets(pair.target_bootstrap, group)[TopicPartition(remote, 0)]) == (DONE, 5), "it was taken back"
 
 
 @contextmanager
@@ -186,7 +186,7 @@ def test_a_run_that_was_killed_goes_on_and_is_taken_back_whole(point, wave, pair
     with killed_at(point, notes, monkeypatch) if point != "keep" else nothing():
         wave.step()
     assert wave.step().state == DONE
-    assert committed(pair.target_bootstrap, group) == {TopicPartition(remote, 0): 5, TopicPartition(remote, 1): 7}
+    assert read_offsets(pair.target_bootstrap, group) == {TopicPartition(remote, 0): 5, TopicPartition(remote, 1): 7}
     with killed_at(point, notes, monkeypatch) if point != "keep" else nothing():
         wave.rollback()
     assert (wave.rollback().state, everything(pair.target_bootstrap, group)) == (DONE, before)
@@ -209,7 +209,7 @@ def test_members_on_the_source_are_named_and_waited_for(wave, pair, topic):
         message = codes(waiting)["GroupActive"].message
         assert row.member_id in message
         assert "rdkafka on 127.0.0.1" in message
-        assert committed(pair.target_bootstrap, group) == {}
+        assert read_offsets(pair.target_bootstrap, group) == {}
 
         def leave():
             consumer.consumer.unsubscribe()
@@ -222,7 +222,7 @@ def test_members_on_the_source_are_named_and_waited_for(wave, pair, topic):
         assert wave.step(timeout=60.0, progress=progress).state == DONE
     assert said
     assert group in said[0]
-    assert sum(committed(pair.target_bootstrap, group).values()) == 60
+    assert sum(read_offsets(pair.target_bootstrap, group).values()) == 60
 
 
 def test_a_group_that_is_active_on_the_target_stops_the_step_and_the_roll_back(wave, pair, topic):
@@ -230,14 +230,14 @@ def test_a_group_that_is_active_on_the_target_stops_the_step_and_the_roll_back(w
     set_offsets(pair.source_bootstrap, group, {(topic, 0): 5, (topic, 1): 7})
     with member(pair.target_bootstrap, group, remote):
         stopped = wave.step()
-    assert (stopped.state, set(codes(stopped)), committed(pair.target_bootstrap, group)) == (STOPPED, {"GroupActiveOnTarget"}, {})
+    assert (stopped.state, set(codes(stopped)), read_offsets(pair.target_bootstrap, group)) == (STOPPED, {"GroupActiveOnTarget"}, {})
     assert wave.step().state == DONE
     with member(pair.target_bootstrap, group, remote, "consumer"):
         stopped = wave.rollback()
     assert (stopped.state, set(codes(stopped))) == (STOPPED, {"GroupActive"})
     assert codes(stopped)["GroupActive"].message.endswith(f" on {pair.target}.")
-    assert len(committed(pair.target_bootstrap, group)) == 2
-    assert (wave.rollback().state, committed(pair.target_bootstrap, group)) == (DONE, {})
+    assert len(read_offsets(pair.target_bootstrap, group)) == 2
+    assert (wave.rollback().state, read_offsets(pair.target_bootstrap, group)) == (DONE, {})
 
 
 def test_a_group_that_read_what_is_not_copied_or_has_no_answer_stops_the_step(wave, oracle, pair, topic, notes):
@@ -248,7 +248,7 @@ def test_a_group_that_read_what_is_not_copied_or_has_no_answer_stops_the_step(wa
     set_offsets(pair.source_bootstrap, beyond, {(topic, 0): end + 9})
     stopped = wave.step()
     assert (stopped.state, set(codes(stopped))) == (STOPPED, {"GroupAheadOfCopy", "GroupWithoutAnswer"})
-    assert (notes.steps, committed(pair.target_bootstrap, ahead)) == ({}, {})
+    assert (notes.steps, read_offsets(pair.target_bootstrap, ahead)) == ({}, {})
 
 
 def test_a_group_that_somebody_used_on_the_target_since_is_left_alone(wave, pair, topic):
@@ -261,7 +261,7 @@ def test_a_group_that_somebody_used_on_the_target_since_is_left_alone(wave, pair
     assert f"{remote}-0@9" in codes(stopped)["GroupUsedOnTarget"].message
     back = wave.rollback()
     assert (back.state, set(codes(back, "warning"))) == (DONE, {"GroupUsedOnTarget"})
-    assert committed(pair.target_bootstrap, group) == {TopicPartition(remote, 0): 9}
+    assert read_offsets(pair.target_bootstrap, group) == {TopicPartition(remote, 0): 9}
 
 
 @pytest.mark.parametrize("partition", [0, 1])
@@ -281,8 +281,8 @@ def test_a_group_that_goes_on_on_the_source_meanwhile_is_named_and_the_next_run_
         stopped = wave.step()
     assert (stopped.state, set(codes(stopped))) == (STOPPED, {"GroupReadOn"})
     assert wave.step().state == DONE
-    assert committed(pair.target_bootstrap, group) == {TopicPartition(remote, 0): 5, TopicPartition(remote, partition): 6}
-    assert (wave.rollback().state, committed(pair.target_bootstrap, group)) == (DONE, {})
+    assert read_offsets(pair.target_bootstrap, group) == {TopicPartition(remote, 0): 5, TopicPartition(remote, partition): 6}
+    assert (wave.rollback().state, read_offsets(pair.target_bootstrap, group)) == (DONE, {})
 
 
 def test_partitions_without_position_stay_so_and_are_said(wave, pair, topic):
@@ -291,7 +291,7 @@ def test_partitions_without_position_stay_so_and_are_said(wave, pair, topic):
     done = wave.step()
     assert (done.state, set(codes(done, "warning"))) == (DONE, {"GroupWithoutPosition"})
     assert f"{topic}-0" in codes(done, "warning")["GroupWithoutPosition"].message
-    assert committed(pair.target_bootstrap, group) == {TopicPartition(pair.remote(topic), 1): 7}
+    assert read_offsets(pair.target_bootstrap, group) == {TopicPartition(pair.remote(topic), 1): 7}
 
 
 def test_records_that_retention_took_from_the_target_alone_stop_the_group(wave, oracle, pair, topic):
@@ -320,9 +320,9 @@ def test_positions_in_what_the_source_has_from_the_target_move_too(make_pair, ma
     steps = WaveSteps(forward.flow, Wave((ours,)), notes)
     assert steps.step().state == DONE
     moved = {TopicPartition(origin, 0): 4, TopicPartition(there.remote(ours), 0): 6}
-    assert committed(there.target_bootstrap, group) == moved
+    assert read_offsets(there.target_bootstrap, group) == moved
     assert notes.of_step(MOVE_GROUPS)["groups"] == [group]
-    assert (steps.rollback().state, committed(there.target_bootstrap, group)) == (DONE, {})
+    assert (steps.rollback().state, read_offsets(there.target_bootstrap, group)) == (DONE, {})
     stopped = WaveSteps(make_mirroring(there, topics=ours).flow, Wave((ours,)), notes).step()
     assert (stopped.state, set(codes(stopped))) == (STOPPED, {"GroupTopicLeftOut"}), "a position that would stay behind"
 
@@ -353,11 +353,11 @@ def test_group_offsets_leave_a_moved_topic_alone_until_it_returned(copied, wave,
     state, count, reason = synced()
     assert (state, count) == ("synced", 1)
     assert f"the wave wave-1 moved {topic} to the target" in reason
-    assert committed(pair.target_bootstrap, group) == {
+    assert read_offsets(pair.target_bootstrap, group) == {
         TopicPartition(remote, 0): 5,
         TopicPartition(remote, 1): 7,
         TopicPartition(pair.remote(other), 0): 3,
     }
     decided(copied.flow, RETURNED, topic)
     assert synced()[:2] == ("synced", 1)
-    assert committed(pair.target_bootstrap, group)[TopicPartition(remote, 0)] == 9
+    assert read_offsets(pair.target_bootstrap, group)[TopicPartition(remote, 0)] == 9

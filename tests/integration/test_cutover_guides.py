@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from kafka_mirror.__main__ import INTERRUPTED, main
 from kafka_mirror.cli import cutover_wave
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from services.consumers import committed, member, read
+from services.consumers import member, read, read_offsets
 from services.flows import ClusterPair
 from services.oracle import Oracle
 from services.waiting import ADMIN_TIMEOUT_MS, PATIENCE, eventually
@@ -182,7 +182,7 @@ def records(oracle: Oracle, bootstrap: str, topic: str) -> int:
 
 def unread(oracle: Oracle, bootstrap: str, group: str, topic: str) -> int:
     """How many records the group has yet to read."""
-    places = committed(bootstrap, group)
+    places = read_offsets(bootstrap, group)
     return sum(each.offset >= places.get(TopicPartition(topic, each.partition), 0) for each in oracle.dump(bootstrap, topic))
 
 
@@ -204,7 +204,7 @@ def test_a_drill_names_what_would_stop_the_wave_and_moves_nobody(make_guide, wit
         audit = guide.follow("audit")
         assert (audit.code, "equal" in audit.said) == (0, True), audit.said
     producer.stop()
-    assert (guide.waves(), committed(pair.target_bootstrap, group), producer.refusals) == ([], {}, set())
+    assert (guide.waves(), read_offsets(pair.target_bootstrap, group), producer.refusals) == ([], {}, set())
 
     rehearsed = guide.follow("cutover", "run")
     assert rehearsed.code == 0, rehearsed.said
@@ -283,7 +283,7 @@ def test_a_move_to_a_new_cluster_is_taken_back_made_and_moved_back(make_guide, p
     run = guide.followed
     assert unread(oracle, pair.target_bootstrap, group, topic) == 20 + producer.acknowledged
     assert guide.follow("cutover", "rollback").code == 0
-    assert committed(pair.target_bootstrap, group) == {}
+    assert read_offsets(pair.target_bootstrap, group) == {}
 
     again = Producing({"bootstrap.servers": pair.source_bootstrap}, topic)
     guide.followed, following = run, guide.followed

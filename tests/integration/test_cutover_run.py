@@ -10,8 +10,7 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, STEPS
-from kafka_mirror.formats.offsets.partition import TopicPartition
-from services.consumers import committed, groups_of, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.waiting import ADMIN_TIMEOUT_MS
 
 MOST_PAUSE_SECONDS = 600
@@ -47,7 +46,7 @@ def group(pair, topic, mirror):
 
 def moved(pair, topic, group):
     """The group's positions on the target, by partition."""
-    return {tp.partition: offset for tp, offset in committed(pair.target_bootstrap, group).items() if tp.topic == pair.remote(topic)}
+    return {tp.partition: offset for tp, offset in read_offsets(pair.target_bootstrap, group).items() if tp.topic == pair.remote(topic)}
 
 
 def test_a_wave_moves_and_its_report_has_the_pauses_and_positions(pair, oracle, topic, group, mirror):

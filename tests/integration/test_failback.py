@@ -15,7 +15,7 @@ from kafka_mirror.cutover.wave.step import DONE, FAILOVER, PLANNED, StepOptions
 from kafka_mirror.errors import FlowClosed
 from kafka_mirror.groups.checkpoints import emit
 from kafka_mirror.groups.context import group_context
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.oracle import Record
 from services.waiting import eventually
 from tests.integration.moving_waves import IDENTITY, BothWays, both_ways
@@ -112,10 +112,10 @@ def test_with_remote_names_applications_move_back_by_a_wave_of_the_opposite_flow
     if reopened_first:
         reopen_flow(ways.there.flow, "ana", "compared")
         assert copied(ways.there) == 10
-    assert {tp.partition: offset for tp, offset in committed(failback.west, failback.group).items()} == {0: 15, 1: 20}
+    assert {tp.partition: offset for tp, offset in read_offsets(failback.west, failback.group).items()} == {0: 15, 1: 20}
     set_offsets(failback.west, failback.group, {(topic, 0): 4, (topic, 1): 6, (remote, 0): 17})
     failback.run(ways.back.flow)
-    places = {tuple(tp): offset for tp, offset in committed(failback.east, failback.group).items()}
+    places = {tuple(tp): offset for tp, offset in read_offsets(failback.east, failback.group).items()}
     assert places == {(topic, 0): 17, (topic, 1): 20, (returned, 0): 4, (returned, 1): 6}, "it reads the lost ones next"
     failback.produce(failback.east, b"again", 8)
     if not reopened_first:
@@ -153,7 +153,7 @@ def test_with_names_kept_the_flows_change_roles_and_the_lost_clusters_topics_are
     assert failback.values(failback.east) == failback.values(failback.west)
     set_offsets(failback.west, failback.group, {(topic, 0): 17, (topic, 1): 26})
     failback.run(ways.back.flow)
-    places = {tp.partition: offset for tp, offset in committed(failback.east, failback.group).items()}
+    places = {tp.partition: offset for tp, offset in read_offsets(failback.east, failback.group).items()}
     assert places == {0: 17, 1: 25}, "on the target the marker of the first copy stands in between"
     failback.produce(failback.east, b"again", 8)
     reopen_flow(ways.there.flow, "ana", "all of it is back")

@@ -18,7 +18,7 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import ensure_internal_topic
 from kafka_mirror.kafka.produce_request import Outgoing
 from kafka_mirror.kafka.writer import RecordWriter
-from services.consumers import committed, member, read, set_offsets
+from services.consumers import member, read, read_offsets, set_offsets
 from services.waiting import ADMIN_TIMEOUT_MS
 from tests.integration.second_disk import SecondDisk
 
@@ -186,7 +186,7 @@ def test_idle_groups_go_on_on_the_target_and_active_ones_are_left_alone(protocol
     position = Counter(partition for _, partition, _ in taken)
     assert synced(mirroring, name)[:2] == ("synced", len(position))
     assert synced(mirroring, name)[:2] == ("up to date", 0)
-    target = committed(pair.target_bootstrap, name)
+    target = read_offsets(pair.target_bootstrap, name)
     assert {tp.partition: offset for tp, offset in target.items()} == dict(position)
 
     with member(pair.target_bootstrap, name, remote, protocol) as consumer:
@@ -198,7 +198,7 @@ def test_idle_groups_go_on_on_the_target_and_active_ones_are_left_alone(protocol
     state, count, reason = synced(mirroring, name)
     assert (state, count) in (("skipped", 0), ("up to date", 0))
     assert "further on on the target" in reason
-    assert sum(committed(pair.target_bootstrap, name).values()) >= 60, "never backwards"
+    assert sum(read_offsets(pair.target_bootstrap, name).values()) >= 60, "never backwards"
 
 
 def test_a_group_that_comes_to_life_between_look_and_commit_is_reported_and_left_alone(mirroring, pair, topic, groups, monkeypatch):
@@ -212,7 +212,7 @@ def test_a_group_that_comes_to_life_between_look_and_commit_is_reported_and_left
         state, count, reason = synced(mirroring, name)
     assert (state, count) == ("skipped", 0)
     assert "came to life on the target" in reason
-    assert committed(pair.target_bootstrap, name) == {}
+    assert read_offsets(pair.target_bootstrap, name) == {}
 
 
 def test_what_is_committed_lies_within_the_remote_log(mirroring, pair, oracle, topic, groups):
@@ -222,7 +222,7 @@ def test_what_is_committed_lies_within_the_remote_log(mirroring, pair, oracle, t
     set_offsets(pair.source_bootstrap, name, {(topic, 0): 2, (topic, 1): 2})
     oracle.delete_records(pair.target_bootstrap, remote, {0: 7})
     assert synced(mirroring, name)[:2] == ("synced", 2)
-    assert {tp.partition: offset for tp, offset in committed(pair.target_bootstrap, name).items()} == {0: 7, 1: 2}
+    assert {tp.partition: offset for tp, offset in read_offsets(pair.target_bootstrap, name).items()} == {0: 7, 1: 2}
 
 
 def with_a_group(mirroring, topic, name, partitions):
@@ -374,4 +374,4 @@ def test_very_many_groups_go_through_spark_with_the_same_outcome(pair, oracle, t
     assert (here.written, here.unchanged) == (0, 6), "what it wrote is what the task would have written"
     found = mirror("group-offsets")
     assert (found["group"], found["state"], found["synced"]) == (names, ["synced"] * 3, [2] * 3)
-    assert {tp.partition: offset for tp, offset in committed(pair.target_bootstrap, names[2]).items()} == {0: 2, 1: 4}
+    assert {tp.partition: offset for tp, offset in read_offsets(pair.target_bootstrap, names[2]).items()} == {0: 2, 1: 4}

@@ -7,7 +7,7 @@ import pytest
 from kafka_mirror.__main__ import main
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.groups import Committed
-from services.consumers import committed, groups_of, member, set_offsets
+from services.consumers import groups_of, member, read_offsets, set_offsets
 
 
 @pytest.fixture
@@ -53,19 +53,19 @@ def test_groups_get_back_what_they_had_and_those_of_others_stay(copied, pair, to
         groups.commit({there: {TopicPartition(remote, 0): Committed(2, "of the target")}}, errors)
         assert not errors
     run = sync()
-    assert committed(pair.target_bootstrap, there) == {TopicPartition(remote, 0): 9, TopicPartition(remote, 1): 7}
+    assert read_offsets(pair.target_bootstrap, there) == {TopicPartition(remote, 0): 9, TopicPartition(remote, 1): 7}
     set_offsets(pair.target_bootstrap, used, {(remote, 0): 8})
 
     code, looked = group_offsets("--undo", run, "--dry-run")
-    assert (code, committed(pair.target_bootstrap, fresh)) == (0, {TopicPartition(remote, 0): 9, TopicPartition(remote, 1): 7})
+    assert (code, read_offsets(pair.target_bootstrap, fresh)) == (0, {TopicPartition(remote, 0): 9, TopicPartition(remote, 1): 7})
     with member(pair.target_bootstrap, busy, remote):
         code, done = group_offsets("--undo", run)
     assert code == 0
     states = dict(zip(done["result"]["group"], done["result"]["state"], strict=True))
     assert states == {fresh: "undone", there: "undone", used: "undone", busy: "left alone"}
     assert dict(zip(looked["result"]["group"], looked["result"]["state"], strict=True)) == {**states, busy: "undone"}
-    assert committed(pair.target_bootstrap, fresh) == {}
-    assert committed(pair.target_bootstrap, used) == {TopicPartition(remote, 0): 8}, "what somebody else committed stays"
+    assert read_offsets(pair.target_bootstrap, fresh) == {}
+    assert read_offsets(pair.target_bootstrap, used) == {TopicPartition(remote, 0): 8}, "what somebody else committed stays"
     with groups_of(pair.target_bootstrap) as groups:
         assert groups.committed([there], errors)[there] == {TopicPartition(remote, 0): Committed(2, "of the target")}
 
@@ -81,5 +81,5 @@ def test_notes_of_groups_are_no_obstacle_to_the_next_copy_and_its_decisions(copi
     oracle.produce(pair.source_bootstrap, topic, 10, seed=3)
     assert not copied.copy().errors
     assert group_offsets("--undo", run)[0] == 0
-    assert committed(pair.target_bootstrap, group) == {}
+    assert read_offsets(pair.target_bootstrap, group) == {}
     assert group_offsets()[1]["result"]["state"] == ["synced"], "until its DAG is paused the next run commits again"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_mirror.config.clients.sasl import why_impossible
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.flows import ClusterPair
 from services.java import ROOT
 from services.kafka import KafkaCluster, Listener
@@ -130,7 +130,7 @@ def test_spark_workers_groups_acls_and_audits_log_in_by_the_keytab(
     for command in ("group-offsets", "topic-configs", "audit"):
         answer = mirror(file, command)
         assert answer["errors"] == [], (command, answer["words"])
-    assert set(committed(pair.target_bootstrap, f"shop-{pair.mark}").values()) == {7}
+    assert set(read_offsets(pair.target_bootstrap, f"shop-{pair.mark}").values()) == {7}
 
 
 def test_a_ticket_that_somebody_else_renews_is_taken_out_of_its_cache(

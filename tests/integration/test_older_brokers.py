@@ -23,7 +23,7 @@ from lab.faults.copy_process import CopyProcess
 from services.consumers import set_offsets
 from services.java import broker_jars
 from services.kafka import KafkaCluster
-from services.stored_batches import stored
+from services.stored_batches import read_batches
 from services.waiting import PATIENCE, eventually
 from services.zookeeper import ZooKeeperCluster
 from tests.integration.whole_flow import assert_carried
@@ -71,7 +71,7 @@ def test_a_broker_of_3_9_takes_batches_in_many_transactions_behind_an_attempt_th
     finally:
         zombie.close()
     mirroring.assert_mirrored(topic)
-    batches = stored(services_directory / "older", remote, "*")
+    batches = read_batches(services_directory / "older", remote, "*")
     assert {(transactional, valid) for *_, transactional, _, valid in batches} == {("true", "true")}
     assert sum(is_marker == "true" for *_, is_marker, _ in batches) > 2 * 3
     mirroring.oracle.produce(mirroring.source, topic, 300, seed=3)

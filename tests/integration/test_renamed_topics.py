@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kafka_mirror.__main__ import main
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.oracle import Side
 from services.waiting import ADMIN_TIMEOUT_MS, eventually
 
@@ -69,7 +69,7 @@ def test_records_configs_positions_and_audits_go_by_the_new_name(pair, oracle, m
 
     assert mirror(rule, "checkpoints")["result"]["written"] == 2
     assert mirror(rule, "group-offsets")["errors"] == []
-    assert committed(pair.target_bootstrap, f"billing-{pair.mark}") == {(remote, 0): 7, (remote, 1): 11}
+    assert read_offsets(pair.target_bootstrap, f"billing-{pair.mark}") == {(remote, 0): 7, (remote, 1): 11}
     told = mirror(rule, "translate", "--group", f"billing-{pair.mark}")["result"]["partitions"]
     assert {(each["topic"], each["partition"], each["position"]) for each in told} == {(orders, 0, 7), (orders, 1, 11)}
 
@@ -83,5 +83,8 @@ def test_a_wave_moves_a_renamed_topic_with_its_group(pair, mirror, orders, rule,
     assert mirror(rule, "copy", "--without-spark")["errors"] == []
     moved = mirror(rule, "cutover", "run", "--topics", orders, "--groups", f"billing-{pair.mark}", *FAST)
     assert (moved["state"], moved["errors"]) == ("done", []), moved
-    assert committed(pair.target_bootstrap, f"billing-{pair.mark}") == {(renamed("store.orders"), 0): 7, (renamed("store.orders"), 1): 11}
+    assert read_offsets(pair.target_bootstrap, f"billing-{pair.mark}") == {
+        (renamed("store.orders"), 0): 7,
+        (renamed("store.orders"), 1): 11,
+    }
     assert mirror(rule, "copy", "--without-spark")["result"]["records"] == 0

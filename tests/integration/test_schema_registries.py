@@ -8,8 +8,7 @@ import pytest
 
 from kafka_mirror.config import Flow, load
 from kafka_mirror.topics.schemas.run import step
-from services.apicurio import ApicurioRegistry
-from services.schema_registry import schema_registry
+from services.schema_registry import ApicurioRegistry, schema_registry
 
 MONEY = '{"type":"record","name":"Money","namespace":"shop","fields":[{"name":"cents","type":"long"}]}'
 ORDER = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"price","type":"shop.Money"}]}'

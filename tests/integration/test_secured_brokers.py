@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechani
 from kafka_mirror.__main__ import main
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.certificates import KEY_PASSWORD, PASSWORD, Authority
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.kafka import KafkaCluster, Listener
 from services.oracle import Side
 from services.tokens import TokenEndpoint
@@ -194,7 +194,7 @@ def test_groups_are_read_and_committed_for_through_every_way_in(make_pair, run, 
     assert run(file, "copy", "--without-spark")[0] == 0
     code, flow, said, _ = run(file, "group-offsets")
     assert (code, flow["errors"]) == (0, [])
-    assert committed(secured.cluster.bootstrap, group) == {TopicPartition(pair.remote(topic), 0): 7}
+    assert read_offsets(secured.cluster.bootstrap, group) == {TopicPartition(pair.remote(topic), 0): 7}
     assert not [secret for secret in (LOGIN, PASSWORD, KEY_PASSWORD) if secret in said]
 
 

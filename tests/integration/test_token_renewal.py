@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.logins import LoginToken, TokenProvider
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.kafka import KafkaCluster, Listener
 from services.oracle import Side
 from services.tokens import AUDIENCE, TokenEndpoint, unsigned_token
@@ -169,5 +169,5 @@ def test_spark_workers_renew_their_tokens_and_groups_are_committed_for_by_a_new_
     pair, topic, file = long_run(login)
     set_offsets(pair.source_bootstrap, f"shop-{pair.mark}", {(topic, 0): 7})
     assert main(["--config", str(file), "group-offsets"]) == 0
-    assert set(committed(pair.target_bootstrap, f"shop-{pair.mark}").values()) == {7}
+    assert set(read_offsets(pair.target_bootstrap, f"shop-{pair.mark}").values()) == {7}
     assert given() >= 4

@@ -5,13 +5,13 @@ import threading
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientTopicPartition
+from kafka_mirror.kafka.group_transaction import GroupTransaction
 
 from kafka_mirror.cutover.steps import move_groups
 from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING
-from kafka_mirror.kafka.groups import GroupTransaction
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.waiting import PATIENCE
 from tests.wave_notes import NotesInMemory, step_options
 
@@ -73,7 +73,7 @@ def stops(outcome):
 
 
 def by_partition(bootstrap, group):
-    return {tp.partition: offset for tp, offset in committed(bootstrap, group).items()}
+    return {tp.partition: offset for tp, offset in read_offsets(bootstrap, group).items()}
 
 
 @pytest.mark.parametrize(("stands", "how", "then"), [({}, "commit", {0: 12, 1: 8}), ({0: 5}, "abort", {0: 5})])

@@ -17,7 +17,7 @@ from kafka_mirror.groups.context import group_context
 from kafka_mirror.kafka.groups import GroupTransaction
 from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.control_records import MOVED
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.oracle import Record
 
 
@@ -53,7 +53,7 @@ def options(name="w", who="ada", **more):
 
 
 def positions(mirroring, group):
-    return {tp.partition: offset for tp, offset in committed(mirroring.target, group).items()}
+    return {tp.partition: offset for tp, offset in read_offsets(mirroring.target, group).items()}
 
 
 def before_call(monkeypatch, owner, name, act):

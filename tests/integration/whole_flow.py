@@ -2,7 +2,7 @@
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.flow_in_process import Mirroring
 
 SETTINGS = {"sync.group.offsets.enabled": "true", "source->target.mirror.lanes": "2"}
@@ -37,7 +37,7 @@ def assert_carried(pair, oracle, capfd, codec="lz4"):
     mirroring.assert_mirrored(topic)
     remote = pair.remote(topic)
     assert oracle.topics(pair.target_bootstrap, [remote])[remote].configs["retention.ms"] == "7200000"
-    left = {tp.partition: at for tp, at in committed(pair.target_bootstrap, group).items()}
+    left = {tp.partition: at for tp, at in read_offsets(pair.target_bootstrap, group).items()}
     assert left == {partition: _position(mirroring, topic, remote, partition) for partition in (0, 1)}
 
 

@@ -25,7 +25,7 @@ def install() -> ModuleType:
 
 
 def test_the_jars_that_are_here_are_those_of_the_list(install: ModuleType) -> None:
-    assert install.other_jars(install.LIBS, install.JARS) == []
+    assert install.find_wrong_jars(install.LIBS, install.JARS) == []
     assert any(line.split()[1].startswith("kafka-clients-") for line in install.JARS.read_text().splitlines())
 
 
@@ -36,4 +36,4 @@ def test_a_jar_that_is_missing_unknown_or_another_one_is_named(install: ModuleTy
         (libs / name).write_bytes(name.encode())
     digests = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("same.jar", "missing.jar")} | {"other.jar": "0" * 64}
     listed.write_text("".join(f"{digest}  {name}\n" for name, digest in digests.items()))
-    assert install.other_jars(libs, listed) == ["missing.jar", "other.jar", "unknown.jar"]
+    assert install.find_wrong_jars(libs, listed) == ["missing.jar", "other.jar", "unknown.jar"]

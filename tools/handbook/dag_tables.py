@@ -6,7 +6,7 @@ from pathlib import Path
 
 _SURFACE = Path(__file__).resolve().parents[2] / "tests" / "unit" / "surface"
 _FLOW = "east-to-west."
-_TASK = re.compile(r"^task (\S+): behind \[(.*?)\] ", flags=re.MULTILINE)
+_TASK = re.compile(r"^task (\S+): after \[(.*?)\] ", flags=re.MULTILINE)
 _NOT_IN_XCOM = ("alert", "alerts", "command", "packed")
 
 
@@ -16,7 +16,7 @@ def markdown_dags() -> str:
     for name, text in _dags().items():
         tasks = dict(_TASK.findall(text))
         params = re.findall(r"^param (\S+):", text, flags=re.MULTILINE)
-        lines.append(f"| `{name}` | {' → '.join(_in_order(tasks))} | {_code(params)} |")
+        lines.append(f"| `{name}` | {' → '.join(_sort_tasks(tasks))} | {_code(params)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -27,23 +27,23 @@ def markdown_xcom_keys() -> str:
     for file in ("documents.txt", "steps.txt"):
         for line in (_SURFACE / file).read_text(encoding="utf-8").splitlines():
             path = re.sub(r"\[\]|\.\d+(?=\.|\[|$)", "", line.partition(": ")[0])
-            if found := re.match(r"(copy\.\w+|backfill\.\w+|audit|[\w-]+)\.(\w+)(?:\.(\w+))?", path):
-                document, key, inner = found.groups()
+            if match := re.match(r"(copy\.\w+|backfill\.\w+|audit|[\w-]+)\.(\w+)(?:\.(\w+))?", path):
+                document, key, inner = match.groups()
                 if document not in _NOT_IN_XCOM and inner not in (None, "text", *keys[document][key]):
                     keys[document][key].append(inner)
                 keys[document].setdefault(key, [])
-    shown: set[str] = set()
+    written: set[str] = set()
     lines = ["| task | keys |", "|---|---|"]
-    for name, found_keys in ((name, found) for name, found in keys.items() if name not in _NOT_IN_XCOM):
-        cells = [f"`{key}`" if str(inner) in shown else _key(key, inner) for key, inner in found_keys.items()]
-        shown |= {str(inner) for inner in found_keys.values()}
+    for name, inner_keys in ((name, inner) for name, inner in keys.items() if name not in _NOT_IN_XCOM):
+        cells = [f"`{key}`" if str(inner) in written else _key(key, inner) for key, inner in inner_keys.items()]
+        written |= {str(inner) for inner in inner_keys.values()}
         lines.append(f"| `{_task(name)}` | {', '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 def _task(document: str) -> str:
-    known = {"copy.verdict": "copy", "backfill.part": "live`, `history"}
-    return known.get(document, document.rpartition(".")[2].replace("-", "_"))
+    names = {"copy.verdict": "copy", "backfill.part": "live`, `history"}
+    return names.get(document, document.rpartition(".")[2].replace("-", "_"))
 
 
 def _key(key: str, inner: list[str]) -> str:
@@ -56,12 +56,12 @@ def _dags() -> dict[str, str]:
     return {name: text for name, text in named.items() if name.startswith(_FLOW)}
 
 
-def _in_order(tasks: dict[str, str]) -> list[str]:
-    """The tasks' names, each behind those that it waits for."""
-    behind = {name: set(re.findall(r"[\w-]+", before)) for name, before in tasks.items()}
+def _sort_tasks(tasks: dict[str, str]) -> list[str]:
+    """The tasks' names, each after those that it waits for."""
+    upstream = {name: set(re.findall(r"[\w-]+", before)) for name, before in tasks.items()}
     done: list[str] = []
-    while len(done) < len(behind):
-        done += sorted(name for name, before in behind.items() if name not in done and before <= set(done))
+    while len(done) < len(upstream):
+        done += sorted(name for name, before in upstream.items() if name not in done and before <= set(done))
     return [f"`{name}`" for name in done]
 
 

@@ -30,11 +30,11 @@ TABLES: dict[str, tuple[Path, Callable[[], str]]] = {
 }
 
 
-def renewed(text: str, name: str, table: str) -> str:
-    """The page with one table as the code has it now. Raises ValueError when a marker is missing."""
+def renew_table(text: str, name: str, table: str) -> str:
+    """Writes one table of a page as the code has it now. Raises ValueError when a marker is missing."""
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
     if text.count(begin) != 1 or text.count(end) != 1:
-        raise ValueError(f"The page has to have the lines {begin.strip()} and {end.strip()}, once each.")
+        raise ValueError(f"The page must have the lines {begin.strip()} and {end.strip()}, once each.")
     before, _, rest = text.partition(begin)
     return f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
 
@@ -43,7 +43,7 @@ def stale_pages() -> dict[Path, str]:
     """The pages whose tables are not the code's, with the text that they should have."""
     pages = {page: page.read_text(encoding="utf-8") for page, _ in TABLES.values()}
     for name, (page, table) in TABLES.items():
-        pages[page] = renewed(pages[page], name, table())
+        pages[page] = renew_table(pages[page], name, table())
     return {page: text for page, text in pages.items() if text != page.read_text(encoding="utf-8")}
 
 

@@ -16,9 +16,9 @@ def markdown_table() -> str:
     """What becomes of each property, each in one place: honoured, one table a group, our own first, in the order of the catalogue; refused;
     without effect."""
     parts = []
-    known = (*CATALOGUE.values(), *OF_THE_FILE.values())
-    for group in dict.fromkeys(prop.group for prop in known):
-        members = [prop for prop in known if prop.group == group and not prop.effect and not prop.refused]
+    every = (*CATALOGUE.values(), *OF_THE_FILE.values())
+    for group in dict.fromkeys(prop.group for prop in every):
+        members = [prop for prop in every if prop.group == group and not prop.effect and not prop.refused]
         parts.append("\n".join(_write_group(_TITLES.get(group, group[0].upper() + group[1:]), members)))
     lines = [
         "### Refused, unless it says what is done anyway",
@@ -26,19 +26,19 @@ def markdown_table() -> str:
         "| properties | possible | because |",
         "|---|---|---|",
     ]
-    refused = [prop for prop in known if prop.refused]
+    refused = [prop for prop in every if prop.refused]
     lines += _group_rows(((prop.name, f"{_write_default(prop) or 'empty'} | {_escape(prop.refused)}") for prop in refused), _add_anchor)
     lines += ["", "### Accepted, without effect in batch (with a notice)", "", "| properties | because |", "|---|---|"]
     worker = dict.fromkeys(sorted(WORKER_NAMES - set(OF_THE_FILE) - set(CATALOGUE)), "there is no Connect worker")
-    reasons = {prop.name: prop.effect for prop in known if prop.effect} | worker
+    reasons = {prop.name: prop.effect for prop in every if prop.effect} | worker
     lines += _group_rows((name, _escape(reason)) for name, reason in reasons.items())
     return "\n\n".join([*parts, "\n".join(lines)]) + "\n"
 
 
 def markdown_client_table() -> str:
     """What becomes of each setting of a Java client: three lists, each setting in one of them."""
-    known = (*CLIENT_PROPERTIES.values(), *SECURITY_PROPERTIES.values())
-    mapped, refused, ignored = ([prop for prop in known if prop.becomes == list_] for list_ in ("mapped", "refused", "without effect"))
+    every = (*CLIENT_PROPERTIES.values(), *SECURITY_PROPERTIES.values())
+    mapped, refused, ignored = ([prop for prop in every if prop.becomes == list_] for list_ in ("mapped", "refused", "without effect"))
     lines = ["## Mapped to librdkafka (and `bootstrap.servers`)", "", "| Java client settings | clients | librdkafka |", "|---|---|---|"]
     lines += _group_rows((prop.name, f"{_list_roles(prop)} | {_write_mapping(prop)}") for prop in mapped)
     lines += ["", "## Refused, because bytes or guarantees would change", ""]
@@ -66,8 +66,8 @@ def _write_mapping(prop: ClientProperty) -> str:
     return "the same name" if prop.librdkafka == prop.name else _mark_code(prop.librdkafka)
 
 
-def _list_roles(known: ClientProperty) -> str:
-    return "all" if known.roles == ALL else ", ".join(sorted(known.roles))
+def _list_roles(prop: ClientProperty) -> str:
+    return "all" if prop.roles == ALL else ", ".join(sorted(prop.roles))
 
 
 def _mark_code(names: str) -> str:

@@ -8,7 +8,7 @@ from kafka_mirror.__main__ import main
 from kafka_mirror.config import load
 from kafka_mirror.cutover.wave.record import RUNNING
 from kafka_mirror.cutover.wave.run import read_waves
-from services.consumers import committed, set_offsets
+from services.consumers import read_offsets, set_offsets
 from services.oracle import Record
 from services.waiting import eventually
 from tests.airflow.scheduler.in_airflow import InAirflow
@@ -42,6 +42,6 @@ def test_wave_whose_fence_is_killed_goes_on_by_airflows_retry_and_opens(flow: Ca
     report = api.xcom(dag, run, "report")
     assert (report["state"], report["audited_records"]) == ("open", 61)
     assert report["who"] == f"admin (run {dag} / {run})"
-    moved = committed(pair.target_bootstrap, group)
+    moved = read_offsets(pair.target_bootstrap, group)
     assert {(tp.topic, tp.partition): offset for tp, offset in moved.items()} == {(pair.remote(topic), 0): 3}
     api.pause(dag)

@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition as At
 
 from kafka_mirror.formats import mm2
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from services.consumers import committed
+from services.consumers import read_offsets
 from services.waiting import PATIENCE, eventually
 from tests.integration.scenarios.conftest import Mesh
 
@@ -131,10 +131,10 @@ def test_a_partition_without_records_has_a_position_on_the_target_too(mesh: Mesh
     mesh.step("group-offsets", FLOW)
 
     expected = {tp: 10 if tp.partition < 9 else 0 for tp in partitions("primary.test-topic-2")}
-    found = committed(mesh.bootstraps["backup"], GROUP)
+    found = read_offsets(mesh.bootstraps["backup"], GROUP)
     assert {tp: found[tp] for tp in expected} == expected
     assert consume(mesh, "backup", "primary.test-topic-2", 0) == []
-    assert committed(mesh.bootstraps["backup"], GROUP)[TopicPartition("primary.test-topic-2", 9)] == 0
+    assert read_offsets(mesh.bootstraps["backup"], GROUP)[TopicPartition("primary.test-topic-2", 9)] == 0
 
 
 @pytest.mark.parametrize("lag", [10, 0])
@@ -151,7 +151,7 @@ def test_a_group_whose_offsets_are_synced_reads_nothing_twice(lag: int, mesh: Me
         mesh.step("checkpoints", FLOW)
         mesh.step("group-offsets", FLOW)
         remote = f"primary.{topic}"
-        found = committed(mesh.bootstraps["backup"], GROUP)
+        found = read_offsets(mesh.bootstraps["backup"], GROUP)
         assert {tp: found[tp] for tp in partitions(remote)} == dict.fromkeys(partitions(remote), 10), f"round {round_}"
         assert consume(mesh, "backup", remote, 0) == []
     assert_monotone(checkpoints(mesh, "backup", "primary"))

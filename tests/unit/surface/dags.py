@@ -26,10 +26,10 @@ def lines_of(dag: Any) -> list[str]:
         param = dag.params.get_param(name)
         lines.append(f"param {name}: {param.value!r} {param.schema}")
     for task in sorted(dag.tasks, key=lambda each: each.task_id):
-        behind = ", ".join(sorted(task.upstream_task_ids))
+        upstream = ", ".join(sorted(task.upstream_task_ids))
         pauses = f"{task.retries} retries from {task.retry_delay} to {task.max_retry_delay}"
         lines.append(
-            f"task {task.task_id}: behind [{behind}] if {task.trigger_rule.value}, pool {task.pool}, {task.pool_slots} slots, {pauses}"
+            f"task {task.task_id}: after [{upstream}] if {task.trigger_rule.value}, pool {task.pool}, {task.pool_slots} slots, {pauses}"
         )
         lines.append(f"    at once {task.max_active_tis_per_dag}, deferrable {getattr(task, 'deferrable', None)}, {task.execution_timeout}")
     return [*lines, ""]

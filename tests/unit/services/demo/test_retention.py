@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from services.demo.retention import TABLES, command, delete_logs
+from services.demo.retention import TABLES, clean_command, delete_logs
 
 PAGE = Path(__file__).parents[4] / "docs" / "operate" / "airflow-retention.md"
 
@@ -14,7 +14,7 @@ def test_the_demo_cleans_as_the_handbook_has_it() -> None:
     [block] = re.findall(r"```sh\n(airflow db clean .*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     words = block.replace("\\\n", " ").split()
     assert words[words.index("--tables") + 1] == ",".join(TABLES)
-    cleaned = command(datetime(2026, 11, 21, 3, 0, tzinfo=UTC))
+    cleaned = clean_command(datetime(2026, 11, 21, 3, 0, tzinfo=UTC))
     assert cleaned[1:3] == ["db", "clean"]
     assert "2026-11-21T03:00:00" in cleaned
     assert {word for word in words if word.startswith("--")} - {"--utc", "--date"} == {word for word in cleaned if word.startswith("--")}
