@@ -22,5 +22,5 @@ def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for made in _started:
-        told = ", ".join(f"{count:,} {what}" for what, count in sorted(made.cases.items()))
-        terminalreporter.write_line(f"compared with MirrorMaker 2's own classes: {told}")
+        cases = ", ".join(f"{count:,} {what}" for what, count in sorted(made.cases.items()))
+        terminalreporter.write_line(f"compared with MirrorMaker 2's own classes: {cases}")

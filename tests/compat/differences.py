@@ -1,4 +1,4 @@
-"""The differences from MirrorMaker 2 that are meant, each with its reason. Whatever is not in here has to be equal.
+"""The intended differences from MirrorMaker 2, each with its reason. Everything else must be equal.
 
 The tests leave out by these rules what they would otherwise report, and `test_differences.py` shows that each of them is still one.
 """
@@ -29,7 +29,7 @@ REFUSED_PATTERNS = (
     RefusedPattern("(a|ab){2}+c", "it has nothing to repeat, or is a possessive", "possessive: " + _ORDER),
     RefusedPattern("a{2}{3}", "it has nothing to repeat, or is a possessive", "Java takes the second count as one of the empty text"),
     RefusedPattern("-(?i){2}", "it has nothing to repeat, or is a possessive", "Java takes the count as one of the empty text"),
-    RefusedPattern("a{1000}", "a count is {n}", "so many are not meant"),
+    RefusedPattern("a{1000}", "a count is {n}", "a count of this size is a mistake"),
     RefusedPattern("((?=b)|b){2}", "repeats what may be empty", "Java leaves a repetition at its first empty turn"),
     RefusedPattern("(?<=a{1,2})b", "a look-behind takes characters", "Java counts its length in halves of characters"),
     RefusedPattern(r"(a)\1", "a reference to a group is not supported", _ORDER),
@@ -80,11 +80,12 @@ STRICTER_VALUES = (
     ),
 )
 
+_CONVERTER = "MirrorMaker 2's driver fills in the ByteArrayConverter in the worker, from which this comes"
 DEFAULTS = {
     "enabled": "MirrorMaker 2's driver fills in false",
-    "key.converter": "MirrorMaker 2's driver fills in the ByteArrayConverter in the worker, from which this comes",
-    "value.converter": "likewise",
-    "header.converter": "likewise",
+    "key.converter": _CONVERTER,
+    "value.converter": _CONVERTER,
+    "header.converter": _CONVERTER,
     "connector.class": "each of the three connectors has its own",
     "name": "each of the three connectors has its own",
 }

@@ -117,7 +117,7 @@ class ThreeBrokers:
 
 @pytest.fixture(scope="package")
 def three_brokers(services_directory: Path, oracle: Oracle) -> Iterator[ThreeBrokers]:
-    """Three brokers and a controller that no test hurts. Whoever hurts a broker heals it."""
+    """Three brokers and a controller that no test hurts. A test that hurts a broker heals it."""
     directory = services_directory / "north"
     cluster = KafkaCluster(directory, "north", 3, PROPERTIES)
     try:

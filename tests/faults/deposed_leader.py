@@ -1,7 +1,7 @@
 """A flow on a target of which one broker is cut off from its controller and its peers, and not from its clients.
 
-A client that begins at such a broker is told of the others too, so which one answers is chance. Here it is none: whoever begins at the
-deposed leader reaches nobody else, and each step of a run is told where it begins.
+A client that bootstraps at such a broker learns the addresses of the others too, so chance decides which one answers. Here a client that
+bootstraps at the deposed leader reaches no other broker, and the test says for each step of a run where it bootstraps.
 """
 
 import uuid
@@ -91,7 +91,7 @@ class Site:
 
 
 def deposed(target: KafkaCluster) -> str:
-    """`bootstrap.servers` of the broker that can be cut off, behind the cluster's network."""
+    """`bootstrap.servers` of the broker that can be cut off, through the cluster's network."""
     return target.proxied_bootstrap.split(",")[SEPARABLE - 1]
 
 

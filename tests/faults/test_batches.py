@@ -85,7 +85,7 @@ def test_batches_that_the_target_took_and_could_not_acknowledge_are_aborted_and_
     def lose_answers(copy: Callable[[], list[PartitionProgress]]) -> list[PartitionProgress]:
         nonlocal copies
         copies += 1
-        if copies not in (8, 16):  # by then each partition has had a transaction, so nobody asks for leaders
+        if copies not in (8, 16):  # by then each partition has had a transaction, so no lane asks for leaders
             return copy()
         time.sleep(0.3)  # until the target is done with the last transaction, it asks for a first batch again
         before = written()

@@ -1,6 +1,6 @@
 """Copies to a target of which one broker of three is cut off from its cluster, and not from us; all three are named in bootstrap.servers.
 
-Whoever is told something false by it asks another broker next: no connection that this process has kept may lead there again.
+A client that gets a false answer from it asks another broker next: no open connection of this process may lead there again.
 """
 
 import random

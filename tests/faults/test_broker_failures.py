@@ -1,6 +1,6 @@
 """Brokers that die, hang, or hand over their partitions in the middle of a copy: nothing lost, nothing doubled, order equal.
 
-A run that meets such a fault ends well or is red and retriable, and the runs behind it finish by themselves. Source, remote topic and
+A run that meets such a fault ends well or is red and retriable, and the runs after it finish by themselves. Source, remote topic and
 ledger are led by different brokers, so that each of them is hit: broker 1 leads the source, 2 the remote topic, 3 the ledger and all
 transactions.
 """
@@ -44,7 +44,7 @@ class UnderFire:
         mirroring.oracle.produce(mirroring.source, self.flow.topic, RECORDS, seed=self.seed, codec="lz4")
 
     def hit(self, copied: int, inject: Callable[[], None]) -> None:
-        """A run that is hit in a transaction when so many records were copied, and those that it takes to finish."""
+        """Hits a run in a transaction when this many records were copied, and then runs until all is copied."""
         self.produce()
         with pytest.MonkeyPatch.context() as patch:
             hit = HitInTransaction(patch, copied, inject)

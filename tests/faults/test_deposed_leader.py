@@ -1,5 +1,5 @@
 """A broker that is cut off from its controller and its peers, and not from its clients: it goes on answering as the leader that it was, for
-the ledger and for the remote topic, while the others have elected another one. Whoever believes it copies a second time what is copied.
+the ledger and for the remote topic, while the others have elected another one. A run that believes it copies records a second time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -60,7 +60,7 @@ def misled(site: Site, begin: Beginnings) -> Site:
 
 @pytest.fixture
 def doubts(monkeypatch: pytest.MonkeyPatch) -> list[MirrorError | None]:
-    """Why another broker was asked for the ledger after a copy, look by look; None: what was told is believed."""
+    """Why another broker was asked for the ledger after a copy, look by look; None: the answer is believed."""
     seen: list[MirrorError | None] = []
     read = publishing._read
 
@@ -94,7 +94,7 @@ def test_what_a_deposed_leader_says_doubles_nothing_and_makes_no_run_red_falsely
         begin.once = dict.fromkeys(("admin", "consumer"), site.deposed)
         judged = verdict(planned, results, publish(site.flow, planned, results))
         assert judged.state == DONE, str(judged)
-        assert isinstance(doubts[0], StaleAnswer), "what the deposed leader told of the ledger was believed"
+        assert isinstance(doubts[0], StaleAnswer), "the deposed leader's answer about the ledger was believed"
         assert doubts[-1] is None
         assert site.exact() == KEPT + MORE * (2 + number)
 
@@ -110,7 +110,7 @@ def test_what_a_deposed_leader_says_doubles_nothing_and_makes_no_run_red_falsely
     assert site.exact() == KEPT + MORE * (2 + RUNS)
 
 
-def test_a_deposed_leader_that_never_reaches_what_another_broker_told_makes_nothing_red(
+def test_a_deposed_leader_that_never_comes_to_another_brokers_answer_makes_nothing_red(
     misled: Site, begin: Beginnings, doubts: list[MirrorError | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The true leader tells an end, and the deposed one is read: of the ledger by a plan, after a copy, and of a remote partition."""
@@ -152,13 +152,13 @@ def test_a_deposed_leader_that_answers_nothing_keeps_no_lane_from_the_others(mis
         seen.append(known)
         return known
 
-    # First the ledger of the deposed leader, then nobody who fences the lane for it.
+    # First the lane reads the deposed leader's ledger; then it cannot even be fenced there.
     for producers, looks in ((misled.others, 2), (misled.deposed, 1)):
         begin.producers = producers
         begin.turns.clear()
         seen.clear()
         written = write_lane(lane_task(misled.flow, planned, 0), look)
-        assert begin.turns == [0, 1], "what the deposed leader told was not written behind"
+        assert begin.turns == [0, 1], "the lane was not tried again elsewhere"
         assert len(seen) == looks
         assert seen[-1] == written
         assert written not in seen[:-1]

@@ -101,7 +101,7 @@ def test_a_wave_stops_at_what_another_server_of_the_source_knows_and_opens_with_
 
 
 @pytest.mark.faults
-def test_a_copy_that_is_told_less_than_was_copied_says_so_and_does_not_call_the_source_cut_off(site: Site) -> None:
+def test_a_copy_that_gets_an_end_before_the_watermark_says_so_and_does_not_call_the_source_cut_off(site: Site) -> None:
     """The copies before went on with the true leader. Who believed the deposed one, and decided as it is advised, would copy twice."""
     mirroring = site.mirroring
     site.fault.attract_clients()

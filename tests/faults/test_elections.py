@@ -1,5 +1,5 @@
 """Unclean elections: a replica without the last records becomes leader. What source, remote topic and ledger lose is named; nothing is
-written behind a hole, nothing is copied on top of other records, nothing twice, and the partitions beside it go on.
+written after a hole, nothing is copied on top of other records, nothing twice, and the partitions beside it go on.
 
 One election is enough for all of it: broker 1 leads everything that is lost and dies with it, broker 2 goes on without, broker 3 has what
 must survive.
@@ -173,7 +173,7 @@ def test_a_lane_hears_of_a_truncated_source_whose_plan_did_not(after: AfterElect
         assert mirroring.ledger() == ledger
 
 
-def test_a_returned_source_that_lost_its_tail_is_compared_by_leader_epochs_and_what_only_it_has_is_told(after: AfterElection) -> None:
+def test_a_returned_source_that_lost_its_tail_is_compared_by_leader_epochs_and_its_own_records_are_named(after: AfterElection) -> None:
     flow = after.source
     held = Counter(record.partition for record in flow.mirroring.oracle.dump(flow.mirroring.source, flow.topic))
     result = compare_source(flow.mirroring.flow, (flow.topic,))
@@ -189,7 +189,7 @@ def test_a_returned_source_that_lost_its_tail_is_compared_by_leader_epochs_and_w
     assert (result.audit.state, [finding for finding in result.findings if finding.kind == STOP]) == ("equal", [])
 
 
-def test_a_target_that_lost_records_is_named_and_nothing_is_written_behind_the_hole(after: AfterElection) -> None:
+def test_a_target_that_lost_records_is_named_and_nothing_is_written_after_the_hole(after: AfterElection) -> None:
     flow = after.target
     for number in range(2):
         flow.produce(10, number, seed=5)

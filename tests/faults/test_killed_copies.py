@@ -85,7 +85,7 @@ def test_whatever_people_decide_is_exact_and_sends_no_group_too_far(make_site: C
 
 
 def test_a_mirror_that_is_wrong_is_counted_and_the_series_goes_on(make_site: Callable[[], Site], tmp_path: Path) -> None:
-    """The harness itself: records that nobody copied, and records that a broken mirror left out, stand in the table."""
+    """The harness itself counts records that are no copies, and starts the next round with a new flow."""
     sites: list[Site] = []
 
     def spoiled() -> Site:

@@ -142,7 +142,7 @@ def test_a_cut_of_three_seconds_is_survived_by_the_run(
     assert_exact(site)
 
 
-def test_an_end_that_was_asked_for_when_the_connection_broke_is_told_once_there_is_another(
+def test_an_end_that_was_asked_for_when_the_connection_broke_is_answered_once_there_is_another(
     make_site: Callable[..., Site], thread: ThreadPoolExecutor
 ) -> None:
     site = make_site()

@@ -117,7 +117,7 @@ def test_a_wave_moves_from_a_cluster_that_does_not_tell_who_writes(other, west, 
 
 
 @pytest.mark.parametrize("other", ["2.4.1"], indirect=True)
-def test_a_topic_without_an_id_that_was_created_anew_is_told_by_its_end_and_copied_from_its_beginning(other, west, make_pair, oracle):
+def test_a_topic_without_an_id_that_was_created_again_is_found_by_its_end_and_copied_from_its_beginning(other, west, make_pair, oracle):
     pair = make_pair(other, west)
     file = pair.properties()
     mirroring = Mirroring(pair, oracle, load([file]).flow(pair.flow))
@@ -131,7 +131,7 @@ def test_a_topic_without_an_id_that_was_created_anew_is_told_by_its_end_and_copi
     oracle.produce(mirroring.source, topic, 20, seed=3)
     (error,) = mirroring.copy().errors
     assert (error.code, "created it again" in error.next) == ("SourceTruncated", True)
-    decided = ("decide", "restart", "--flow", pair.flow, "--topic", topic, "--partition", "0", "--to-earliest", "--reason", "created anew")
+    decided = ("decide", "restart", "--flow", pair.flow, "--topic", topic, "--partition", "0", "--to-earliest", "--reason", "created again")
     assert main(["--config", str(file), *decided]) == 0
     assert mirroring.copy().errors == ()
     values = [record.value for record in oracle.dump(mirroring.target, pair.remote(topic))]

@@ -1,8 +1,8 @@
 """docker-compose.yaml, started by podman-compose out of a copy of what it names, as a person would start it in a checkout.
 
-Podman 4.3 has no condition `service_healthy`, without systemd nobody runs health checks, and podman-compose stops all services at once. So
-what Compose would do stands here: a service is started when those that it depends on are well, by their own health checks, and is stopped
-before them.
+Podman 4.3 has no condition `service_healthy`, it runs no health checks without systemd, and podman-compose stops all services at once. So
+this file does what Compose would do: it starts a service when those that it depends on are healthy, by their own health checks, and stops
+it before them.
 """
 
 import json

@@ -1,7 +1,7 @@
 """The whole of docker-compose.yaml is started from the built image, mirrors, is well, and is stopped: `make compose-trial`.
 
-All of it is in a network of its own that nobody outside reaches: the containers, brokers on an address that the containers reach, and the
-tests.
+All of it is in a network of its own, which cannot be reached from outside: the containers, brokers on an address that the containers
+reach, and the tests.
 """
 
 import subprocess
@@ -25,7 +25,7 @@ from tests.session import running
 pytestmark = pytest.mark.containers
 
 KAFKA_HOST = "10.90.0.1"
-"""An address of this network's own, for containers reach 127.0.0.1 of nobody else."""
+"""An address of this network's own: on 127.0.0.1 a container reaches itself alone."""
 URL = f"http://{LOOPBACK}:8080"
 RECORDS = 40
 CLASSES_OF_THE_ARCHIVE = """

@@ -44,7 +44,7 @@ def test_version_is_that_of_the_library_and_of_the_changelog(distribution: Distr
     assert newest[1] == distribution.version == kafka_mirror.__version__
 
 
-def test_airflow_takes_what_it_is_told_of_the_provider(distribution: Distribution) -> None:
+def test_airflow_takes_the_description_of_the_provider(distribution: Distribution) -> None:
     schema = json.loads((LOCKED / "airflow" / "provider_info.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(get_provider_info(), schema)
     assert get_provider_info()["package-name"] == distribution.metadata["Name"]
@@ -60,7 +60,7 @@ for name in sys.argv[1:]:
 """
 
 
-def test_what_airflow_and_its_registry_are_told_of_can_be_imported() -> None:
+def test_what_the_provider_names_to_airflow_and_its_registry_can_be_imported() -> None:
     told, registry = get_provider_info(), yaml.safe_load((ROOT / ".airflow-registry.yaml").read_text(encoding="utf-8"))
     modules = [name for kind in ("operators", "sensors", "triggers", "hooks") for each in told[kind] for name in each["python-modules"]]
     listed = [each["module"] for kind in registry.values() if isinstance(kind, list) for each in kind]

@@ -19,13 +19,13 @@ from services.oracle import Oracle
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "<script>alert(1)</script>"
 BACKLOG, SMALL_TOPICS = 30_000, 24
-PATIENCE = 60  # seconds for an answer of the api-server, which on a busy machine answers nobody while it starts
+PATIENCE = 60  # seconds for an answer of the api-server, which on a busy machine answers no request while it starts
 SETTINGS = {
     # Runs begin when a test wants them; those without work would only be in the way of the others.
     "source->target.mirror.copy.interval.seconds": "604800",
     "source->target.mirror.status.refresh.seconds": "5",
     "source->target.mirror.lanes": "2",
-    # A run copies a part of the backlog, so that it falls under the eyes of who looks.
+    # A run copies a part of the backlog, so that the page shows it under way.
     "source->target.mirror.run.max.bytes": "1200000",
     "source->target.mirror.transaction.max.bytes": "250000",
 }
@@ -33,7 +33,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Shown:
-    """A running Airflow, the flow that its page shows, and the clusters behind it."""
+    """A running Airflow, the flow that its page shows, and the flow's clusters."""
 
     airflow: AirflowServices
     pair: ClusterPair

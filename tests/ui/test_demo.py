@@ -67,7 +67,7 @@ def test_every_line_to_try_by_hand_runs_as_it_is_pasted(demo: Any, report: str) 
 
 
 def test_copy_is_triggered_from_the_ui_and_succeeds(demo: Any, report: str, page: Page) -> None:
-    decide(load([demo.stack.configuration]).flow(FLOW), DecisionRequest(ACCEPT_GAP, "the test", "nobody needs them", RETURNS))
+    decide(load([demo.stack.configuration]).flow(FLOW), DecisionRequest(ACCEPT_GAP, "the test", "they are not needed", RETURNS))
     login = found(r"user (\S+), password (\S+)", report)
     page.goto(found(rf"http://127\.0\.0\.1:\d+/dags/{DAG}", report)[0])
     page.fill("input[name=username]", login[1])

@@ -193,7 +193,7 @@ def test_gap_is_accepted_by_a_person_who_sees_first_what_will_happen(shown: Show
     assert [(each["owner"], each["dag_id"]) for each in entries] == [("admin", f"{shown.flow_id}.copy")]
     assert HOSTILE in entries[0]["extra"]
     counts = shown.oracle.count(shown.pair.target_bootstrap, shown.pair.remote(holes))
-    assert sum(count.records for count in counts) == 150, "what was there before, and what is left behind the gap"
+    assert sum(count.records for count in counts) == 150, "the records that were there before, and those after the gap"
 
 
 def test_topic_is_paused_and_resumed_and_a_viewer_only_looks(shown: Shown, page: Page, picture: Callable[..., None]) -> None:

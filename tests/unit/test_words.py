@@ -13,6 +13,8 @@ import pytest
 from tests.unit.test_imports import LIBRARY, ROOT
 
 FOLDERS = ("include/kafka_mirror", "dags", "jobs", "plugins", "services", "lab", "tests", "tools")
+TESTS = ("tests/unit/lab", "tests/unit/services", "tests/unit/surface", "tests/faults", "tests/compat", "tests/package", "tests/ui")
+"""The tests whose texts keep to plain words, too."""
 PRONOUNS = set("all any both each every it its none other others our ours own some that these they this those what which who whose".split())
 IRREGULAR = set(
     "been begun bound broken brought built chosen come done drawn driven fallen felt found given gone got had held hidden kept known laid "
@@ -192,6 +194,13 @@ def test_code_and_its_texts_keep_to_plain_words() -> None:
         code = (ROOT / path).read_text(encoding="utf-8")
         tree = ast.parse(code)
         wrong = [*dialect(code), *pointers(tree), *odd_functions(tree)]
+        assert not wrong, f"{path}: {wrong}"
+
+
+def test_texts_of_tests_keep_to_plain_words() -> None:
+    for path in (path for folder in TESTS for path in sorted((ROOT / folder).rglob("*.py"))):
+        code = path.read_text(encoding="utf-8")
+        wrong = [*dialect(code), *pointers(ast.parse(code))]
         assert not wrong, f"{path}: {wrong}"
 
 

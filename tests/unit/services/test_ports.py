@@ -17,7 +17,7 @@ def test_free_ports_are_different_and_free() -> None:
     assert all(is_free(port) for port in ports)
 
 
-def test_no_port_is_given_twice_though_nobody_listens_on_it_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_port_is_given_twice_though_no_process_listens_on_it_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     first = free_ports(1)[0]
     drawn = iter([first, first, first + 1, first + 2, first + 3, first + 4])
     monkeypatch.setattr(ports.random, "choice", lambda candidates: next(drawn))

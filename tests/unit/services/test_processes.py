@@ -116,7 +116,7 @@ def test_interrupt_while_starting_leaves_a_process_that_can_be_found(tmp_path: P
         return child
 
     monkeypatch.setattr(subprocess, "Popen", interrupted)
-    # Whoever starts the tests in the background has the signal ignored.
+    # A shell that starts the tests in the background makes them ignore the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

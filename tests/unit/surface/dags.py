@@ -1,4 +1,4 @@
-"""Run as a program, beside an Airflow that nobody has set up: prints the DAGs of a folder as lines of text."""
+"""A program for an Airflow that is not set up: prints the DAGs of a folder as lines of text."""
 
 import sys
 from typing import Any
@@ -12,7 +12,7 @@ def schedule_of(timetable: Any) -> str:
 
 
 def lines_of(dag: Any) -> list[str]:
-    """What a person sees, triggers or sizes: ids, schedule, params, pools, retries, order, who is told of a late run."""
+    """What a person sees, triggers or sizes: ids, schedule, params, pools, retries, order, who gets a notice of a late run."""
     about = {
         "schedule": schedule_of(dag.timetable),
         "tags": sorted(dag.tags),
@@ -20,8 +20,8 @@ def lines_of(dag: Any) -> list[str]:
         "max_active_runs": dag.max_active_runs,
     }
     lines = [f"## {dag.dag_id}", *(f"{name}: {value}" for name, value in about.items())]
-    told = [(each.interval, each.callback) for each in dag.deadline or []]
-    lines += [f"deadline: {interval} {callback.path} {sorted(callback.kwargs)}" for interval, callback in told]
+    deadlines = [(deadline.interval, deadline.callback) for deadline in dag.deadline or []]
+    lines += [f"deadline: {interval} {callback.path} {sorted(callback.kwargs)}" for interval, callback in deadlines]
     for name in dag.params:
         param = dag.params.get_param(name)
         lines.append(f"param {name}: {param.value!r} {param.schema}")

@@ -1,6 +1,6 @@
 """What other programs and people's clusters rely on, as text files beside the tests.
 
-Whoever changes it on purpose writes the files anew and reads the difference before committing it:
+If you change it on purpose, write the files again, and read the difference before you commit it:
 
     MIRROR_WRITE_SURFACE=1 .venv/bin/python -m pytest tests/unit/surface
 """

@@ -11,7 +11,7 @@ SOURCE = [(offset, 1000 + offset) for offset in range(100) if offset % 7]
 
 
 def copy(*stretches: tuple[int, int]) -> list[int]:
-    """The digests of a mirror that copied these stretches of source offsets, one behind the other."""
+    """The digests of a mirror that copied these stretches of source offsets, one after the other."""
     return [digest for start, end in stretches for offset, digest in SOURCE if start <= offset < end]
 
 

@@ -1,4 +1,4 @@
-"""The judge of translated offsets, held against a reader that goes on where it was told and reads to the end."""
+"""The judge of translated offsets agrees with a reader that continues at the translated position and reads to the end."""
 
 import random
 
@@ -40,7 +40,7 @@ def restarted() -> PartitionCopies:
     return copies
 
 
-def test_an_answer_behind_what_was_not_read_is_late(restarted: PartitionCopies) -> None:
+def test_an_answer_after_an_unread_record_is_late(restarted: PartitionCopies) -> None:
     found = verdict(restarted, 5, 10, "exact")
     assert (found.late, found.missed, found.falsely_exact) == (True, 3, True)
     assert str(found) == "translate of g in partition 0@5: exact 10, 3 records late"
@@ -48,7 +48,7 @@ def test_an_answer_behind_what_was_not_read_is_late(restarted: PartitionCopies) 
 
 def test_an_answer_at_the_older_copy_is_right_while_the_newer_copies_are_not_complete(restarted: PartitionCopies) -> None:
     assert not verdict(restarted, 5, 5).late
-    assert not verdict(restarted, 5, 7, "exact").late, "5 and 6 come once more behind it"
+    assert not verdict(restarted, 5, 7, "exact").late, "5 and 6 come once more after it"
     assert not verdict(restarted, 5, 7, "exact").falsely_exact
     assert verdict(restarted, 5, 8).late
     restarted.read_target([(13, 7), (14, 8), (15, 9)])

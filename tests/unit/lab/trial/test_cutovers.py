@@ -41,7 +41,7 @@ class Run:
 
 
 class Site:
-    """Applications that nobody has to move."""
+    """A site without applications."""
 
     at, other, policy, producers, consumers = "east", "west", "names kept", (), ()
     clusters: ClassVar = {}
@@ -139,8 +139,8 @@ IS_OPEN = (["WaveIsOpen: it is open. Next: Move back by a wave in the other dire
 TAKEN_BACK = (["open: taken back."], DONE)
 
 
-class AskedSite(Site):
-    """Whose runs are told by what they are asked for; a run that is to die does."""
+class AnsweringSite(Site):
+    """A site whose runs answer by the kind of their request; a run that is to die dies."""
 
     def __init__(self, grows=1, **said):
         super().__init__([])
@@ -162,7 +162,7 @@ class AskedSite(Site):
 
 
 class Dice:
-    """That fall as they are told to."""
+    """Dice that fall as their maker says."""
 
     def __init__(self, choice=None, random=0.0):
         self.choice, self.random = lambda _of: choice, lambda: random
@@ -173,7 +173,7 @@ class Dice:
     [(REFUSED, UNKNOWN, 0), (([], DONE), UNKNOWN, 1), (([], STOPPED), UNKNOWN, 1), (REFUSED, TAKEN_BACK, 1)],
 )
 def test_a_second_wave_of_the_same_topics_is_to_be_refused_and_to_leave_nothing_to_take_back(second, taken_back, wrong):
-    site = AskedSite(second=second, rolls_back=taken_back)
+    site = AnsweringSite(second=second, rolls_back=taken_back)
     outcome = Cutover(site, 0, Fault(SECOND_WAVE, PREFLIGHT), Dice()).run()
     assert (len(outcome.wrong), outcome.faults[0].how) == (wrong, f"{SECOND_WAVE}, while it was frozen")
     assert [request for wave, request in site.asked if wave == "second-0"] == [{"topics": "ord.*"}, {"rolls_back": True}]
@@ -192,7 +192,7 @@ def test_a_second_wave_of_the_same_topics_is_to_be_refused_and_to_leave_nothing_
 )
 def test_after_a_killed_open_a_roll_back_gives_a_flow_that_copies_or_names_the_way_on(monkeypatch, death, taken_back, grows, wrong):
     monkeypatch.setattr(cutovers.time, "sleep", lambda _seconds: None)
-    site = AskedSite(grows, rolls_back=taken_back)
+    site = AnsweringSite(grows, rolls_back=taken_back)
     outcome = Cutover(site, 0, Fault(KILLED_OPEN, OPEN), Dice(death)).run()
     (fault,) = outcome.faults
     assert (fault.is_hit, str(fault), outcome.runs) == (True, f"killed {death}, then rolled back in open", 4)
@@ -202,7 +202,7 @@ def test_after_a_killed_open_a_roll_back_gives_a_flow_that_copies_or_names_the_w
 
 def test_after_a_killed_open_the_wave_may_be_run_to_its_end(monkeypatch):
     monkeypatch.setattr(cutovers.time, "sleep", lambda _seconds: None)
-    site = AskedSite()
+    site = AnsweringSite()
     outcome = Cutover(site, 0, Fault(KILLED_OPEN, OPEN), Dice(LEDGER_DEATH, random=0.9)).run()
     assert (outcome.wrong, str(outcome.faults[0])) == ((), f"killed {LEDGER_DEATH}, then run again in open")
     assert [request.get("dies") for _, request in site.asked] == [None, None, LEDGER_DEATH, None]

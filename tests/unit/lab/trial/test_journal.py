@@ -32,7 +32,7 @@ def test_a_record_that_came_again_was_read_twice_and_does_not_count_as_late():
     assert (verdict.twice, verdict.disordered) == ((("shop", 0, 0),), ())
 
 
-def test_a_record_that_came_behind_a_later_one_is_out_of_order():
+def test_a_record_that_came_after_a_later_one_is_out_of_order():
     assert judge("billing", [acked(0, 1, 2)], group(0, 2, 1)).disordered == (("shop", 0, 1),)
 
 
@@ -56,7 +56,7 @@ def test_a_record_in_doubt_may_be_missing_and_may_come_but_not_twice():
     assert judge("billing", [doubtful], group(7, 7)).twice == (("shop", 0, 7),)
 
 
-def test_the_producers_of_one_partition_are_told_apart():
+def test_records_of_two_producers_in_one_partition_are_not_confused():
     both = [acked(0), acked(0, producer="web")]
     assert judge("billing", both, group(0)).lost == (("web", 0, 0),)
 

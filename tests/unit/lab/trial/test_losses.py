@@ -1,4 +1,4 @@
-"""What the trial says of a failover: it has to see each loss that nobody announced, and each record that came again too often."""
+"""What the trial says of a failover: it must see each loss that the report does not name, and each record that came again too often."""
 
 import pytest
 
@@ -15,20 +15,20 @@ def acked(value, offset, time=900, partition=0):
     return Acknowledged(number(value, partition), offset, time)
 
 
-def test_what_is_missing_behind_the_watermark_was_said():
+def test_a_record_after_the_watermark_may_be_missing():
     verdict = judge_losses([acked(1, 9), acked(2, 10), acked(3, 13)], {number(1)}, SAID)
     assert [*verdict.wrong()] == []
     assert (verdict.acknowledged, verdict.lost, verdict.said, verdict.later) == (3, {number(2), number(3)}, 4, 0)
 
 
-def test_what_is_missing_behind_the_known_end_has_to_be_acknowledged_later_than_that_was_known():
+def test_a_record_after_the_known_end_may_be_missing_if_it_was_acknowledged_after_that_was_read():
     later, earlier = judge_losses([acked(1, 14, 1_001)], set(), SAID), judge_losses([acked(1, 14, 1_000)], set(), SAID)
     assert (later.unsaid, later.later) == ((), 1)
     assert (earlier.unsaid, earlier.later) == ((number(1),), 1)
 
 
 @pytest.mark.parametrize(("record", "said"), [(acked(1, 9), SAID), (acked(1, 20, 5_000, partition=1), SAID)])
-def test_what_is_missing_and_nobody_said_so_is_wrong(record, said):
+def test_a_missing_record_that_the_report_does_not_name_is_wrong(record, said):
     verdict = judge_losses([record], set(), said)
     assert verdict.unsaid == (record.number,)
     assert "of which nothing was said: shop-" in next(iter(verdict.wrong()))
@@ -40,7 +40,7 @@ def test_what_was_said_to_be_missing_and_is_there_is_wrong():
     assert "said to be missing" in next(iter(verdict.wrong()))
 
 
-def test_a_record_whose_offset_its_client_was_not_told_may_be_missing_where_something_may():
+def test_a_record_without_a_known_offset_may_be_missing_where_its_partition_has_a_report():
     assert judge_losses([acked(1, -1)], set(), SAID).unsaid == ()
 
 
@@ -55,7 +55,7 @@ def test_what_a_group_read_from_its_checkpoint_on_it_may_read_again():
     assert (verdict.again, verdict.early, [*verdict.wrong()]) == (2, 0, [])
 
 
-def test_of_what_it_read_before_its_checkpoint_it_may_read_so_many_again_as_were_said():
+def test_a_group_may_read_as_many_records_before_its_checkpoint_again_as_were_said():
     assert [*group(range(10), [6, 7], {0: Place(8, 2)}).wrong()] == []
     assert [*group(range(10), [5, 6, 7], {0: Place(8, 2)}).wrong()] == ["billing: partition 0: 3 records were read again, and 2 were said"]
     assert group(range(10), [0], {0: Place(8, None)}).early == 1

@@ -18,7 +18,7 @@ class Library:
 
 
 class Cluster:
-    """One that nobody connects to."""
+    """A cluster that does not run."""
 
     bootstrap = "127.0.0.1:1"
 
