@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from services.airflow import AirflowServices
-from services.kafka import KafkaCluster
+from services.kafka import KafkaCluster, run_clusters
 from services.postgres import PostgresServer
 
 STARTED: dict[str, KafkaCluster | AirflowServices] = {}
@@ -15,17 +15,13 @@ STARTED: dict[str, KafkaCluster | AirflowServices] = {}
 
 @contextmanager
 def running(*clusters: KafkaCluster) -> Iterator[None]:
-    """Clusters that are launched together, which takes hardly longer than one."""
+    """Runs clusters inside the block, and shows their logs with a test that fails."""
     STARTED.update({cluster.alias: cluster for cluster in clusters})
     try:
-        for cluster in clusters:
-            cluster.launch()
-        for cluster in clusters:
-            cluster.wait_ready()
-        yield
+        with run_clusters(*clusters):
+            yield
     finally:
         for cluster in clusters:
-            cluster.discard()
             STARTED.pop(cluster.alias)
 
 

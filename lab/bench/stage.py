@@ -17,7 +17,7 @@ from kafka_mirror.formats.batches.record_batch import batches_in
 from lab.bench.processes import ENVIRONMENT, Cost, RunningTree, cost_of, cpu_seconds
 from services.flows import ClusterPair
 from services.java import ROOT
-from services.kafka import KafkaCluster
+from services.kafka import KafkaCluster, run_clusters
 from services.oracle import Oracle
 from services.spark import SparkConnectServer
 
@@ -150,13 +150,5 @@ def stage(properties: Mapping[str, str] | None = None, **options: Any) -> Iterat
         directory = Path(name)
         # Brokers as they are in production, compiled in full: what they cost is measured.
         clusters = [KafkaCluster(directory / alias, alias, properties=properties, java=(), **options) for alias in ("east", "west")]
-        try:
-            for cluster in clusters:
-                cluster.launch()
-            for cluster in clusters:
-                cluster.wait_ready()
-            with Oracle(directory / "oracle.log") as oracle:
-                yield Stage(directory, clusters[0], clusters[1], oracle)
-        finally:
-            for cluster in clusters:
-                cluster.stop()
+        with run_clusters(*clusters), Oracle(directory / "oracle.log") as oracle:
+            yield Stage(directory, clusters[0], clusters[1], oracle)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from lab.trial import asset_kills, failover_results, failovers, registry_kills
+from lab.trial import asset_kills, failovers, registry_kills
 from lab.trial.airflow_waves import AIRFLOW_KINDS, SLOW_PRODUCERS, airflow_cutovers
 from lab.trial.applications import ProducerApplication, libraries
 from lab.trial.asset_kills import RoundOutcome
@@ -27,9 +27,17 @@ from lab.trial.cutovers import KINDS, STEPS, Cutover, CutoverOutcome, Fault
 from lab.trial.failovers import FailoverOutcome
 from lab.trial.fault_deck import FaultDeck
 from lab.trial.registry_kills import RegistryRound
-from lab.trial.results import append, append_asset_kills, append_registry_kills, hits, summary, table
+from lab.trial.results import (
+    append_asset_kills,
+    append_failovers,
+    append_registry_kills,
+    append_waves,
+    count_hits,
+    failover_table,
+    wave_table,
+)
 from lab.trial.site import POLICIES, PRODUCERS, TrialSite
-from services.kafka import KafkaCluster
+from services.kafka import KafkaCluster, run_clusters
 from services.oracle import Oracle
 
 _WAVES_A_SITE = 30
@@ -54,18 +62,10 @@ def trial_site(directory: Path, policy: str, producers: Sequence[ProducerApplica
     """Two clusters of one broker each, with applications that live on the first."""
     directory.mkdir(parents=True, exist_ok=True)
     clusters = {alias: KafkaCluster(directory / alias, alias) for alias in ("east", "west")}
-    try:
-        for cluster in clusters.values():
-            cluster.launch()
-        for cluster in clusters.values():
-            cluster.wait_ready()
-        with Oracle(directory / "oracle.log") as oracle, libraries(directory) as applications:
-            site = TrialSite(directory, clusters, applications, oracle, policy, producers)
-            site.begin()
-            yield site
-    finally:
-        for cluster in clusters.values():
-            cluster.stop()
+    with run_clusters(*clusters.values()), Oracle(directory / "oracle.log") as oracle, libraries(directory) as applications:
+        site = TrialSite(directory, clusters, applications, oracle, policy, producers)
+        site.begin()
+        yield site
 
 
 @contextmanager
@@ -88,7 +88,8 @@ def finish(site: TrialSite) -> list[str]:
     site.end(site.producers)
     site.drain()
     site.end_consumers()
-    return [*summary(site.policy, site.verdicts()), *(f"- {site.policy}: a consumer gave up by itself, {said}" for said in site.gave_up)]
+    lines = [*map(str, site.verdicts()), *(f"a consumer gave up by itself, {said}" for said in site.gave_up)]
+    return [f"- {site.policy}: {line}" for line in lines]
 
 
 @dataclass(frozen=True)
@@ -150,10 +151,10 @@ def lose_sources(rounds: int, seed: int) -> int:
     with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name, suppress(KeyboardInterrupt):
         for outcome in failovers.play(Path(name), rounds, seed):
             outcomes.append(outcome)
-            print(failover_results.line(outcome), flush=True)
+            print(outcome, flush=True)
     if outcomes:
-        failover_results.append(outcomes, seed, time.monotonic() - began)
-        print(failover_results.table(outcomes))
+        append_failovers(outcomes, seed, time.monotonic() - began)
+        print(failover_table(outcomes))
     return 1 if any(outcome.wrong for outcome in outcomes) else 0
 
 
@@ -215,8 +216,8 @@ def main(arguments: list[str]) -> int:
             trial.play(form, policy, count, 60 * options.minutes / len(planned))
     finally:  # what was played counts, whatever ends the trial
         if trial.outcomes:
-            append(trial.outcomes, trial.lines, options.seed, time.monotonic() - began)
-            print(table(trial.outcomes), *hits(trial.outcomes), *trial.lines, sep="\n")
+            append_waves(trial.outcomes, trial.lines, options.seed, time.monotonic() - began)
+            print(wave_table(trial.outcomes), *count_hits(trial.outcomes), *trial.lines, sep="\n")
         if trial.is_good and sys.exc_info()[0] is None:
             shutil.rmtree(directory)
         else:

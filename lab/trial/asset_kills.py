@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lab.trial.airflow_service import TrialAirflow, is_alive, process_of, start_airflow
 from services.flows import ClusterPair
-from services.kafka import KafkaCluster
+from services.kafka import KafkaCluster, run_clusters
 from services.oracle import Oracle, Record
 
 _DAGS = Path(__file__).with_name("asset_dags")
@@ -69,30 +69,22 @@ def play(directory: Path, kills: int, seed: int) -> Iterator[RoundOutcome]:
     """Plays rounds until this many kills have hit, but at most twice as many rounds."""
     dice = random.Random(seed)
     clusters = [KafkaCluster(directory / alias, alias) for alias in ("east", "west")]
-    try:
-        for cluster in clusters:
-            cluster.launch()
-        for cluster in clusters:
-            cluster.wait_ready()
-        with Oracle(directory / "oracle.log") as oracle:
-            pair = ClusterPair("east", "west", clusters[0].bootstrap, clusters[1].bootstrap, "trial", directory)
-            topic = _produce(oracle, pair, days=2 * kills)
-            config = pair.properties(extra={"mirror.assets.topics": topic, "mirror.assets.events": "days"})
-            asset = f"kafka://{pair.target_bootstrap.split(',')[0]}/{pair.remote(topic)}"
-            dag = f"{pair.source}-to-{pair.target}.backfill"
-            environment = {"MIRROR_CONFIG": str(config), "TRIAL_ASSET": asset}
-            with start_airflow(directory, _DAGS, [dag, _READER], environment) as airflow:
-                rig, hits = _Rig(airflow, dag, asset), 0
-                for day in range(2 * kills):
-                    outcome = rig.play(Round(day, dice.choice(KINDS), dice.choice(SHAPES), dice.random()))
-                    hits += outcome.is_hit
-                    yield outcome
-                    if hits >= kills:
-                        break
-                yield from rig.judge_again()
-    finally:
-        for cluster in clusters:
-            cluster.stop()
+    with run_clusters(*clusters), Oracle(directory / "oracle.log") as oracle:
+        pair = ClusterPair("east", "west", clusters[0].bootstrap, clusters[1].bootstrap, "trial", directory)
+        topic = _produce(oracle, pair, days=2 * kills)
+        config = pair.properties(extra={"mirror.assets.topics": topic, "mirror.assets.events": "days"})
+        asset = f"kafka://{pair.target_bootstrap.split(',')[0]}/{pair.remote(topic)}"
+        dag = f"{pair.source}-to-{pair.target}.backfill"
+        environment = {"MIRROR_CONFIG": str(config), "TRIAL_ASSET": asset}
+        with start_airflow(directory, _DAGS, [dag, _READER], environment) as airflow:
+            rig, hits = _Rig(airflow, dag, asset), 0
+            for day in range(2 * kills):
+                outcome = rig.play(Round(day, dice.choice(KINDS), dice.choice(SHAPES), dice.random()))
+                hits += outcome.is_hit
+                yield outcome
+                if hits >= kills:
+                    break
+            yield from rig.judge_again()
 
 
 def _produce(oracle: Oracle, pair: ClusterPair, days: int) -> str:

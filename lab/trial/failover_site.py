@@ -20,7 +20,7 @@ from lab.trial.copier import COPY
 from lab.trial.journal import Number
 from lab.trial.site import CONSUMERS, IDENTITY, PARTITIONS, PRODUCERS, MoverProcess, flow_lines, process_environment
 from services.java import java_command
-from services.kafka import KafkaCluster
+from services.kafka import KafkaCluster, run_clusters
 from services.oracle import Oracle, Record
 
 EAST, WEST = "east", "west"
@@ -34,15 +34,8 @@ def failover_clusters(directory: Path) -> Iterator[dict[str, KafkaCluster]]:
     """The two clusters, of one broker each. The source ends a dead producer's transaction within seconds, so a comparison need not wait."""
     soon = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
     clusters = {alias: KafkaCluster(directory / alias, alias, properties=soon) for alias in (EAST, WEST)}
-    try:
-        for cluster in clusters.values():
-            cluster.launch()
-        for cluster in clusters.values():
-            cluster.wait_ready()
+    with run_clusters(*clusters.values()):
         yield clusters
-    finally:
-        for cluster in clusters.values():
-            cluster.discard()
 
 
 class CopierProcess:

@@ -81,6 +81,19 @@ class FailoverOutcome:
     is_beside_planned: bool = False
     """Whether the source was lost while a planned wave was under way."""
 
+    def __str__(self) -> str:
+        what, losses = self.blow, self.losses
+        parts = [
+            f"round {self.number}, {what.policy}, {self.seconds:.0f} s, {self.runs} runs",
+            f"killed in {what.step}" if self.is_hit else "not killed",
+            "beside a planned wave" if self.is_beside_planned else "alone",
+            f"copier {'killed' if what.copier_dies else 'left'}, budget {what.budget}",
+            f"{losses.acknowledged:,} acknowledged, {losses.said:,} said missing, {len(losses.lost):,} missing, {losses.later:,} later",
+            f"{sum(group.again for group in self.groups):,} read again, {sum(group.early for group in self.groups):,} early",
+            "the source did not come back" if self.only_there is None else f"{self.only_there:,} only on the source",
+        ]
+        return "; ".join(parts) + "".join(f"\n    WRONG: {text}" for text in self.wrong)
+
 
 def draw_blow(policy: str, dice: random.Random) -> Blow:
     """Draws one by chance."""

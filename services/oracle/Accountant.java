@@ -24,7 +24,7 @@ import java.util.Set;
  * - lost: records of the source that the target has not, or has less often;
  * - doubled: records of the target that the source has less often, but has;
  * - foreign: records of the target that the source has not at all (in what it shows to a reader of committed records);
- * - disordered: of the records that both have, how many would have to be moved for the order to be the source's.
+ * - disordered: of the records that both have, how many must move to restore the source's order.
  */
 final class Accountant {
     static JsonNode account(JsonNode request) {

@@ -25,7 +25,7 @@ final class Client {
         return bytes == null ? null : HEX.formatHex(bytes);
     }
 
-    /** At most so many bytes; a length behind what was cut. */
+    /** At most this many bytes; the length follows where something was cut. */
     static String hex(byte[] bytes, int limit) {
         if (bytes == null || bytes.length <= limit) {
             return hex(bytes);

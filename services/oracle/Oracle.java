@@ -11,7 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
 /**
- * The independent witness of the tests: Kafka's own Java clients behind JSON lines. A request is {"command": ..., arguments}; the answer,
+ * The independent witness of the tests: Kafka's own Java clients, controlled by JSON lines. A request is {"command": ..., arguments}; the answer,
  * on one line, is {"answer": ...} or {"error": "what went wrong"}. It ends at the end of its input. It shares no code with the mirror.
  */
 public final class Oracle {

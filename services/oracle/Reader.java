@@ -75,7 +75,7 @@ final class Reader implements AutoCloseable {
         return unfinished.isEmpty();
     }
 
-    /** Stops (or goes on) fetching a partition whose records nobody has taken yet. */
+    /** Stops (or goes on) fetching a partition whose records were not taken yet. */
     void hold(int partition, boolean hold) {
         if (held.get(partition) != hold && unfinished.get(partition)) {
             held.set(partition, hold);

@@ -2,7 +2,7 @@
 # Runs a command where Debian's buildah and podman, and podman-compose, are in the PATH: `enter.sh [--alone] COMMAND…`. For root on Debian or
 # Ubuntu. No daemon runs, and nothing is installed: the packages are unpacked into a directory, which a mount namespace lays over /usr/lib.
 #
-# With --alone the command also has a network of its own: a loopback and what podman adds. Whatever listens there, nobody outside reaches.
+# With --alone the command also has a network of its own: a loopback and what podman adds. It cannot be reached from outside.
 # CONTAINERS is the directory of the tools, images and containers; delete it to begin again. PODMAN_COMPOSE is the version from PyPI.
 set -euo pipefail
 if [ "$(id -u)" != 0 ] || ! command -v apt-get dpkg-architecture > /dev/null; then

@@ -12,7 +12,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Applications over Kafka's Java clients, as many as are asked for, behind JSON lines: {"command": "produce" | "consume" | "end", "name",
+ * Applications over Kafka's Java clients, as many as are asked for, controlled by JSON lines: {"command": "produce" | "consume" | "end", "name",
  * …}; the answer is {"answer": …} or {"error": …}. They write down in journals what they did; an application that was ended
  * may be started again on another cluster, and goes on where it was. It ends at the end of its input.
  */

@@ -18,8 +18,8 @@ import java.util.concurrent.Future;
 
 /**
  * Numbers its records, for each partition by itself, and writes down those that were acknowledged: `acked topic partition number offset
- * cluster ms`. Records go in rounds of a few, each a transaction if the producer has a transactional id. Of a round that failed nobody knows
- * which records stand in the log: `doubt topic partition first last`; they are not sent again under the same numbers.
+ * cluster ms`. Records go in rounds of a few, each a transaction if the producer has a transactional id. After a round that failed it is
+ * unknown which records are in the log: `doubt topic partition first last`; they are not sent again under the same numbers.
  */
 final class Producer extends Application {
     private static final int ROUND = 5;
