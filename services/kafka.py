@@ -6,10 +6,9 @@ see what the rest does.
 
 import secrets
 import signal
-import socket
 import subprocess
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from services.java import LIBS, java_command
-from services.ports import LOOPBACK, free_ports, require_free
+from services.ports import LOOPBACK, free_ports, is_listening, require_free
 from services.processes import Server, ServiceFailed
 from services.proxy import Proxy
 
@@ -238,9 +237,10 @@ class KafkaCluster:
     def _prepare(self) -> None:
         """Chooses ports, writes the properties files and formats, once for a directory."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        fresh = not self._ports_file.exists()
-        if fresh:
-            self._ports_file.write_text("\n".join(self._choose_ports()))
+        if not self._ports_file.exists():
+            listeners = self._list_listeners()
+            ports = zip(listeners, free_ports(len(listeners)), strict=True)
+            self._ports_file.write_text("\n".join(f"{node} {listener} {port}" for (node, listener), port in ports))
         for node in self._nodes:
             lines = (f"{name}={value}" for name, value in self._settings(node).items())
             self._file(node).write_text("\n".join(lines) + "\n")
@@ -290,10 +290,6 @@ class KafkaCluster:
         ports = [(node, listener) for node in self._nodes for listener in self._listeners(node)]
         links = [] if self._separable is None else [(self._separable, "peers-link"), (self._separable, "controller-link")]
         return ports + [(node, "network") for node in self._ids if self._proxied] + links
-
-    def _choose_ports(self) -> Iterable[str]:
-        listeners = self._list_listeners()
-        return (f"{node} {listener} {port}" for (node, listener), port in zip(listeners, free_ports(len(listeners)), strict=True))
 
     def _port(self, node: int, listener: str) -> int:
         wanted = dict(zip(self._list_listeners(), self._ports_wanted, strict=False)).get((node, listener))
@@ -401,10 +397,3 @@ def run_clusters(*clusters: KafkaCluster) -> Iterator[None]:
     finally:
         for cluster in clusters:
             cluster.discard()
-
-
-def is_listening(port: int) -> bool:
-    """Whether a process listens on a port of 127.0.0.1."""
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((LOOPBACK, port)) == 0

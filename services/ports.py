@@ -34,6 +34,13 @@ def is_free(port: int) -> bool:
     return True
 
 
+def is_listening(port: int) -> bool:
+    """Whether a process listens on a port of 127.0.0.1."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((LOOPBACK, port)) == 0
+
+
 def free_ports(count: int) -> list[int]:
     """Different ports on which no process listens, and which no process of this user gets again while this one lives.
 

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -100,7 +100,8 @@ class Server:
         """SIGKILL to the whole group, and waits until the process is gone."""
         group = self._read_group()
         if group is not None:
-            _kill_group(group)
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
             _wait(lambda: not self.running, 10.0)
         self._pid_file.unlink(missing_ok=True)
 
@@ -161,13 +162,6 @@ def _defer_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if came:
         signal.raise_signal(signal.SIGINT)
-
-
-def _kill_group(group: int) -> None:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def _wait(done: Callable[[], bool], timeout: float) -> None:

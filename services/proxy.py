@@ -66,11 +66,11 @@ class Proxy:
 
     def hold(self) -> None:
         """Keeps every connection open and delivers nothing, as a router that loses everything does. What is sent arrives after `heal`."""
-        self._run(self._set_passing(False))
+        self._run(self._clear(self._passing))
 
     def hold_answers(self) -> None:
         """Delivers requests and no answers, until `heal`; with `drop` before that, the answers are lost."""
-        self._run(self._set_answering(False))
+        self._run(self._clear(self._answering))
 
     def heal(self) -> None:
         """Everything passes again, as late as `delay` says."""
@@ -93,17 +93,8 @@ class Proxy:
     async def _set_delay(self, seconds: float) -> None:
         self._seconds = seconds
 
-    async def _set_passing(self, passing: bool) -> None:
-        if passing:
-            self._passing.set()
-        else:
-            self._passing.clear()
-
-    async def _set_answering(self, answering: bool) -> None:
-        if answering:
-            self._answering.set()
-        else:
-            self._answering.clear()
+    async def _clear(self, event: asyncio.Event) -> None:
+        event.clear()
 
     async def _set_gathered(self, port: int | None, share: float, chance: random.Random) -> None:
         self._gathered, self._share, self._chance = port, share, chance

@@ -4,10 +4,10 @@ mirror's own server that stays."""
 import json
 import os
 import signal
-import socket
 import sys
 import urllib.request
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import psutil
 from kafka_mirror.spark.files import INCLUDE
 from kafka_mirror.spark.serve import TOKEN
 from kafka_mirror.spark.start import installed_spark
-from services.ports import LOOPBACK, free_ports
+from services.ports import LOOPBACK, free_ports, is_listening
 from services.processes import Server
 
 _MASTER, _WORKER = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
@@ -148,7 +148,7 @@ class SparkConnectServer:
         """Returns when it listens."""
         command = [sys.executable, "-m", "kafka_mirror", "spark", "serve", "--port", str(self.port), "--cores", str(self._cores)]
         self._server.start(command, env=self.environment(**self._extra))
-        self._server.wait(self._listens, 180, "listen")
+        self._server.wait(partial(is_listening, self.port), 180, "listen")
 
     def stop(self) -> None:
         """In order."""
@@ -163,13 +163,6 @@ class SparkConnectServer:
     def log(self) -> str:
         """All that it logged."""
         return self._server.log.read_text(errors="replace")
-
-    def _listens(self) -> bool:
-        try:
-            socket.create_connection((LOOPBACK, self.port), 1.0).close()
-        except OSError:
-            return False
-        return True
 
 
 def descendants(server: Server) -> list[psutil.Process]:

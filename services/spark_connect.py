@@ -1,12 +1,13 @@
 """Spark Connect servers for tests: they keep the events of what ran, can be hurt, and may run their tasks on a standalone cluster."""
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
 
 from kafka_mirror.spark.start import installed_spark
-from services.ports import LOOPBACK
+from services.ports import LOOPBACK, is_listening
 from services.spark import SparkCluster, SparkConnectServer, clean_environment, command_of, descendants
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105 — of a server that lives as long as a test
@@ -50,7 +51,7 @@ class SparkServer(SparkConnectServer):
         }
         arguments = ["--master", cluster.url, "--properties-file", str(properties), "--class", _SERVER, "spark-internal"]
         self._server.start([str(home / "bin" / "spark-submit"), *arguments], env=variables)
-        self._server.wait(self._listens, 180, "listen")
+        self._server.wait(partial(is_listening, self.port), 180, "listen")
 
     def freeze(self) -> None:
         """SIGSTOP for the JVM and its Python workers: its host hangs."""

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from services.java import java_command
-from services.kafka import QUICK_START, KafkaCluster, is_listening
-from services.ports import LOOPBACK, require_free
+from services.kafka import QUICK_START, KafkaCluster
+from services.ports import LOOPBACK, is_listening, require_free
 from services.processes import Server
 
 _OF_KRAFT = ("process.roles", "node.id", "controller.quorum.voters", "controller.listener.names")

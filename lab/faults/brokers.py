@@ -8,17 +8,7 @@ from lab.faults.faults import Fault, Round, await_end
 from lab.faults.injections import BROKERS, CutOff, Kill, MoveLeaders, Pause
 
 
-def target_broker_killed(now: Round) -> bool:
-    """kill -9 of one of the target's brokers, back after some seconds."""
-    return _hurt(now, Kill(now.site.target, now.chance.choice(BROKERS)))
-
-
-def target_broker_paused(now: Round) -> bool:
-    """One of the target's brokers is silent, for less or more than its session."""
-    return _hurt(now, Pause(now.site.target, now.chance.choice(BROKERS)))
-
-
-def coordinator_killed(now: Round) -> bool:
+def kill_coordinator(now: Round) -> bool:
     """kill -9 of the broker that decides a lane's transactions."""
     now.site.catch_up()  # a lane that never wrote has no coordinator yet
     now.produce()
@@ -28,22 +18,7 @@ def coordinator_killed(now: Round) -> bool:
     return _hurt(now, Kill(now.site.target, now.site.oracle.transaction_coordinator(now.site.target.bootstrap, name)))
 
 
-def source_broker_killed(now: Round) -> bool:
-    """kill -9 of the source's only broker, back after some seconds."""
-    return _hurt(now, Kill(now.site.source, 1))
-
-
-def source_broker_paused(now: Round) -> bool:
-    """The source's only broker is silent."""
-    return _hurt(now, Pause(now.site.source, 1))
-
-
-def leaders_moved(now: Round) -> bool:
-    """Every remote partition and the ledger get other leaders."""
-    return _hurt(now, MoveLeaders(now.site.target, now.site.oracle, _target_topics(now)))
-
-
-def leader_deposed(now: Round) -> bool:
+def depose_leader(now: Round) -> bool:
     """The leader of the ledger and of every remote partition is cut off from its cluster. A run that reaches the others copies the rest,
     and then the first plan is copied again by clients whose connections end at the deposed leader, all or some of them, for a while."""
     now.site.catch_up()  # a ledger that does not exist has no leader
@@ -86,12 +61,24 @@ def _hurt(now: Round, fault: Kill | Pause | MoveLeaders) -> bool:
     return hit
 
 
+def _kill_any(now: Round) -> bool:
+    return _hurt(now, Kill(now.site.target, now.chance.choice(BROKERS)))
+
+
+def _pause_any(now: Round) -> bool:
+    return _hurt(now, Pause(now.site.target, now.chance.choice(BROKERS)))
+
+
+def _move_leaders(now: Round) -> bool:
+    return _hurt(now, MoveLeaders(now.site.target, now.site.oracle, _target_topics(now)))
+
+
 BROKER_FAULTS = (
-    Fault("broker", "kill -9 of a target broker", target_broker_killed, own_clusters=True),
-    Fault("pause", "SIGSTOP of a target broker", target_broker_paused, own_clusters=True),
-    Fault("coordinator", "kill -9 of a transaction coordinator", coordinator_killed, own_clusters=True),
-    Fault("source-broker", "kill -9 of the source's broker", source_broker_killed, own_clusters=True),
-    Fault("source-pause", "SIGSTOP of the source's broker", source_broker_paused, own_clusters=True),
-    Fault("leaders", "leaders moved on the target", leaders_moved, own_clusters=True),
-    Fault("deposed", "a leader cut off from its cluster, not from us", leader_deposed, own_clusters=True),
+    Fault("broker", "kill -9 of a target broker", _kill_any, own_clusters=True),
+    Fault("pause", "SIGSTOP of a target broker", _pause_any, own_clusters=True),
+    Fault("coordinator", "kill -9 of a transaction coordinator", kill_coordinator, own_clusters=True),
+    Fault("source-broker", "kill -9 of the source's broker", lambda now: _hurt(now, Kill(now.site.source, 1)), own_clusters=True),
+    Fault("source-pause", "SIGSTOP of the source's broker", lambda now: _hurt(now, Pause(now.site.source, 1)), own_clusters=True),
+    Fault("leaders", "leaders moved on the target", _move_leaders, own_clusters=True),
+    Fault("deposed", "a leader cut off from its cluster, not from us", depose_leader, own_clusters=True),
 )

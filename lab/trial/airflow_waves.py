@@ -23,6 +23,8 @@ SLOW_PRODUCERS = tuple(replace(producer, pause_ms=5 * producer.pause_ms) for pro
 _LONGEST_SECONDS = 900.0
 _LOOK_SECONDS, _ASK_SECONDS = 0.1, 1.0
 _ENDED = ("success", "failed")
+_FORM = {"topics": TOPIC, "reason": "trial", "max_lag": 10_000, "dry_run": False, "by": "hand", "quiet_seconds": 1}
+"""The trigger form of the DAG, but for the wave's name."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class AirflowCutover:
             ThreadPoolExecutor(1) as strikes,
             WaveWatch(flow, site.clusters[site.other].bootstrap, wave, self._watch_steps(strikes)) as watch,
         ):
-            self._run = self._airflow.api.trigger(self._dag, self._params(wave))
+            self._run = self._airflow.api.trigger(self._dag, {**_FORM, "wave": wave})
             self._wait_for(lambda: watch.has_begun(FENCE))
             site.end(site.producers)
             pause_began = time.monotonic()
@@ -82,10 +84,6 @@ class AirflowCutover:
         seconds = time.monotonic() - began
         faults = tuple(FaultOutcome(fault, bool(struck.get(step)), struck.get(step, "")) for step, (fault, _) in self._faults.items())
         return CutoverOutcome(self._number, site.policy, source, faults, runs, seconds, pause, wrong)
-
-    def _params(self, wave: str) -> dict[str, object]:
-        form = {"topics": TOPIC, "wave": wave, "reason": "trial", "max_lag": 10_000}
-        return {**form, "dry_run": False, "by": "hand", "quiet_seconds": 1}
 
     def _wait_for(self, has_come: Callable[[], bool]) -> None:
         """Waits until `has_come`, or until the run has ended, or its time is up. Airflow is asked less often: it has enough to do."""

@@ -21,7 +21,7 @@ from lab.trial.journal import Number
 from lab.trial.site import CONSUMERS, IDENTITY, PARTITIONS, PRODUCERS, MoverProcess, flow_lines, process_environment
 from services.java import java_command
 from services.kafka import KafkaCluster, run_clusters
-from services.oracle import Oracle, Record
+from services.oracle import Oracle
 
 EAST, WEST = "east", "west"
 _DRAIN_SECONDS = 60.0
@@ -233,7 +233,10 @@ class FailoverSite:
         return {topic: self._numbers(topic) for topic in self.own_topics}
 
     def _numbers(self, topic: str) -> list[Number]:
-        return [number_of(record) for record in self.oracle.dump(self.target_cluster.bootstrap, topic)]
+        return [
+            parse_number((record.value or b"").decode(), record.partition)
+            for record in self.oracle.dump(self.target_cluster.bootstrap, topic)
+        ]
 
     def _properties(self) -> Path:
         ends = {self.source: self.source_cluster.bootstrap, self.target: self.target_cluster.bootstrap}
@@ -244,12 +247,7 @@ class FailoverSite:
         return path
 
 
-def number_of(record: Record) -> Number:
-    """Which record of a producer it is."""
-    return parse_number((record.value or b"").decode(), record.partition)
-
-
 def parse_number(value: str, partition: int) -> Number:
-    """Which record this is, by its value: the producer's name and the number."""
+    """Which record of a producer this is, by its value: the producer's name and the number."""
     producer, number = value.split()
     return producer, partition, int(number)

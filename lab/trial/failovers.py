@@ -27,7 +27,6 @@ from lab.trial.losses import (
     GroupVerdict,
     LossVerdict,
     Place,
-    Reading,
     Said,
     find_disorder,
     judge_group,
@@ -170,7 +169,7 @@ class Failover:
         self._move()
         copier.kill()
         places = self._places()
-        report = self._report()
+        report = report_wave(site.flow, read_waves(site.flow), site.wave)
         if self.blow.returns:
             site.source_cluster.launch()
             if self.is_beside_planned:
@@ -184,8 +183,9 @@ class Failover:
         losses = self._losses(copied, report.missing)
         read_before = {consumer.group: read_readings(site.lines(consumer.name), site.source) for consumer in site.consumers}
         site.end_consumers(everything)
-        groups = [self._group(group, before, everything, places.get(group, {})) for group, before in read_before.items()]
-        self._order(on_target, losses.lost)
+        read_after = {group: read_readings(site.lines(f"{group}-later"), site.target) for group in read_before}
+        groups = [judge_group(group, before, read_after[group], everything, places.get(group, {})) for group, before in read_before.items()]
+        self._check_order(on_target, losses.lost)
         only_there = self._check_returned_source(copied, losses.lost) if self.blow.returns else None
         self._check_report(report, places)
         wrong = (*self.wrong, *losses.wrong(), *(text for group in groups for text in group.wrong()))
@@ -229,9 +229,6 @@ class Failover:
             places.setdefault(position.group, {})[position.remote.partition] = Place(position.offset, position.reread)
         return places
 
-    def _report(self) -> WaveReport:
-        return report_wave(self.site.flow, read_waves(self.site.flow), self.site.wave)
-
     # ------------------------------------------------------------ the verdicts
 
     def _losses(self, copied: set[Number], missing: MissingListing | None) -> LossVerdict:
@@ -246,11 +243,7 @@ class Failover:
         ]
         return judge_losses(records, copied, said)
 
-    def _group(self, group: str, before: list[Reading], everything: set[Number], places: dict[int, Place]) -> GroupVerdict:
-        later = read_readings(self.site.lines(f"{group}-later"), self.site.target)
-        return judge_group(group, before, later, everything, places)
-
-    def _order(self, on_target: dict[str, list[Number]], lost: Iterable[Number]) -> None:
+    def _check_order(self, on_target: dict[str, list[Number]], lost: Iterable[Number]) -> None:
         """Checks that each log of the target holds each record once and in order, and that every group got them so."""
         for topic, numbers in on_target.items():
             if wrong := find_disorder(numbers):

@@ -63,15 +63,11 @@ def _group_rows(cells: Iterable[tuple[str, str]], mark: Callable[[str], str] = "
 
 
 def _write_mapping(prop: ClientProperty) -> str:
-    return "the same name" if prop.librdkafka == prop.name else _mark_code(prop.librdkafka)
+    return "the same name" if prop.librdkafka == prop.name else ", ".join(f"`{name}`" for name in prop.librdkafka.split(", "))
 
 
 def _list_roles(prop: ClientProperty) -> str:
     return "all" if prop.roles == ALL else ", ".join(sorted(prop.roles))
-
-
-def _mark_code(names: str) -> str:
-    return ", ".join(f"`{name}`" for name in names.split(", "))
 
 
 def _write_group(title: str, members: Iterable[Property]) -> Iterator[str]:
