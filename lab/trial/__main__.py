@@ -17,23 +17,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from lab.trial import asset_kills, failovers, registry_kills
 from lab.trial.airflow_waves import AIRFLOW_KINDS, SLOW_PRODUCERS, airflow_cutovers
 from lab.trial.applications import ProducerApplication, libraries
-from lab.trial.asset_kills import RoundOutcome
 from lab.trial.cutovers import KINDS, STEPS, Cutover, CutoverOutcome, Fault
-from lab.trial.failovers import FailoverOutcome
 from lab.trial.fault_deck import FaultDeck
-from lab.trial.registry_kills import RegistryRound
 from lab.trial.results import (
     append_asset_kills,
     append_failovers,
     append_registry_kills,
     append_waves,
     count_hits,
-    failover_table,
     wave_table,
 )
 from lab.trial.site import POLICIES, PRODUCERS, TrialSite
@@ -44,6 +40,9 @@ _WAVES_A_SITE = 30
 """How many waves are played on the same clusters: each audits its topics whole, and they grow."""
 _NOT_MOVED = 5
 """After how many waves that could not be moved the waves of one form and policy end."""
+
+
+Outcome = TypeVar("Outcome")
 
 
 class Wave(Protocol):
@@ -144,47 +143,25 @@ class Trial:
             not_moved += not is_moved
 
 
-def lose_sources(rounds: int, seed: int) -> int:
-    """Plays failovers, or fewer if it is interrupted; 1 if anything was not as the report said."""
-    began = time.monotonic()
-    outcomes: list[FailoverOutcome] = []
+def play_rounds(
+    play: Callable[[Path, int, int], Iterator[Outcome]],
+    append: Callable[[Sequence[Outcome], int, float], None],
+    count: int,
+    seed: int,
+) -> list[Outcome]:
+    """Plays rounds of another kind than waves, or fewer if it is interrupted; prints each, and appends their table to RESULTS.md."""
+    began, outcomes = time.monotonic(), list[Outcome]()
     with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name, suppress(KeyboardInterrupt):
-        for outcome in failovers.play(Path(name), rounds, seed):
+        for outcome in play(Path(name), count, seed):
             outcomes.append(outcome)
             print(outcome, flush=True)
     if outcomes:
-        append_failovers(outcomes, seed, time.monotonic() - began)
-        print(failover_table(outcomes))
-    return 1 if any(outcome.wrong for outcome in outcomes) else 0
-
-
-def announce_days(kills: int, seed: int) -> int:
-    """Kills the task that announces complete days, until it is interrupted at the latest; 1 unless each day was announced once."""
-    began = time.monotonic()
-    outcomes: list[RoundOutcome] = []
-    with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name, suppress(KeyboardInterrupt):
-        for outcome in asset_kills.play(Path(name), kills, seed):
-            outcomes.append(outcome)
-            print(outcome, flush=True)
-    if outcomes:
-        append_asset_kills(outcomes, seed, time.monotonic() - began)
-    return 0 if all(outcome.is_good for outcome in outcomes) else 1
-
-
-def copy_schemas(kills: int, seed: int) -> int:
-    """Kills the process that copies schemas; 1 if the target does not have all of them in the end, or ever had a wrong one."""
-    began, outcomes = time.monotonic(), list[RegistryRound]()
-    with tempfile.TemporaryDirectory(prefix="mirror-trial-") as name:
-        for outcome in registry_kills.play(Path(name), kills, seed):
-            outcomes.append(outcome)
-            print(outcome, flush=True)
-    append_registry_kills(outcomes, seed, time.monotonic() - began)
-    last = outcomes[-1]
-    return 1 if last.missing or last.modes or any(outcome.wrong for outcome in outcomes) else 0
+        append(outcomes, seed, time.monotonic() - began)
+    return outcomes
 
 
 def main(arguments: list[str]) -> int:
-    """Plays half of the waves with each policy; 1 if anything was lost, read twice, out of order or not moved."""
+    """Plays half of the waves with each policy, or rounds in their place; 1 if anything was lost, read twice, out of order or not moved."""
     parser = argparse.ArgumentParser(prog="python -m lab.trial")
     parser.add_argument("--waves", type=int, help="in processes of their own; 210 if there are none under Airflow")
     parser.add_argument("--airflow-waves", type=int, default=0, help="as the DAG of the flow, under Airflow's scheduler")
@@ -200,11 +177,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=round(time.time()))
     options = parser.parse_args(arguments)
     if options.failovers:
-        return lose_sources(options.failovers, options.seed)
+        return any(lost.wrong for lost in play_rounds(failovers.play, append_failovers, options.failovers, options.seed))
     if options.asset_kills:
-        return announce_days(options.asset_kills, options.seed)
+        return not all(day.is_good for day in play_rounds(asset_kills.play, append_asset_kills, options.asset_kills, options.seed))
     if options.registry_kills:
-        return copy_schemas(options.registry_kills, options.seed)
+        rounds = play_rounds(registry_kills.play, append_registry_kills, options.registry_kills, options.seed)
+        return any(copied.wrong for copied in rounds) or any(copied.missing or copied.modes for copied in rounds[-1:])
     waves = {OWN: options.waves if options.waves is not None else 0 if options.airflow_waves else 210, AIRFLOW: options.airflow_waves}
     began, directory = time.monotonic(), Path(tempfile.mkdtemp(prefix="mirror-trial-"))
     trial = Trial(directory, random.Random(options.seed))

@@ -18,7 +18,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from lab.trial.applications import Cluster, ConsumerApplication, Library, ProducerApplication
 from lab.trial.copier import COPY
 from lab.trial.journal import Number
-from lab.trial.site import CONSUMERS, IDENTITY, PARTITIONS, PRODUCERS, MoverProcess, flow_lines, process_environment
+from lab.trial.site import CONSUMERS, IDENTITY, PARTITIONS, PRODUCERS, MoverProcess, process_environment, write_flows
 from services.java import java_command
 from services.kafka import KafkaCluster, run_clusters
 from services.oracle import Oracle
@@ -241,10 +241,7 @@ class FailoverSite:
     def _properties(self) -> Path:
         ends = {self.source: self.source_cluster.bootstrap, self.target: self.target_cluster.bootstrap}
         more = {"mirror.run.max.bytes": str(self.budget), "mirror.transaction.max.bytes": "20000"} if self.budget is not None else {}
-        lines = flow_lines(ends, self.policy, f".*{self.topic}", {"groups": f".*-{self.number}", **more})
-        path = self.directory / "mm2.properties"
-        path.write_text("".join(f"{name} = {value}\n" for name, value in lines.items()))
-        return path
+        return write_flows(self.directory, ends, self.policy, f".*{self.topic}", {"groups": f".*-{self.number}", **more})
 
 
 def parse_number(value: str, partition: int) -> Number:

@@ -75,10 +75,10 @@ def _wave_row(name: str, outcomes: Sequence[CutoverOutcome], faults: Sequence[Fa
 def append_failovers(outcomes: Sequence[FailoverOutcome], seed: int, seconds: float, file: Path = RESULTS) -> None:
     """Appends the table of failovers, and a line for each thing that went wrong."""
     bad = [f"- round {outcome.number}, {outcome.blow}: {text}" for outcome in outcomes for text in outcome.wrong]
-    _append(file, seed, f"{len(outcomes)} failovers", seconds, [failover_table(outcomes), *(["", *bad] if bad else [])])
+    _append(file, seed, f"{len(outcomes)} failovers", seconds, [_failover_table(outcomes), *(["", *bad] if bad else [])])
 
 
-def failover_table(outcomes: Sequence[FailoverOutcome]) -> str:
+def _failover_table(outcomes: Sequence[FailoverOutcome]) -> str:
     """A row for each policy, and one for all of them, in Markdown."""
     names = sorted({outcome.blow.policy for outcome in outcomes})
     rows = [_failover_row(name, [outcome for outcome in outcomes if outcome.blow.policy == name]) for name in names]

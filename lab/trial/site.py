@@ -229,14 +229,11 @@ class TrialSite:
 
     def _properties(self) -> Path:
         ends = {alias: cluster.bootstrap for alias, cluster in self.clusters.items()}
-        lines = flow_lines(ends, self.policy, f".*{TOPIC}", {"groups": ".*", **self.settings})
-        path = self.directory / "mm2.properties"
-        path.write_text("".join(f"{name} = {value}\n" for name, value in lines.items()))
-        return path
+        return write_flows(self.directory, ends, self.policy, f".*{TOPIC}", {"groups": ".*", **self.settings})
 
 
-def flow_lines(ends: Mapping[str, str], policy: str, topics: str, more: Mapping[str, str]) -> dict[str, str]:
-    """The properties of flows in both directions between two clusters. `ends`: their aliases with their servers."""
+def write_flows(directory: Path, ends: Mapping[str, str], policy: str, topics: str, more: Mapping[str, str]) -> Path:
+    """Writes the mm2.properties of flows in both directions between two clusters. `ends`: their aliases with their servers."""
     east, west = ends
     lines = {
         "clusters": f"{east}, {west}",
@@ -252,7 +249,9 @@ def flow_lines(ends: Mapping[str, str], policy: str, topics: str, more: Mapping[
     }
     if policy == IDENTITY:
         lines |= {"replication.policy.class": _IDENTITY_POLICY, f"{west}->{east}.mirror.way.back": "true"}
-    return lines
+    path = directory / "mm2.properties"
+    path.write_text("".join(f"{name} = {value}\n" for name, value in lines.items()))
+    return path
 
 
 def process_environment() -> dict[str, str]:
