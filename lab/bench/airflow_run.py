@@ -18,7 +18,7 @@ import psutil
 from kafka_mirror.config import load
 from lab.bench.processes import RunningTree, cpu_seconds, cpu_with_children
 from lab.bench.results import append, spread
-from lab.bench.stage import MeasuredSpark, Stage, stage
+from lab.bench.stage import MeasuredSpark, Stage, open_stage
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair
@@ -133,11 +133,13 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
 
 
 @contextmanager
-def run_airflow(both: Stage, pair: ClusterPair, settings: Mapping[str, str], spark: MeasuredSpark | None = None) -> Iterator[ScheduledFlow]:
+def run_airflow(
+    stage: Stage, pair: ClusterPair, settings: Mapping[str, str], spark: MeasuredSpark | None = None
+) -> Iterator[ScheduledFlow]:
     """An Airflow with the flow of this pair, ready to be triggered; with a Spark that stays or by spark-submit."""
     connection = {"source->target.mirror.spark.connection": _CONNECTION} if spark else {}
     config = pair.properties(extra={**settings, **connection})
-    home = both.directory / f"airflow-{pair.source}"
+    home = stage.directory / f"airflow-{pair.source}"
     database = PostgresServer(home / "postgres")
     airflow = AirflowServices(
         home / "airflow",
@@ -145,7 +147,7 @@ def run_airflow(both: Stage, pair: ClusterPair, settings: Mapping[str, str], spa
         environment={"MIRROR_CONFIG": str(config), **({f"AIRFLOW_CONN_{_CONNECTION.upper()}": spark.server.connection} if spark else {})},
         components=("scheduler", "dag-processor", "api-server"),
     )
-    both.directory.chmod(0o711)  # a root user's PostgreSQL runs as another user, who must get through
+    stage.directory.chmod(0o711)  # a root user's PostgreSQL runs as another user, who must get through
     try:
         database.start()
         airflow.start()
@@ -158,29 +160,29 @@ def run_airflow(both: Stage, pair: ClusterPair, settings: Mapping[str, str], spa
         database.remove()
 
 
-def measure(both: Stage, runs: int, spark: MeasuredSpark | None) -> dict[str, list[Figures]]:
+def measure(stage: Stage, runs: int, spark: MeasuredSpark | None) -> dict[str, list[Figures]]:
     """Runs with records and without, in turns."""
-    pair = both.pair()
+    pair = stage.pair()
     topic = f"orders-{pair.source}-bench"
-    both.oracle.create_topic(pair.source_bootstrap, topic, 3)
+    stage.oracle.create_topic(pair.source_bootstrap, topic, 3)
     figures: dict[str, list[Figures]] = {"idle": [], "with records": []}
-    with run_airflow(both, pair, _WEEKLY, spark) as flow:
+    with run_airflow(stage, pair, _WEEKLY, spark) as flow:
         for number in range(runs + 1):
-            both.oracle.produce(pair.source_bootstrap, topic, RECORDS, seed=number)
+            stage.oracle.produce(pair.source_bootstrap, topic, RECORDS, seed=number)
             figures["with records"].append(flow.run("done"))
             figures["idle"].append(flow.run("nothing to do"))
-    both.require(pair.remote(topic), RECORDS * (runs + 1))
-    both.oracle.delete_topic(pair.source_bootstrap, topic)
+    stage.require(pair.remote(topic), RECORDS * (runs + 1))
+    stage.oracle.delete_topic(pair.source_bootstrap, topic)
     return figures
 
 
 def main(quick: bool = False) -> None:
     """Measures and appends to the log; `quick` tries it out and writes nothing."""
     rows = []
-    with stage() as both:
+    with open_stage() as stage:
         for how in ("by spark-submit", "on a Spark that stays"):
-            with nullcontext() if how == "by spark-submit" else both.spark_that_stays() as spark:
-                figures = measure(both, QUICK_RUNS if quick else RUNS, spark)
+            with nullcontext() if how == "by spark-submit" else stage.spark_that_stays() as spark:
+                figures = measure(stage, QUICK_RUNS if quick else RUNS, spark)
             for name, all_runs in figures.items():
                 runs = all_runs[1:]  # the first ones fill caches
                 tasks = ", ".join(f"{task} {spread([run.tasks.get(task, 0.0) for run in runs], 2)}" for task in runs[0].tasks)

@@ -22,7 +22,7 @@ from confluent_kafka import Consumer
 
 from kafka_mirror.config import load
 from lab.bench.airflow_rows import DAY, Volume, count_rows, count_volumes, format_table, read_table_sizes
-from lab.bench.stage import Stage, stage
+from lab.bench.stage import Stage, open_stage
 from services.airflow import AirflowServices
 from services.airflow_api import AirflowApi
 from services.flows import ClusterPair
@@ -44,12 +44,12 @@ PAGE = ROOT / "docs" / "operate" / "airflow-retention.md"
 
 
 @contextmanager
-def keep_producing(both: Stage, pair: ClusterPair) -> Iterator[None]:
+def keep_producing(stage: Stage, pair: ClusterPair) -> Iterator[None]:
     """Records in every topic until the block ends, and a consumer group that has read some of them."""
     topics, over = [pair.topic(f"orders{number}") for number in range(TOPICS)], threading.Event()
     for topic in topics:
-        both.oracle.create_topic(pair.source_bootstrap, topic, PARTITIONS)
-        both.oracle.produce(pair.source_bootstrap, topic, RECORDS)
+        stage.oracle.create_topic(pair.source_bootstrap, topic, PARTITIONS)
+        stage.oracle.produce(pair.source_bootstrap, topic, RECORDS)
     group = Consumer({"bootstrap.servers": pair.source_bootstrap, "group.id": "billing", "auto.offset.reset": "earliest"})
     group.subscribe(topics)
     group.consume(RECORDS, 30)
@@ -61,7 +61,7 @@ def keep_producing(both: Stage, pair: ClusterPair) -> Iterator[None]:
             if over.wait(SECONDS):
                 return
             for topic in topics:
-                both.oracle.produce(pair.source_bootstrap, topic, RECORDS, seed=seed)
+                stage.oracle.produce(pair.source_bootstrap, topic, RECORDS, seed=seed)
 
     thread = threading.Thread(target=write)
     thread.start()
@@ -126,17 +126,17 @@ def report(airflow: AirflowServices, database: PostgresServer, logs: Path, grown
 
 def main(minutes: float, keep: Path | None) -> None:
     """Measures and prints."""
-    with stage() as both:
-        both.directory.chmod(0o711)  # a root user's PostgreSQL runs as another user, who must get through
-        pair = both.pair()
+    with open_stage() as stage:
+        stage.directory.chmod(0o711)  # a root user's PostgreSQL runs as another user, who must get through
+        pair = stage.pair()
         configuration = pair.properties(extra={"mirror.follow.seconds": "1"})
-        database = PostgresServer(both.directory / "postgres")
-        airflow = AirflowServices(both.directory / "airflow", database.url, environment={"MIRROR_CONFIG": str(configuration), **DEFAULTS})
-        logs = both.directory / "airflow" / "logs"
+        database = PostgresServer(stage.directory / "postgres")
+        airflow = AirflowServices(stage.directory / "airflow", database.url, environment={"MIRROR_CONFIG": str(configuration), **DEFAULTS})
+        logs = stage.directory / "airflow" / "logs"
         try:
             database.start()
             airflow.start()
-            with keep_producing(both, pair):
+            with keep_producing(stage, pair):
                 began, before = time.monotonic(), read_table_sizes(database.url)
                 run_all(airflow.api(), configuration, pair, minutes)
                 seconds, after = time.monotonic() - began, read_table_sizes(database.url)

@@ -15,7 +15,7 @@ from kafka_mirror.copy.model import AUTO, RECORDS
 from lab.bench.backlog import Backlog
 from lab.bench.processes import Cost, cost_of
 from lab.bench.results import append, median, spread
-from lab.bench.stage import Stage, mirror_command, stage
+from lab.bench.stage import Stage, mirror_command, open_stage
 
 LARGE_BATCH_BYTES = 64 * 1024
 BACKLOGS = (
@@ -94,8 +94,8 @@ def main(quick: bool = False) -> None:
         "seconds",
         "MB at the peak",
     )
-    with stage() as both:
-        rows = [row for backlog in (QUICK if quick else BACKLOGS) for row in rows_of(both, backlog, 1 if quick else ROUNDS)]
+    with open_stage() as stage:
+        rows = [row for backlog in (QUICK if quick else BACKLOGS) for row in rows_of(stage, backlog, 1 if quick else ROUNDS)]
     append("An audit of batches that were forwarded, joined or rewritten, in GB/s", columns, rows, write=not quick)
 
 

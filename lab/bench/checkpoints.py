@@ -14,7 +14,7 @@ from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
 from lab.bench.processes import Cost, cost_of
 from lab.bench.results import append
-from lab.bench.stage import Stage, mirror_command, stage
+from lab.bench.stage import Stage, mirror_command, open_stage
 
 PARTITIONS = 10
 RECORDS = 10_000
@@ -67,16 +67,16 @@ def main(quick: bool = False) -> None:
     """Measures and appends to the log; `quick` tries it out and writes nothing."""
     few, many = QUICK_COUNTS if quick else COUNTS
     rows = []
-    with stage() as both:
-        both.oracle.create_topic(both.source.bootstrap, TOPIC, PARTITIONS)
-        both.oracle.produce(both.source.bootstrap, TOPIC, RECORDS, seed=1, transactions=50)
+    with open_stage() as stage:
+        stage.oracle.create_topic(stage.source.bootstrap, TOPIC, PARTITIONS)
+        stage.oracle.produce(stage.source.bootstrap, TOPIC, RECORDS, seed=1, transactions=50)
         for groups, how in ((few, "task"), (many, "Spark job")):
-            pair = both.pair()
+            pair = stage.pair()
             threshold = "20000" if how == "task" else str(min(20_000, groups * PARTITIONS - 1))
             config = pair.properties(TOPIC, {"groups": "group-.*", "mirror.checkpoints.spark.threshold": threshold})
-            both.copy(config)
-            rows.append(measure(both, config, groups, how))
-            delete_groups(both, groups)
+            stage.copy(config)
+            rows.append(measure(stage, config, groups, how))
+            delete_groups(stage, groups)
     columns = ("groups × partitions", "by", "checkpoints s", "CPU s", "again s", "CPU s", "offsets s", "CPU s", "again s", "CPU s")
     append("Consumer groups", columns, rows, write=not quick)
 

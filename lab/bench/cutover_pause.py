@@ -23,7 +23,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from kafka_mirror.cutover.wave.step import AUDIT_GATE, BY_ACL, BY_HAND, FENCE, LAST_COPY, MOVE_GROUPS, OPEN
 from lab.bench.processes import ENVIRONMENT
 from lab.bench.results import append, spread
-from lab.bench.stage import Stage, mirror_command, stage
+from lab.bench.stage import Stage, mirror_command, open_stage
 from services.flows import ClusterPair
 
 RUNS, QUICK_RUNS = 5, 1
@@ -121,29 +121,29 @@ class Pauses:
     last_copy: int
 
 
-def move(both: Stage, by: str, partitions: int) -> Pauses:
+def move(stage: Stage, by: str, partitions: int) -> Pauses:
     """One wave on topics and groups of its own. Raises RuntimeError unless it opened, with every record on the target."""
-    pair = both.pair()
+    pair = stage.pair()
     topic, groups = f"orders-{pair.source}", [f"{pair.source}-group-{number}" for number in range(GROUPS)]
     config = configuration(pair, topic)
-    both.oracle.create_topic(pair.source_bootstrap, topic, partitions)
-    both.oracle.create_acls(
+    stage.oracle.create_topic(pair.source_bootstrap, topic, partitions)
+    stage.oracle.create_acls(
         pair.source_bootstrap, [{"principal": f"User:{WRITER}", "type": "TOPIC", "name": topic, "pattern": "LITERAL", "operation": "WRITE"}]
     )
-    both.oracle.produce(pair.source_bootstrap, topic, COPIED, seed=1)
+    stage.oracle.produce(pair.source_bootstrap, topic, COPIED, seed=1)
     run_mirror(config, "copy", "--without-spark")
     login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": WRITER, "sasl.password": WRITER}
-    writer = Writer({"bootstrap.servers": both.source.secure_bootstrap, **login}, topic, partitions)
+    writer = Writer({"bootstrap.servers": stage.source.secure_bootstrap, **login}, topic, partitions)
     with keep_reading(pair.source_bootstrap, topic, groups) as readers_over:
         writer.begin()
         try:
-            both.oracle.produce(pair.source_bootstrap, topic, LAGGING, seed=2)
+            stage.oracle.produce(pair.source_bootstrap, topic, LAGGING, seed=2)
             report = run_wave(config, pair, topic, by, writer, readers_over)
         finally:
             writer.end()
-    both.require(topic, COPIED + LAGGING + writer.acknowledged)
-    both.remove(topic)
-    both.oracle.delete_topic(pair.source_bootstrap, topic)
+    stage.require(topic, COPIED + LAGGING + writer.acknowledged)
+    stage.remove(topic)
+    stage.oracle.delete_topic(pair.source_bootstrap, topic)
     return pauses(report, writer.last)
 
 
@@ -199,9 +199,9 @@ def pauses(report: Mapping[str, Any], last_write: float) -> Pauses:
 def main(quick: bool = False) -> None:
     """Measures and appends to the log; `quick` tries it out and writes nothing."""
     partitions, rows = QUICK_PARTITIONS if quick else PARTITIONS, []
-    with stage(users={WRITER: WRITER}) as both:
+    with open_stage(users={WRITER: WRITER}) as stage:
         for by in (BY_HAND, BY_ACL):
-            waves = [move(both, by, partitions) for _ in range(QUICK_RUNS if quick else RUNS)]
+            waves = [move(stage, by, partitions) for _ in range(QUICK_RUNS if quick else RUNS)]
             of_steps = [spread([wave.steps[step] for wave in waves]) for step in PAUSED]
             figures = (spread([wave.write for wave in waves]), *of_steps, spread([wave.read for wave in waves]))
             copied = spread([wave.last_copy for wave in waves], 0)

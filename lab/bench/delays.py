@@ -13,7 +13,7 @@ from lab.bench.backlog import Backlog
 from lab.bench.mm2 import TUNED, MeasuredMirrorMaker
 from lab.bench.processes import Cost
 from lab.bench.results import append, median, spread
-from lab.bench.stage import MeasuredSpark, Stage, stage
+from lab.bench.stage import MeasuredSpark, Stage, open_stage
 from services.flows import ClusterPair
 
 DELAYS, QUICK_DELAYS = (50, 100, 200), (100,)
@@ -39,36 +39,36 @@ class Figures:
         self.cpu.append(cpu)
 
 
-def copy_by_us(both: Stage, backlog: Backlog, figures: Figures, spark: MeasuredSpark | None) -> None:
+def copy_by_us(stage: Stage, backlog: Backlog, figures: Figures, spark: MeasuredSpark | None) -> None:
     """One copy with us."""
-    pair = both.pair(far=True)
+    pair = stage.pair(far=True)
     config = pair.properties(backlog.topic)
     with ThreadPoolExecutor(1) as threads:
         began = time.monotonic()
-        copied = threads.submit(both.copy, config, backlog.records, spark=spark)
-        arrival = await_records(both, pair, backlog, copied)
+        copied = threads.submit(stage.copy, config, backlog.records, spark=spark)
+        arrival = await_records(stage, pair, backlog, copied)
         figures.note(began, arrival, copied.result().cpu)
-    both.require(pair.remote(backlog.topic), backlog.records)
-    both.remove(pair.remote(backlog.topic))
+    stage.require(pair.remote(backlog.topic), backlog.records)
+    stage.remove(pair.remote(backlog.topic))
 
 
-def copy_by_mirror_maker(both: Stage, backlog: Backlog, figures: Figures) -> None:
+def copy_by_mirror_maker(stage: Stage, backlog: Backlog, figures: Figures) -> None:
     """One copy with MirrorMaker 2."""
-    pair = both.pair(far=True)
+    pair = stage.pair(far=True)
     began = time.monotonic()
     with MeasuredMirrorMaker(pair, backlog.topic, TUNED) as running:
-        arrival = await_records(both, pair, backlog)
+        arrival = await_records(stage, pair, backlog)
         figures.note(began, arrival, running.cpu)
-    both.require(pair.remote(backlog.topic), backlog.records)
-    both.remove(pair.remote(backlog.topic))
+    stage.require(pair.remote(backlog.topic), backlog.records)
+    stage.remove(pair.remote(backlog.topic))
 
 
-def await_records(both: Stage, pair: ClusterPair, backlog: Backlog, copied: "Future[Cost] | None" = None) -> tuple[float, float]:
+def await_records(stage: Stage, pair: ClusterPair, backlog: Backlog, copied: "Future[Cost] | None" = None) -> tuple[float, float]:
     """Waits until all records have arrived; gives the moments of the first and of the last. Ends with a copy that ended too soon."""
     deadline, first = time.monotonic() + _DEADLINE_SECONDS, 0.0
     while True:
         ended = copied is not None and copied.done()
-        arrived, now = both.arrived(pair.remote(backlog.topic), backlog.partitions), time.monotonic()
+        arrived, now = stage.arrived(pair.remote(backlog.topic), backlog.partitions), time.monotonic()
         first = first or (now if arrived else 0.0)
         if arrived >= backlog.records:
             return first, now
@@ -79,14 +79,14 @@ def await_records(both: Stage, pair: ClusterPair, backlog: Backlog, copied: "Fut
         time.sleep(_LOOK_EVERY_SECONDS)
 
 
-def measure(both: Stage, spark: MeasuredSpark, backlog: Backlog, runs: int) -> dict[str, Figures]:
+def measure(stage: Stage, spark: MeasuredSpark, backlog: Backlog, runs: int) -> dict[str, Figures]:
     """The contestants in turns."""
     figures = {name: Figures() for name in ("ours, spark-submit", "ours, Spark that stays", "MM2 tuned")}
     by_submit, on_server, mm2 = figures.values()
     for _ in range(runs):
-        copy_by_us(both, backlog, by_submit, None)
-        copy_by_us(both, backlog, on_server, spark)
-        copy_by_mirror_maker(both, backlog, mm2)
+        copy_by_us(stage, backlog, by_submit, None)
+        copy_by_us(stage, backlog, on_server, spark)
+        copy_by_mirror_maker(stage, backlog, mm2)
     return figures
 
 
@@ -112,12 +112,12 @@ def rows(delay: int, backlog: Backlog, figures: dict[str, Figures]) -> list[tupl
 def main(quick: bool = False) -> None:
     """Measures and appends to the log; `quick` tries it out and writes nothing."""
     backlog, measured = QUICK if quick else BACKLOG, []
-    with stage(proxied=True) as both, both.spark_that_stays() as spark:
-        backlog.produce(both)
+    with open_stage(proxied=True) as stage, stage.spark_that_stays() as spark:
+        backlog.produce(stage)
         for delay in QUICK_DELAYS if quick else DELAYS:
-            both.source.network.delay(delay)
-            measured += rows(delay, backlog, measure(both, spark, backlog, 1 if quick else RUNS))
-            both.source.network.delay(0)
+            stage.source.network.delay(delay)
+            measured += rows(delay, backlog, measure(stage, spark, backlog, 1 if quick else RUNS))
+            stage.source.network.delay(0)
     columns = ("delay each way", "backlog", "mirror", "runs", "seconds", "÷ ours", "seconds of the records", "÷ ours", "CPU s")
     append("A far source, beside MirrorMaker 2 tuned", columns, measured, write=not quick)
 

@@ -16,7 +16,7 @@ from lab.bench.airflow_run import run_airflow
 from lab.bench.arrivals import Arrivals, percentile, produce_steadily, read_arrivals
 from lab.bench.mm2 import TUNED, MeasuredMirrorMaker
 from lab.bench.results import append
-from lab.bench.stage import Stage, stage
+from lab.bench.stage import Stage, open_stage
 from services.flows import ClusterPair
 
 TOPIC, PARTITIONS, RATE = "events-bench", 100, 1000
@@ -50,16 +50,16 @@ class Figures:
         return (name, f"{len(self.ages):,}", *ages, f"{self.ages[-1]:.2f}", cpu, airflow, f"{self.brokers:.1f}")
 
 
-def measure(both: Stage, pair: ClusterPair, cpu: Callable[[], tuple[float, float, float]], minutes: float, warm: float) -> Figures:
+def measure(stage: Stage, pair: ClusterPair, cpu: Callable[[], tuple[float, float, float]], minutes: float, warm: float) -> Figures:
     """Produces for some minutes while a mirror runs, and waits until all has arrived. `cpu` reads the CPU seconds of the mirror, of its
     Spark and of Airflow."""
     seconds = warm + minutes * _MINUTE
     with read_arrivals(pair.target_bootstrap, pair.remote(TOPIC), PARTITIONS) as arrivals, ThreadPoolExecutor(1) as threads:
         records = threads.submit(produce_steadily, pair.source_bootstrap, TOPIC, PARTITIONS, RATE, seconds)
         time.sleep(warm)
-        begin, before = time.time(), (*cpu(), sum(both.broker_cpu()))
+        begin, before = time.time(), (*cpu(), sum(stage.broker_cpu()))
         time.sleep(minutes * _MINUTE)
-        end, after = time.time(), (*cpu(), sum(both.broker_cpu()))
+        end, after = time.time(), (*cpu(), sum(stage.broker_cpu()))
         await_all(arrivals, records.result())
     used = [(late - early) / (end - begin) * _MINUTE for early, late in zip(before, after, strict=True)]
     return Figures(arrivals.ages_of(begin, end), *used)
@@ -75,31 +75,31 @@ def await_all(arrivals: Arrivals, records: int) -> None:
         raise RuntimeError(f"{len(arrivals.ages)} records have arrived, not {records}.")
 
 
-def measure_us(both: Stage, minutes: float, warm: float) -> Figures:
+def measure_us(stage: Stage, minutes: float, warm: float) -> Figures:
     """Following, on a Spark that stays."""
-    pair = both.pair()
-    both.copy(pair.properties(TOPIC, _SETTINGS))
-    with both.spark_that_stays() as spark, run_airflow(both, pair, _SETTINGS, spark) as flow:
-        return measure(both, pair, lambda: (flow.tasks_cpu, flow.spark_cpu, flow.airflow_cpu), minutes, warm)
+    pair = stage.pair()
+    stage.copy(pair.properties(TOPIC, _SETTINGS))
+    with stage.spark_that_stays() as spark, run_airflow(stage, pair, _SETTINGS, spark) as flow:
+        return measure(stage, pair, lambda: (flow.tasks_cpu, flow.spark_cpu, flow.airflow_cpu), minutes, warm)
 
 
-def measure_mirror_maker(both: Stage, minutes: float, warm: float) -> Figures:
+def measure_mirror_maker(stage: Stage, minutes: float, warm: float) -> Figures:
     """With MirrorMaker 2, from when it has copied what there was before."""
-    pair = both.pair()
+    pair = stage.pair()
     with MeasuredMirrorMaker(pair, TOPIC, TUNED) as running:
-        before = sum(partition.records for partition in both.oracle.count(both.source.bootstrap, TOPIC))
-        while both.arrived(pair.remote(TOPIC), PARTITIONS) < before:
+        before = sum(partition.records for partition in stage.oracle.count(stage.source.bootstrap, TOPIC))
+        while stage.arrived(pair.remote(TOPIC), PARTITIONS) < before:
             time.sleep(0.2)
-        return measure(both, pair, lambda: (running.cpu, 0.0, 0.0), minutes, warm)
+        return measure(stage, pair, lambda: (running.cpu, 0.0, 0.0), minutes, warm)
 
 
 def main(quick: bool = False) -> None:
     """Measures and appends to the log; `quick` tries it out and writes nothing."""
     minutes, warm = (QUICK_MINUTES, _QUICK_WARM_SECONDS) if quick else (MINUTES, _WARM_SECONDS)
-    with stage() as both:
-        both.oracle.create_topic(both.source.bootstrap, TOPIC, PARTITIONS)
-        produce_steadily(both.source.bootstrap, TOPIC, PARTITIONS, RATE, 1.0)
-        rows = [measure_us(both, minutes, warm).row("ours, following"), measure_mirror_maker(both, minutes, warm).row("MM2 tuned")]
+    with open_stage() as stage:
+        stage.oracle.create_topic(stage.source.bootstrap, TOPIC, PARTITIONS)
+        produce_steadily(stage.source.bootstrap, TOPIC, PARTITIONS, RATE, 1.0)
+        rows = [measure_us(stage, minutes, warm).row("ours, following"), measure_mirror_maker(stage, minutes, warm).row("MM2 tuned")]
     columns = ("mirror", "records", "age s p50", "p90", "p99", "largest", "CPU s a minute", "Airflow's", "brokers'")
     title = f"A record's age on arrival, {RATE:,} a second over {PARTITIONS} partitions"
     append(title, ("minutes", *columns), [(f"{minutes:g}", *row) for row in rows], write=not quick)

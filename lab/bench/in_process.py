@@ -16,7 +16,7 @@ from kafka_mirror.ledger.clusters import clusters
 from kafka_mirror.topics.topics import refresh_topics
 from lab.bench.backlog import Backlog
 from lab.bench.results import append, median, spread
-from lab.bench.stage import Stage, stage
+from lab.bench.stage import Stage, open_stage
 
 LARGE_BATCH_BYTES = 64 * 1024
 BACKLOGS = (
@@ -35,23 +35,23 @@ ENGINES = ("auto", "records")
 """What mirror.engine says."""
 
 
-def copy(both: Stage, backlog: Backlog, engine: str) -> tuple[float, float, float]:
+def copy(stage: Stage, backlog: Backlog, engine: str) -> tuple[float, float, float]:
     """CPU microseconds a record of this process and of the target's broker, and seconds."""
-    pair = both.pair()
+    pair = stage.pair()
     flow = load([pair.properties(backlog.topic, {"source->target.mirror.engine": engine, "source->target.mirror.lanes": "4"})]).flow(
         pair.flow
     )
     with clusters(flow) as (source, target):
         refresh_topics(flow, source, target)
     planned = plan(flow)
-    brokers, cpu, began = both.broker_cpu()[1], time.process_time(), time.monotonic()
+    brokers, cpu, began = stage.broker_cpu()[1], time.process_time(), time.monotonic()
     results = copy_in_process(flow, planned)
     seconds, used = time.monotonic() - began, time.process_time() - cpu
-    broker = both.broker_cpu()[1] - brokers
+    broker = stage.broker_cpu()[1] - brokers
     if errors := [error for result in results for error in result.errors]:
         raise RuntimeError(str(errors[0]))
-    both.require(pair.remote(backlog.topic), backlog.records)
-    both.remove(pair.remote(backlog.topic))
+    stage.require(pair.remote(backlog.topic), backlog.records)
+    stage.remove(pair.remote(backlog.topic))
     return used * 1e6 / backlog.records, broker * 1e6 / backlog.records, seconds
 
 
@@ -75,17 +75,17 @@ def main(quick: bool = False) -> None:
     """Measures all backlogs."""
     columns = ("backlog", "mirror.engine", "runs", "µs a record", "÷ auto", "target's broker µs", "seconds")
     measured: list[tuple[str, ...]] = []
-    with stage() as both:
+    with open_stage() as stage:
         for backlog in QUICK if quick else BACKLOGS:
-            backlog.produce(both)
+            backlog.produce(stage)
             start = backlog.of_the_start()
-            start.produce(both)
+            start.produce(stage)
             figures: dict[str, list[tuple[float, float, float]]] = {engine: [] for engine in ENGINES}
             for _ in range(2 if quick else ROUNDS):
                 for engine in ENGINES:
                     # What a lane costs before its first record is no record's.
-                    of_the_start = copy(both, start, engine)[0] * start.records
-                    cpu, broker, seconds = copy(both, backlog, engine)
+                    of_the_start = copy(stage, start, engine)[0] * start.records
+                    cpu, broker, seconds = copy(stage, backlog, engine)
                     figures[engine].append((cpu - of_the_start / backlog.records, broker, seconds))
             measured += rows(backlog, figures)
             print(*measured[-2:], sep="\n", flush=True)

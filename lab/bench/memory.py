@@ -14,7 +14,7 @@ from lab.bench.backlog import Backlog
 from lab.bench.mm2 import START_SCRIPT, TUNED, MeasuredMirrorMaker
 from lab.bench.processes import RunningTree
 from lab.bench.results import append, median, spread
-from lab.bench.stage import Stage, stage
+from lab.bench.stage import Stage, open_stage
 from services.flows import ClusterPair
 
 BACKLOGS = (
@@ -38,56 +38,56 @@ class Peak:
     seconds: float
 
 
-def copy_by_submit(both: Stage, backlog: Backlog, lanes: int) -> Peak:
+def copy_by_submit(stage: Stage, backlog: Backlog, lanes: int) -> Peak:
     """One copy by spark-submit."""
-    pair: ClusterPair = both.pair()
-    cost = both.copy(pair.properties(backlog.topic, {"source->target.mirror.lanes": str(lanes)}), backlog.records, memory=True)
-    clean(both, pair, backlog)
+    pair: ClusterPair = stage.pair()
+    cost = stage.copy(pair.properties(backlog.topic, {"source->target.mirror.lanes": str(lanes)}), backlog.records, memory=True)
+    clean(stage, pair, backlog)
     return Peak(cost.megabytes, cost.java_megabytes, cost.python_megabytes, cost.seconds)
 
 
-def copy_on_server(both: Stage, backlog: Backlog, lanes: int) -> Peak:
+def copy_on_server(stage: Stage, backlog: Backlog, lanes: int) -> Peak:
     """The first copy on a Spark that stays."""
-    pair = both.pair()
-    with both.spark_that_stays(memory=True) as spark:
+    pair = stage.pair()
+    with stage.spark_that_stays(memory=True) as spark:
         config = pair.properties(backlog.topic, {"source->target.mirror.lanes": str(lanes)})
-        cost, tree = both.copy(config, backlog.records, spark=spark, memory=True), spark.tree
+        cost, tree = stage.copy(config, backlog.records, spark=spark, memory=True), spark.tree
         python = max(cost.python_megabytes, tree.python_megabytes)
         peak = Peak(cost.megabytes + tree.megabytes, cost.java_megabytes + tree.java_megabytes, python, cost.seconds)
-    clean(both, pair, backlog)
+    clean(stage, pair, backlog)
     return peak
 
 
-def copy_by_mirror_maker(both: Stage, backlog: Backlog, options: Sequence[str]) -> Peak:
+def copy_by_mirror_maker(stage: Stage, backlog: Backlog, options: Sequence[str]) -> Peak:
     """One copy with MirrorMaker 2."""
-    pair, began = both.pair(), time.monotonic()
+    pair, began = stage.pair(), time.monotonic()
     with (
         MeasuredMirrorMaker(pair, backlog.topic, TUNED, options=options) as running,
         RunningTree(running.pid or 0, memory=True) as tree,
     ):
-        while both.arrived(pair.remote(backlog.topic), backlog.partitions) < backlog.records:
+        while stage.arrived(pair.remote(backlog.topic), backlog.partitions) < backlog.records:
             if time.monotonic() > began + _DEADLINE_SECONDS or not running.running:
                 raise RuntimeError(f"Not all of {backlog.name} has arrived.\n{running.log_tail()}")
             time.sleep(0.1)
         peak = Peak(tree.megabytes, tree.java_megabytes, 0.0, time.monotonic() - began)
-    clean(both, pair, backlog)
+    clean(stage, pair, backlog)
     return peak
 
 
-def clean(both: Stage, pair: ClusterPair, backlog: Backlog) -> None:
+def clean(stage: Stage, pair: ClusterPair, backlog: Backlog) -> None:
     """Counts what was copied, and deletes it."""
-    both.require(pair.remote(backlog.topic), backlog.records)
-    both.remove(pair.remote(backlog.topic))
+    stage.require(pair.remote(backlog.topic), backlog.records)
+    stage.remove(pair.remote(backlog.topic))
 
 
-def measure(both: Stage, backlog: Backlog, runs: int) -> list[tuple[str, ...]]:
+def measure(stage: Stage, backlog: Backlog, runs: int) -> list[tuple[str, ...]]:
     """The contestants in turns; one row each. Ratios are to MirrorMaker 2."""
     contestants: dict[str, Callable[[], Peak]] = {
-        "ours, spark-submit": lambda: copy_by_submit(both, backlog, LANES[-1]),
-        "ours, spark-submit, one lane": lambda: copy_by_submit(both, backlog, LANES[0]),
-        "ours, Spark that stays": lambda: copy_on_server(both, backlog, LANES[-1]),
-        "MM2 tuned": lambda: copy_by_mirror_maker(both, backlog, ()),
-        "MM2 tuned, G1": lambda: copy_by_mirror_maker(both, backlog, START_SCRIPT),
+        "ours, spark-submit": lambda: copy_by_submit(stage, backlog, LANES[-1]),
+        "ours, spark-submit, one lane": lambda: copy_by_submit(stage, backlog, LANES[0]),
+        "ours, Spark that stays": lambda: copy_on_server(stage, backlog, LANES[-1]),
+        "MM2 tuned": lambda: copy_by_mirror_maker(stage, backlog, ()),
+        "MM2 tuned, G1": lambda: copy_by_mirror_maker(stage, backlog, START_SCRIPT),
     }
     figures: dict[str, list[Peak]] = {name: [] for name in contestants}
     for _ in range(runs):
@@ -110,11 +110,11 @@ def measure(both: Stage, backlog: Backlog, runs: int) -> list[tuple[str, ...]]:
 
 def main(quick: bool = False) -> None:
     """Measures and appends to the log; `quick` tries it out and writes nothing."""
-    with stage() as both:
+    with open_stage() as stage:
         rows: list[tuple[str, ...]] = []
         for backlog in QUICK if quick else BACKLOGS:
-            backlog.produce(both)
-            rows += measure(both, backlog, 1 if quick else RUNS)
+            backlog.produce(stage)
+            rows += measure(stage, backlog, 1 if quick else RUNS)
     columns = (
         "backlog",
         "mirror",

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from lab.bench.airflow_run import run_airflow
 from lab.bench.mm2 import TUNED, MeasuredMirrorMaker
 from lab.bench.results import append, spread
-from lab.bench.stage import Stage, stage
+from lab.bench.stage import Stage, open_stage
 from lab.bench.thousand_partitions import MINUTE, PARTITIONS, RECORDS, TOPICS, TOPICS_PATTERN, ThousandPartitions, per_minute
 from services.flows import ClusterPair
 
@@ -40,10 +40,10 @@ def measure_busy_and_idle(
     return busy, per_minute(minutes, MINUTE, cpu, lambda: None)
 
 
-def measure_us(both: Stage, thousand: ThousandPartitions, minutes: int) -> tuple[str, ...]:
+def measure_us(stage: Stage, thousand: ThousandPartitions, minutes: int) -> tuple[str, ...]:
     """By the copy DAG."""
-    pair = both.pair()
-    with both.spark_that_stays() as spark, run_airflow(both, pair, {**_SETTINGS, "source->target.topics": TOPICS_PATTERN}, spark) as flow:
+    pair = stage.pair()
+    with stage.spark_that_stays() as spark, run_airflow(stage, pair, {**_SETTINGS, "source->target.topics": TOPICS_PATTERN}, spark) as flow:
         thousand.await_copies(pair)
 
         def await_idle_run() -> None:
@@ -55,9 +55,9 @@ def measure_us(both: Stage, thousand: ThousandPartitions, minutes: int) -> tuple
     return ("ours, following", spread(busy, 2), spread(idle, 2))
 
 
-def measure_mirror_maker(both: Stage, thousand: ThousandPartitions, minutes: int) -> tuple[str, ...]:
+def measure_mirror_maker(stage: Stage, thousand: ThousandPartitions, minutes: int) -> tuple[str, ...]:
     """MirrorMaker 2, once it has copied what there was."""
-    pair = both.pair()
+    pair = stage.pair()
     with MeasuredMirrorMaker(pair, TOPICS_PATTERN, TUNED) as running:
         thousand.await_copies(pair)
         time.sleep(MINUTE / 2)
@@ -69,10 +69,10 @@ def measure_mirror_maker(both: Stage, thousand: ThousandPartitions, minutes: int
 def main(quick: bool = False) -> None:
     """Measures and appends to the log; `quick` tries it out and writes nothing."""
     minutes = 1 if quick else MINUTES
-    with stage() as both:
-        thousand = ThousandPartitions(both, QUICK_TOPICS if quick else TOPICS)
+    with open_stage() as stage:
+        thousand = ThousandPartitions(stage, QUICK_TOPICS if quick else TOPICS)
         thousand.produce()
-        rows = [measure_us(both, thousand, minutes), measure_mirror_maker(both, thousand, minutes)]
+        rows = [measure_us(stage, thousand, minutes), measure_mirror_maker(stage, thousand, minutes)]
         partitions = len(thousand.topics) * PARTITIONS
     columns = ("partitions × records a minute", "mirror", "CPU s a minute", "CPU s a minute without records")
     append("Following many partitions", columns, [(f"{partitions} × {RECORDS}", *row) for row in rows], write=not quick)

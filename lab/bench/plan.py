@@ -6,7 +6,7 @@ import time
 from kafka_mirror.config import load
 from kafka_mirror.copy.plan.run import plan
 from lab.bench.results import append, spread
-from lab.bench.stage import Stage, stage
+from lab.bench.stage import Stage, open_stage
 from services.oracle import Record
 
 PARTITIONS = 50
@@ -26,11 +26,11 @@ def fill(stage: Stage, topics: int) -> int:
 
 def main(quick: bool = False) -> None:
     """Measures and appends to the log; `quick` tries it out and writes nothing."""
-    with stage() as both:
-        partitions = fill(both, QUICK_TOPICS if quick else TOPICS)
-        pair = both.pair()
+    with open_stage() as stage:
+        partitions = fill(stage, QUICK_TOPICS if quick else TOPICS)
+        pair = stage.pair()
         config = pair.properties(r"t\d+-bench")
-        first = both.copy(config, partitions)
+        first = stage.copy(config, partitions)
         flow = load([config]).flow(pair.flow)
         seconds, cpus = [], []
         for _ in range(RUNS + 1):
@@ -40,7 +40,7 @@ def main(quick: bool = False) -> None:
             cpus.append(time.process_time() - cpu)
             if idle.ranges or idle.errors:
                 raise RuntimeError(f"The plan is not idle: {len(idle.ranges)} ranges, {idle.errors[:3]}")
-        commands = [both.copy(config, 0) for _ in range(RUNS)]
+        commands = [stage.copy(config, 0) for _ in range(RUNS)]
     row = (
         str(partitions),
         spread(seconds[1:], 2),

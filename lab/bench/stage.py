@@ -3,7 +3,7 @@
 import json
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -144,11 +144,11 @@ class MeasuredSpark:
 
 
 @contextmanager
-def stage(properties: Mapping[str, str] | None = None, **options: Any) -> Iterator[Stage]:
-    """Starts everything and stops it at the end."""
+def open_stage(**options: Any) -> Iterator[Stage]:
+    """Starts everything, with these options of the clusters, and ends it with the block."""
     with tempfile.TemporaryDirectory(prefix="mirror-bench-") as name:
         directory = Path(name)
         # Brokers as they are in production, compiled in full: what they cost is measured.
-        clusters = [KafkaCluster(directory / alias, alias, properties=properties, java=(), **options) for alias in ("east", "west")]
+        clusters = [KafkaCluster(directory / alias, alias, java=(), **options) for alias in ("east", "west")]
         with run_clusters(*clusters), Oracle(directory / "oracle.log") as oracle:
             yield Stage(directory, clusters[0], clusters[1], oracle)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from lab.bench.mm2 import TUNED, MeasuredMirrorMaker
 from lab.bench.processes import Cost
 from lab.bench.results import append, spread
-from lab.bench.stage import MeasuredSpark, Stage, stage
+from lab.bench.stage import MeasuredSpark, Stage, open_stage
 from services.flows import ClusterPair
 from services.oracle import Record, Side
 
@@ -142,14 +142,14 @@ def main(quick: bool = False) -> None:
     runs, minute = (1, QUICK_MINUTE) if quick else (RUNS, MINUTE)
     figures = [Figures("ours, Spark that stays"), Figures("ours, spark-submit"), Figures("MM2 tuned")]
     on_server, by_submit, mm2 = figures
-    with stage() as both, both.spark_that_stays() as spark:
-        thousand = ThousandPartitions(both, QUICK_TOPICS if quick else TOPICS)
+    with open_stage() as stage, stage.spark_that_stays() as spark:
+        thousand = ThousandPartitions(stage, QUICK_TOPICS if quick else TOPICS)
         thousand.produce()
         # The first copies in turns; the last of them goes on for some minutes.
         for minutes in (*[0] * (runs - 1), runs):
-            measure_us(both, thousand, on_server, minutes, minute, spark)
-            measure_us(both, thousand, by_submit, minutes, 0.0)
-            measure_mirror_maker(both, thousand, mm2, minutes, minute)
+            measure_us(stage, thousand, on_server, minutes, minute, spark)
+            measure_us(stage, thousand, by_submit, minutes, 0.0)
+            measure_mirror_maker(stage, thousand, mm2, minutes, minute)
         partitions = len(thousand.topics) * PARTITIONS
     columns = ("partitions × records", "mirror", "seconds first", "CPU s first", "seconds a copy", "CPU s a minute")
     rows = [(f"{partitions} × {RECORDS}", *mirror.row()) for mirror in figures]

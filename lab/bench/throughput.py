@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from lab.bench.backlog import Backlog
 from lab.bench.mm2 import TUNED, MeasuredMirrorMaker
 from lab.bench.results import append, median, spread
-from lab.bench.stage import MeasuredSpark, Stage, stage
+from lab.bench.stage import MeasuredSpark, Stage, open_stage
 
 LARGE_BATCH_BYTES = 64 * 1024
 BACKLOGS = (
@@ -184,9 +184,9 @@ def main(quick: bool = False) -> None:
         "seconds",
     )
     backlogs = tuple(replace(backlog, records=backlog.records // _QUICK_SHARE) for backlog in BACKLOGS) if quick else BACKLOGS
-    with stage() as both:
-        copies = measure(both, backlogs, 1 if quick else RUNS)
-        measured = [row for backlog in backlogs for row in rows(backlog, both.batches(backlog.topic), copies[backlog])]
+    with open_stage() as stage:
+        copies = measure(stage, backlogs, 1 if quick else RUNS)
+        measured = [row for backlog in backlogs for row in rows(backlog, stage.batches(backlog.topic), copies[backlog])]
     append(
         "CPU a record with one engine, on a Spark that stays, beside MirrorMaker 2 as it comes and tuned",
         columns,
