@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 from services.ports import LOOPBACK
 
 PASSWORD, KEY_PASSWORD = secrets.token_hex(8), secrets.token_hex(8)
-"""Of every store, and of the keys that have one of their own: in PEM and JKS stores."""
+"""The passwords of every store, and of the keys in PEM and JKS stores, which have one of their own."""
 
 
 @dataclass(frozen=True)

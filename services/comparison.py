@@ -45,7 +45,7 @@ class Comparison:
 
     @classmethod
     def of(cls, answer: Iterable[dict[str, Any]], source: str, target: str) -> Self:
-        """From the oracle's answer."""
+        """Builds it from the oracle's answer."""
         return cls(source, target, tuple(PartitionComparison(**{**row, "rows": tuple(row["rows"])}) for row in answer))
 
     @property

@@ -164,7 +164,7 @@ class KafkaCluster:
         self.wait_ready(timeout)
 
     def launch(self, broker: int | None = None) -> None:
-        """Like start, without waiting: two clusters that are launched together are ready together."""
+        """Starts without waiting, so that clusters which are launched together are ready together."""
         self._prepare()
         if self._proxied and self._network is None:
             self._network = Proxy({self._port(node, "network"): self._port(node, "proxied") for node in self._ids})
@@ -264,7 +264,7 @@ class KafkaCluster:
             raise ServiceFailed(f"The storage for {properties} could not be formatted: {reason}")
 
     def _is_member(self, client: AdminClient, node: int) -> bool:
-        """Whether the cluster knows the broker. One of another cluster may answer at its port: then it could not listen there, and ends."""
+        """Whether the cluster knows the broker. If another cluster's broker answers at its port, this one cannot listen, and ends."""
         try:
             metadata = client.list_topics(timeout=5)
         except KafkaException:

@@ -43,7 +43,7 @@ class MirrorMaker:
         self._server.start(java_command("org.apache.kafka.connect.mirror.MirrorMaker", self.config, **self.java))
 
     def stop(self) -> None:
-        """In order: its tasks write their offsets, its workers leave their groups."""
+        """Stops it in order: its tasks write their offsets, its workers leave their groups."""
         self._server.stop(180, signal.SIGTERM)
 
     def kill(self) -> None:

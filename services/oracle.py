@@ -125,7 +125,7 @@ class Oracle:
         return Comparison.of(self.call("compare", seconds, source=asdict(source), target=asdict(target)), source.topic, target.topic)
 
     def assert_mirrored(self, source: Side, target: Side, *, seconds: float = 120) -> Comparison:
-        """Like compare; raises AssertionError that shows both sides at the first difference."""
+        """Compares; raises AssertionError, which shows both sides at the first difference."""
         comparison = self.compare(source, target, seconds=seconds)
         assert comparison.equal, str(comparison)
         return comparison
@@ -285,7 +285,7 @@ class Oracle:
         self.call("delete-acls", bootstrap=bootstrap, acls=[dict(acl) for acl in acls])
 
     def topics(self, bootstrap: str, topics: Iterable[str] = ()) -> dict[str, TopicState]:
-        """These topics (or all that are not the brokers' own) by name."""
+        """The states of these topics (or of all that are not the brokers' own) by name."""
         rows = self.call("describe-topics", bootstrap=bootstrap, topics=list(topics))
         return {name: TopicState(**row) for name, row in rows.items()}
 

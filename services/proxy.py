@@ -73,7 +73,7 @@ class Proxy:
         self._run(self._clear(self._answering))
 
     def heal(self) -> None:
-        """Everything passes again, as late as `delay` says."""
+        """Lets everything pass again, as late as `delay` says."""
         self._run(self._open())
 
     def gather(self, port: int | None, share: float = 1.0, chance: random.Random | None = None) -> None:

@@ -45,7 +45,7 @@ class RegistryState:
     forbids_import: bool = False
     ignores_ids: bool = False
     has_no_modes: bool = False
-    """It answers requests about modes with 204 and does nothing, as Apicurio 3.0 does."""
+    """Whether it answers requests about modes with 204 and does nothing, as Apicurio 3.0."""
     broken: set[str] = field(default_factory=set)
     """Subjects of which it fails (500) in registering a version."""
     calls: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ class RegistryState:
     """Called when something is about to be written."""
 
     def register(self, subject: str, schema: str, **more: Any) -> int:
-        """As a producer does: the next version, with the next id of the context; gives the id."""
+        """Registers the next version, with the next id of the context, as a producer does; gives the id."""
         return int(self._register(subject, {"schema": schema, **more})[1]["id"])
 
     def answer(self, method: str, path: list[str], query: dict[str, list[str]], body: dict[str, Any]) -> Answer:
@@ -155,7 +155,7 @@ def schema_registry(**state: Any) -> Iterator[tuple[str, RegistryState]]:
         wbufsize = -1  # head and body go at once: a client acknowledges a lone head late
 
         def do_GET(self) -> None:
-            """Any request."""
+            """Answers any request."""
             split = urlsplit(self.path)
             path = [unquote(part) for part in split.path.strip("/").split("/")]
             length = int(self.headers.get("Content-Length") or 0)

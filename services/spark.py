@@ -56,7 +56,7 @@ class SparkCluster:
             worker.wait(lambda: self._status().get("aliveworkers") == len(self._workers), 180, "register all workers")
 
     def stop(self) -> None:
-        """Workers first, and with each what is left of its executors."""
+        """Stops the workers first, and with each what is left of its executors."""
         for server in (*self._workers, self._master):
             executors = descendants(server)
             server.stop(timeout=10.0)
@@ -151,7 +151,7 @@ class SparkConnectServer:
         self._server.wait(partial(is_listening, self.port), 180, "listen")
 
     def stop(self) -> None:
-        """In order."""
+        """Ends it in order."""
         self._server.stop(timeout=20.0)
 
     def kill(self) -> None:

@@ -47,7 +47,7 @@ class Volume:
 
     @property
     def runs_a_day(self) -> float:
-        """By the schedule, however many there were."""
+        """How many runs the schedule makes a day."""
         return DAY / self.seconds
 
     def scale_to_day(self, total: float) -> float:

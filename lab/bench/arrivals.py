@@ -1,4 +1,4 @@
-"""A steady producer on the source and a reader of committed records on the target, which takes down how old each record is on arrival."""
+"""A steady producer on the source, and a reader of committed records on the target that notes how old each record is on arrival."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ class Arrivals:
     ages: list[float] = field(default_factory=list)
 
     def ages_of(self, begin: float, end: float) -> list[float]:
-        """Those of the records that were produced in a span of time, sorted."""
+        """The ages of the records that were produced in a span of time, sorted."""
         return sorted(age for timestamp, age in zip(self.timestamps, self.ages, strict=True) if begin <= timestamp < end)
 
 

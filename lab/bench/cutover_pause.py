@@ -57,7 +57,7 @@ class Writer:
         self._thread.start()
 
     def end(self) -> None:
-        """Ends it, as a person stops an application: what is in its queue is written. Raises RuntimeError if it failed."""
+        """Ends it, as a person stops an application: it writes what is in its queue. Raises RuntimeError if it failed."""
         self.over.set()
         self._thread.join()
         if self.failures:
@@ -89,7 +89,7 @@ class Writer:
 
 @contextmanager
 def keep_reading(bootstrap: str, topic: str, groups: Sequence[str]) -> Iterator[threading.Event]:
-    """One member a group, which reads, and leaves once the event is set."""
+    """Runs one member for each group, which reads until the event is set."""
     over = threading.Event()
 
     def read(group: str) -> None:
@@ -122,7 +122,7 @@ class Pauses:
 
 
 def move(stage: Stage, by: str, partitions: int) -> Pauses:
-    """One wave on topics and groups of its own. Raises RuntimeError unless it opened, with every record on the target."""
+    """Moves a topic and groups of their own. Raises RuntimeError unless it opened, with every record on the target."""
     pair = stage.pair()
     topic, groups = f"orders-{pair.source}", [f"{pair.source}-group-{number}" for number in range(GROUPS)]
     config = configuration(pair, topic)
@@ -163,7 +163,7 @@ def run_mirror(config: Path, *words: str, on_progress: Callable[[str], None] = l
 
 
 def configuration(pair: ClusterPair, topic: str) -> Path:
-    """Both flows, names kept, as the handbook's guide has it."""
+    """Writes the properties of both flows with names kept, as in the handbook's guide."""
     opposite = f"{pair.target}->{pair.source}"
     way_back = {f"{opposite}.enabled": "true", f"{opposite}.topics": topic, f"{opposite}.mirror.way.back": "true"}
     return pair.properties(topic, {"replication.policy.class": _IDENTITY, **way_back})

@@ -25,7 +25,7 @@ _DEADLINE_SECONDS = 300.0
 
 @dataclass
 class Figures:
-    """Of one mirror: seconds in all, seconds from the first record to the last, and CPU seconds of each copy."""
+    """The figures of one mirror: seconds in all, seconds from the first record to the last, and CPU seconds of each copy."""
 
     seconds: list[float] = field(default_factory=list)
     of_records: list[float] = field(default_factory=list)

@@ -76,7 +76,7 @@ def await_all(arrivals: Arrivals, records: int) -> None:
 
 
 def measure_us(stage: Stage, minutes: float, warm: float) -> Figures:
-    """Following, on a Spark that stays."""
+    """Measures lanes that follow, on a Spark that stays."""
     pair = stage.pair()
     stage.copy(pair.properties(TOPIC, _SETTINGS))
     with stage.spark_that_stays() as spark, run_airflow(stage, pair, _SETTINGS, spark) as flow:
@@ -84,7 +84,7 @@ def measure_us(stage: Stage, minutes: float, warm: float) -> Figures:
 
 
 def measure_mirror_maker(stage: Stage, minutes: float, warm: float) -> Figures:
-    """With MirrorMaker 2, from when it has copied what there was before."""
+    """Measures MirrorMaker 2, once it has copied what there was."""
     pair = stage.pair()
     with MeasuredMirrorMaker(pair, TOPIC, TUNED) as running:
         before = sum(partition.records for partition in stage.oracle.count(stage.source.bootstrap, TOPIC))

@@ -75,7 +75,7 @@ def copy_by_mirror_maker(stage: Stage, backlog: Backlog, options: Sequence[str])
 
 
 def clean(stage: Stage, pair: ClusterPair, backlog: Backlog) -> None:
-    """Counts what was copied, and deletes it."""
+    """Counts the copied records, and deletes the remote topic."""
     stage.require(pair.remote(backlog.topic), backlog.records)
     stage.remove(pair.remote(backlog.topic))
 

@@ -15,7 +15,7 @@ START_SCRIPT = ("-XX:-UseSerialGC", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "
 
 
 class MeasuredMirrorMaker(MirrorMaker):
-    """With two tasks, and the heap of its start script; `options` are further ones of its JVM."""
+    """MirrorMaker 2 with two tasks and the heap of its start script; `options` are further ones of its JVM."""
 
     def __init__(self, pair: ClusterPair, topics: str, extra: Mapping[str, str] | None = None, *, options: Sequence[str] = ()) -> None:
         super().__init__(pair, {"tasks.max": "2", **(extra or {})}, topics)

@@ -29,7 +29,7 @@ _SETTINGS = {
 def measure_busy_and_idle(
     thousand: ThousandPartitions, pair: ClusterPair, cpu: Callable[[], float], minutes: int, idle_from: Callable[[], None]
 ) -> tuple[list[float], list[float]]:
-    """CPU seconds of each of some minutes with records, and of as many without."""
+    """Measures some minutes with records, and as many without; gives each minute's CPU seconds."""
 
     def work() -> None:
         thousand.produce()
@@ -41,7 +41,7 @@ def measure_busy_and_idle(
 
 
 def measure_us(stage: Stage, thousand: ThousandPartitions, minutes: int) -> tuple[str, ...]:
-    """By the copy DAG."""
+    """Measures the copy DAG."""
     pair = stage.pair()
     with stage.spark_that_stays() as spark, run_airflow(stage, pair, {**_SETTINGS, "source->target.topics": TOPICS_PATTERN}, spark) as flow:
         thousand.await_copies(pair)
@@ -56,7 +56,7 @@ def measure_us(stage: Stage, thousand: ThousandPartitions, minutes: int) -> tupl
 
 
 def measure_mirror_maker(stage: Stage, thousand: ThousandPartitions, minutes: int) -> tuple[str, ...]:
-    """MirrorMaker 2, once it has copied what there was."""
+    """Measures MirrorMaker 2, once it has copied what there was."""
     pair = stage.pair()
     with MeasuredMirrorMaker(pair, TOPICS_PATTERN, TUNED) as running:
         thousand.await_copies(pair)

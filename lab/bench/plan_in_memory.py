@@ -80,7 +80,7 @@ class MemoryCluster:
         return {position: self._records[position.partition].watermark + self._new for position in positions}
 
     def configs(self, names: Collection[str], errors: object = None, entries: object = None) -> dict[str, dict[str, ConfigEntry]]:
-        """None that differ from the defaults."""
+        """The topics' configs: none differs from the defaults."""
         return {name: {} for name in names}
 
 

@@ -36,7 +36,7 @@ class ThousandPartitions:
 
     @property
     def records(self) -> int:
-        """How many a round adds."""
+        """How many records a round adds."""
         return len(self.topics) * PARTITIONS * RECORDS
 
     def produce(self) -> None:
@@ -70,7 +70,7 @@ class ThousandPartitions:
 
 @dataclass
 class Figures:
-    """Of one mirror: seconds and CPU seconds of its first copies, seconds of the later ones, and CPU seconds a minute."""
+    """The figures of one mirror: seconds and CPU seconds of its first copies, seconds of the later ones, and CPU seconds a minute."""
 
     name: str
     first: list[float] = field(default_factory=list)
@@ -85,7 +85,7 @@ class Figures:
 
 
 def per_minute(minutes: int, minute: float, cpu: Callable[[], float], work: Callable[[], None]) -> list[float]:
-    """CPU seconds of each of some minutes, at whose beginning something is done."""
+    """Does some work at the beginning of each minute; gives each minute's CPU seconds."""
     used = []
     for _ in range(minutes):
         began, before = time.monotonic(), cpu()
@@ -96,7 +96,7 @@ def per_minute(minutes: int, minute: float, cpu: Callable[[], float], work: Call
 
 
 def measure_mirror_maker(stage: Stage, thousand: ThousandPartitions, figures: Figures, minutes: int, minute: float) -> None:
-    """MirrorMaker 2 from its start through some minutes."""
+    """Runs MirrorMaker 2 from its start through some minutes."""
     pair = stage.pair()
     began = time.monotonic()
     with MeasuredMirrorMaker(pair, TOPICS_PATTERN, TUNED) as running:
@@ -116,7 +116,7 @@ def measure_mirror_maker(stage: Stage, thousand: ThousandPartitions, figures: Fi
 def measure_us(
     stage: Stage, thousand: ThousandPartitions, figures: Figures, minutes: int, minute: float, spark: MeasuredSpark | None = None
 ) -> None:
-    """The first copy, and one each minute; with spark-submit nothing of ours runs between two of them."""
+    """Copies once, and then each minute; with spark-submit no process of ours runs between two copies."""
     pair = stage.pair()
     config = pair.properties(TOPICS_PATTERN)
     first = stage.copy(config, thousand.records * thousand.rounds, spark=spark)

@@ -1,4 +1,4 @@
-"""Faults of what copies: processes killed or frozen, two runs at once, an old plan run again."""
+"""Faults of the processes that copy: killed or frozen, two runs at once, an old plan copied again."""
 
 import time
 
@@ -14,7 +14,7 @@ def kill(now: Round) -> bool:
 
 
 def freeze(now: Round) -> bool:
-    """Everything is stopped, another run takes over and finishes, and the zombie wakes up."""
+    """Every process is stopped, another run takes over and finishes, and the zombie wakes up."""
     copy = now.site.spark_copy()
     hit = now.await_moment(copy)
     copy.freeze()

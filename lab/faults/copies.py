@@ -34,9 +34,9 @@ class PartitionCopies:
         self.sources: list[int] = []
         """Offsets of the source's records."""
         self.targets: list[int] = []
-        """Offsets of the records on the target, but for the planted ones."""
+        """Offsets of the records on the target, without the planted ones."""
         self.newest: list[int | None] = []
-        """Of each record of the source, where its newest copy stands on the target; None if there is none."""
+        """For each record of the source, the target offset of its newest copy; None if it has no copy."""
         self._digests: list[int] = []
         self._places: dict[int, list[int]] = defaultdict(list)
         self._jumps: list[Jump] = []

@@ -15,7 +15,7 @@ from services.oracle import Record
 
 _IN_FRONT = 400
 _HEARD_SECONDS = 2
-"""Beyond a turn, how soon lanes that follow act on a decision."""
+"""How soon lanes that follow act on a decision, after their turn."""
 _NOTICED_SECONDS = 1
 """How soon the process that starts lanes announces a changed configuration, on a busy machine."""
 _SLOW = 1000

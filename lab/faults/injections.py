@@ -155,7 +155,7 @@ class UncleanElection:
     name: str = field(default="unclean election", init=False)
 
     def part(self) -> None:
-        """From now on only the leader gets records; `bootstrap` leads to those that answer."""
+        """Pauses the follower: from now on only the leader gets records, and `bootstrap` has the brokers that answer."""
         self.cluster.pause(self.follower)
         self._wait_for(lambda state: state.in_sync == (self.leader,), "the follower is out of sync")
 

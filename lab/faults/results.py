@@ -47,7 +47,7 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        """Whether the mirror was exact afterwards, without anybody's help."""
+        """Whether the mirror was exact afterwards, without the help of a person."""
         return not self.stuck and not any(self.wrong) and not self.judged.late and not self.judged.falsely_exact
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from services.oracle import OracleError
 
 
 def draw_faults(faults: Sequence[Fault], rounds: int, seed: int) -> list[Fault]:
-    """As many faults as there are rounds, each kind about as often as the others."""
+    """Draws a fault for each round, each kind about as often as the others."""
     chance = random.Random(seed)
     drawn: list[Fault] = []
     while len(drawn) < rounds:

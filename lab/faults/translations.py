@@ -69,8 +69,8 @@ def _judge(answer: Answer, copies: PartitionCopies, last: list[int | None]) -> J
 
 
 def _last_places(copies: PartitionCopies) -> list[int | None]:
-    """Of each record of the source, and of its end: the last position from which it and all that follow it, as far as the target holds
-    them, are read. None where the target holds none of them."""
+    """For each record of the source, and for its end: the last position from which a reader gets it and all after it, as far as the target
+    holds them. None where the target holds none of them."""
     places: list[int | None] = [None] * (len(copies.sources) + 1)
     for index in range(len(copies.sources) - 1, -1, -1):
         later, own = places[index + 1], copies.newest[index]

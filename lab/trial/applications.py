@@ -57,7 +57,7 @@ class Library:
 
 @contextmanager
 def libraries(directory: Path) -> Iterator[dict[str, Library]]:
-    """Both libraries inside the block, by name."""
+    """Runs both libraries inside the block; gives them by name."""
     commands = {
         JAVA: java_command("Applications", heap="384m", options=("-XX:TieredStopAtLevel=1",), class_path=(compiled_classes(SOURCES),)),
         LIBRDKAFKA: [sys.executable, "-m", "lab.trial.librdkafka_applications"],
@@ -72,7 +72,7 @@ def libraries(directory: Path) -> Iterator[dict[str, Library]]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where applications are pointed to: its name in journals, and its servers."""
+    """A cluster that applications use: its name in journals, and its servers."""
 
     alias: str
     bootstrap: str
@@ -118,7 +118,7 @@ class ConsumerApplication:
 
     @property
     def name(self) -> str:
-        """It is named like its group."""
+        """The group's name."""
         return self.group
 
     def start(self, library: Library, cluster: Cluster, topics: Sequence[str], journal: Path) -> None:

@@ -130,18 +130,18 @@ class FailoverSite:
 
     @property
     def producers(self) -> list[ProducerApplication]:
-        """Those of the source."""
+        """The producers of the source."""
         of_round = {"delivery_timeout_ms": 6_000, "transaction_timeout_ms": _TIMEOUT_MS, "pause_ms": 50}
         return [replace(producer, name=f"{producer.name}-{self.number}", **of_round) for producer in PRODUCERS]  # type: ignore[arg-type]
 
     @property
     def later_producers(self) -> list[ProducerApplication]:
-        """Those of the target, with numbers of their own: the ones of the source took theirs along."""
+        """The producers of the target, under names of their own, for their numbers begin again."""
         return [replace(producer, name=f"{producer.name}-later") for producer in self.producers]
 
     @property
     def consumers(self) -> list[ConsumerApplication]:
-        """One of each group."""
+        """A consumer of each group."""
         return [replace(consumer, group=f"{consumer.group}-{self.number}") for consumer in CONSUMERS]
 
     # ------------------------------------------------------------ what lives
@@ -224,7 +224,7 @@ class FailoverSite:
         return path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
 
     def numbers_read(self, group: str) -> set[Number]:
-        """What a group has read on both clusters."""
+        """The records that a group has read on both clusters."""
         words = (line.split() for name in (group, f"{group}-later") for line in self.lines(name) if line.startswith("read "))
         return {(producer, int(partition), int(number)) for _, _, partition, _, producer, number, _ in words}
 

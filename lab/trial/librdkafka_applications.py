@@ -199,7 +199,7 @@ class ConsumingApplication(Application):
             consumer.close()
 
     def _commit(self, consumer: Consumer) -> bool:
-        """Whether the positions are committed; while the group rebalances they cannot be, and the next poll goes on with that."""
+        """Commits the positions; gives whether it could. It cannot while the group rebalances, which the next poll continues."""
         while True:
             try:
                 consumer.commit(asynchronous=False)

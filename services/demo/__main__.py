@@ -148,7 +148,7 @@ The last one answers the alert, as «accept the gap» does on the status page.""
 
 
 def _short(path: Path) -> str:
-    """As seen from here, where that is shorter."""
+    """The path relative to the current directory, where it lies below it."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 

@@ -1,4 +1,4 @@
-"""Where the demo lives and on which ports: the same every time, so that addresses can be kept; the environment may choose others."""
+"""The demo's directory and ports: the same every time, so that addresses stay valid; the environment may choose others."""
 
 import json
 import os

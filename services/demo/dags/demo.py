@@ -1,4 +1,4 @@
-"""The demo's DAGs: all of the mirror, and one of somebody who reads what it brings, hour by hour."""
+"""The demo's DAGs: all of the mirror, and one that reads what it copies, hour by hour."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from kafka_mirror.config import load
 globals().update(mirror_dags())
 
 DOC = """
-Starts when an hour of `clicks` is complete and audited on west: the run's partition key is the hour, in UTC. The mirror's backfill tells
-it (`mirror.assets.events = hours`), once for each hour.
+Starts when an hour of `clicks` is complete and audited on west: the run's partition key is the hour, in UTC. The mirror's backfill
+announces it (`mirror.assets.events = hours`), once for each hour.
 """
 clicks = asset_of(load().flow("east->west"), "east.clicks")
 
