@@ -115,7 +115,8 @@ or further on there; that is no failure, and the log says so for each.
 `dry_run` in the trigger form commits nothing and says what it would commit.
 
 `undo` in the trigger form takes back what a run committed: the groups get what they had on the target before it, where nothing else moved
-them since. The last line of that run's log has its name. **Pause this DAG first:** its next run commits again.
+them since. The last line of that run's log has its name. **The next run commits again:** take the groups out of `groups` first. Airflow
+starts no run of a paused DAG; while this one is paused, use `python -m kafka_mirror group-offsets --undo`.
 """
 
 SCHEMAS = """
