@@ -66,17 +66,10 @@ def locate_problems(problems: Iterable[Problem], file: str, lines: Mapping[str, 
 
 def enabled_pairs(file: ConfigurationFile) -> tuple[list[ClusterPair], list[str]]:
     """The pairs whose `S->T.enabled` is the word true in any case, blanks not trimmed as MM2 has it; and notices of near misses."""
-    pairs: list[ClusterPair] = []
-    notices: list[str] = []
     possible = _list_pairs(file)
-    for source, target in possible:
-        setting = file.raw.get(f"{source}->{target}.enabled")
-        if setting is None:
-            continue
-        pair, near = _select_enabled(file, source, target, setting)
-        pairs += pair
-        notices += [f"{near}, so the flow is off, as in MirrorMaker 2."] if near else []
-    return [*pairs, *_find_impossible_pairs(file, possible)], notices
+    switches = {pair: file.raw[key] for pair in possible if (key := f"{pair[0]}->{pair[1]}.enabled") in file.raw}
+    pairs, near = _select_enabled(file, switches)
+    return [*pairs, *_find_impossible_pairs(file, possible)], [f"{miss}, so the flow is off, as in MirrorMaker 2." for miss in near]
 
 
 def beating_pairs(file: ConfigurationFile) -> tuple[list[ClusterPair], list[str]]:
@@ -84,28 +77,28 @@ def beating_pairs(file: ConfigurationFile) -> tuple[list[ClusterPair], list[str]
 
     `S->T.emit.heartbeats.enabled` counts, else `emit.heartbeats.enabled`, and blanks are not trimmed either. With notices of near misses.
     """
+    name = "emit.heartbeats.enabled"
+    of_all = file.raw.get(name, Setting("true", name))
+    switches = {pair: file.raw.get(f"{pair[0]}->{pair[1]}.{name}", of_all) for pair in _list_pairs(file)}
+    pairs, near = _select_enabled(file, switches)
+    return pairs, [f"{miss}, so no pair beats by it alone." for miss in near]
+
+
+def _select_enabled(file: ConfigurationFile, switches: Mapping[tuple[str, str], Setting]) -> tuple[list[ClusterPair], list[str]]:
+    """The pairs whose setting is the word true, or cannot be read; and what is to be said of words that are neither true nor false."""
     pairs: list[ClusterPair] = []
-    notices: dict[str, None] = {}
-    for source, target in _list_pairs(file):
-        name = "emit.heartbeats.enabled"
-        setting = file.raw.get(f"{source}->{target}.{name}", file.raw.get(name, Setting("true", name)))
-        pair, near = _select_enabled(file, source, target, setting)
-        pairs += pair
-        if near:
-            notices[f"{near}, so no pair beats by it alone."] = None
-    return pairs, list(notices)
-
-
-def _select_enabled(file: ConfigurationFile, source: str, target: str, setting: Setting) -> tuple[list[ClusterPair], str]:
-    """The pair if the setting is the word true, or cannot be read; and what is to be said of a word that is neither true nor false."""
-    try:
-        text = file.references.while_parsing().resolve(setting)
-    except ConfigurationError as error:
-        return [ClusterPair(source, target, tuple(error.problems))], ""
-    if text.lower() == "true":
-        return [ClusterPair(source, target)], ""
-    near = f"{setting.origin} is '{text}', which is not the word true (blanks count)"
-    return [], near if text.lower() != "false" else ""
+    near: dict[str, None] = {}
+    for (source, target), setting in switches.items():
+        try:
+            text = file.references.while_parsing().resolve(setting)
+        except ConfigurationError as error:
+            pairs.append(ClusterPair(source, target, tuple(error.problems)))
+            continue
+        if text.lower() == "true":
+            pairs.append(ClusterPair(source, target))
+        elif text.lower() != "false":
+            near[f"{setting.origin} is '{text}', which is not the word true (blanks count)"] = None
+    return pairs, list(near)
 
 
 def _list_pairs(file: ConfigurationFile) -> list[tuple[str, str]]:
@@ -121,15 +114,13 @@ def _find_impossible_pairs(file: ConfigurationFile, possible: list[tuple[str, st
             continue
         source, target = match.groups()
         missing = [alias for alias in (source, target) if alias not in file.clusters]
-        problems = tuple(_report_missing(alias, key, file.clusters) for alias in missing)
-        pairs.append(ClusterPair(source, target, problems or (Problem(key, "a flow leads from one cluster to another one"),)))
+        problems = []
+        for alias in missing:
+            near = nearest(alias, file.clusters)
+            hint = f"; did you mean '{near}'" if near else ""
+            problems.append(Problem(key, f"'{alias}' is not among the clusters ({', '.join(file.clusters)}){hint}"))
+        pairs.append(ClusterPair(source, target, tuple(problems) or (Problem(key, "a flow leads from one cluster to another one"),)))
     return pairs
-
-
-def _report_missing(alias: str, key: str, clusters: tuple[str, ...]) -> Problem:
-    near = nearest(alias, clusters)
-    hint = f"; did you mean '{near}'" if near else ""
-    return Problem(key, f"'{alias}' is not among the clusters ({', '.join(clusters)}){hint}")
 
 
 def _list_clusters(path: Path, raw: Mapping[str, Setting], lines: Mapping[str, int], providers: References) -> tuple[str, ...]:

@@ -13,14 +13,14 @@ from typing import Any, Literal
 
 from kafka_mirror.config import inheritance
 from kafka_mirror.config.catalogue import CATALOGUE
-from kafka_mirror.config.catalogue.values import EARLIEST, StartPosition, reset_position, start_position, word_for
+from kafka_mirror.config.catalogue.values import EARLIEST, reset_position, start_position, word_for
 from kafka_mirror.config.clients.airflow_connection import CONNECTION, CONNECTION_TYPE, ConnectionSettings, connection_settings
 from kafka_mirror.config.clients.mapping import client_settings
 from kafka_mirror.config.file import locate_problems
 from kafka_mirror.config.references import EXTRA, HANDED_OVER, References, has_reference
 from kafka_mirror.config.setting import Client, MappedSettings, Setting, Texts
 from kafka_mirror.config.unknown_keys import nearest
-from kafka_mirror.errors import ConfigurationError, MirrorError, Problem, UsageError
+from kafka_mirror.errors import ConfigurationError, Problem, UsageError
 
 _NOT_FOR_AIRFLOW = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -135,7 +135,10 @@ class Flow(FlowName):
         """The word that a per-topic property has for a topic; a StartPosition for mirror.start. Raises as `value`."""
         word = word_for(self.value(name), topic)
         if name == "mirror.start":
-            return start_position(word) if word is not None else self._derive_start()
+            reset = self.java_settings("source", "consumer").get("auto.offset.reset")
+            if word is not None:
+                return start_position(word)
+            return self._parse(reset, reset_position) if reset else EARLIEST
         return word if word is not None else _FALLBACK_WORDS[name]
 
     def client(self, side: Side, role: Role) -> dict[str, Any]:
@@ -234,10 +237,6 @@ class Flow(FlowName):
             raise self.unusable(error.problems) from None
         return setting._replace(text=text, hidden=has_reference(setting.text))
 
-    def _derive_start(self) -> StartPosition:
-        setting = self.java_settings("source", "consumer").get("auto.offset.reset")
-        return EARLIEST if setting is None else self._parse(setting, reset_position)
-
 
 @dataclass(frozen=True)
 class InvalidFlow(FlowName):
@@ -296,18 +295,13 @@ class Configuration:
                 raise invalid.error
         if self.unreadable:
             raise self.unreadable[0]
-        raise _refuse_unknown(name, [flow_name.name for flow_name in (*self.flows, *self.invalid)], self.kind)
-
-
-def _refuse_unknown(name: str, names: list[str], kind: str) -> MirrorError:
-    near = nearest(name, names)
-    hint = f"Did you mean '{near}'? " if near else ""
-    switch = "enabled" if kind == "enabled" else "emit.heartbeats.enabled"
-    return UsageError(
-        f"There is no {kind} flow '{name}'.",
-        next=hint
-        + (f"The {kind} flows are: {', '.join(names)}." if names else f"No flow is {kind}; set '<source>-><target>.{switch}=true'."),
-    )
+        names = [flow_name.name for flow_name in (*self.flows, *self.invalid)]
+        near = nearest(name, names)
+        hint = f"Did you mean '{near}'? " if near else ""
+        switch = "enabled" if self.kind == "enabled" else "emit.heartbeats.enabled"
+        none = f"No flow is {self.kind}; set '<source>-><target>.{switch}=true'."
+        there = f"{hint}The {self.kind} flows are: {', '.join(names)}." if names else none
+        raise UsageError(f"There is no {self.kind} flow '{name}'.", next=there)
 
 
 def hand_over_connections(flow: "Flow") -> dict[str, str]:

@@ -4,7 +4,7 @@ classes of the user.
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_mirror.errors import ConfigurationError, Problem
 from kafka_mirror.policy.filters import (
@@ -22,6 +22,7 @@ from kafka_mirror.policy.selection import TopicSelection
 if TYPE_CHECKING:
     from kafka_mirror.config import Flow
 
+_Made = TypeVar("_Made")
 
 MIRROR_CLASSES = "org.apache.kafka.connect.mirror."
 
@@ -40,7 +41,11 @@ def custom_class(name: str, named: str, base: type) -> type:
     try:
         loaded: Any = getattr(importlib.import_module(module_name), class_name)
     except (ModuleNotFoundError, AttributeError, ValueError) as error:
-        raise _refuse(name, named, f"{_explain_missing(error, module_name, class_name)}. {_say_how_to(base)}") from error
+        how = (
+            f"Write it as a Python class that derives from {_name_publicly(base)} and takes a dict of properties in its constructor, "
+            "put its module on the PYTHONPATH of scheduler and workers, and name it package.module.Class"
+        )
+        raise _refuse(name, named, f"{_explain_missing(error, module_name, class_name)}. {how}") from error
     except Exception as error:
         raise _refuse(name, named, f"the Python module '{module_name}' cannot be imported: {type(error).__name__}: {error}") from error
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
@@ -67,13 +72,6 @@ def _explain_missing(error: Exception, module_name: str, class_name: str) -> str
     if missing and not module_name.startswith(missing):
         return f"the Python module '{module_name}' needs the module '{missing}', which is not installed"
     return f"there is no Python module '{module_name}', and Java classes cannot be loaded here"
-
-
-def _say_how_to(base: type) -> str:
-    return (
-        f"Write it as a Python class that derives from {_name_publicly(base)} and takes a dict of properties in its constructor, "
-        "put its module on the PYTHONPATH of scheduler and workers, and name it package.module.Class"
-    )
 
 
 def _name_publicly(base: type) -> str:
@@ -120,15 +118,13 @@ def policy_of(properties: Mapping[str, str]) -> ReplicationPolicy:
 def topic_filter(flow: "Flow") -> TopicFilter:
     """By `topic.filter.class`."""
     factories = {java_name(DefaultTopicFilter): lambda: DefaultTopicFilter(flow.value("topics"), flow.value("topics.exclude"))}
-    topics: TopicFilter = _make(flow, "topic.filter.class", factories)
-    return topics
+    return _make(flow, "topic.filter.class", factories)
 
 
 def group_filter(flow: "Flow") -> GroupFilter:
     """By `group.filter.class`."""
     factories = {java_name(DefaultGroupFilter): lambda: DefaultGroupFilter(flow.value("groups"), flow.value("groups.exclude"))}
-    groups: GroupFilter = _make(flow, "group.filter.class", factories)
-    return groups
+    return _make(flow, "group.filter.class", factories)
 
 
 def config_property_filter(flow: "Flow") -> ConfigPropertyFilter:
@@ -138,8 +134,7 @@ def config_property_filter(flow: "Flow") -> ConfigPropertyFilter:
             flow.value("config.properties.exclude"), flow.value("use.defaults.from")
         )
     }
-    configs: ConfigPropertyFilter = _make(flow, "config.property.filter.class", factories)
-    return configs
+    return _make(flow, "config.property.filter.class", factories)
 
 
 def topic_selection(flow: "Flow") -> TopicSelection:
@@ -163,12 +158,13 @@ def check_class(name: str, named: str) -> None:
         custom_class(name, named, base)
 
 
-def _make(flow: "Flow", name: str, factories: Mapping[str, Callable[[], Any]]) -> Any:
-    """What the class of a property makes of the flow: one of the `known` ones, or a Python class of the user."""
+def _make(flow: "Flow", name: str, factories: Mapping[str, Callable[[], _Made]]) -> _Made:
+    """What the class of a property makes of the flow: MirrorMaker 2's one, or a Python class of the user."""
     named = flow.value(name)
     try:
         if named in factories:
             return factories[named]()
-        return construct(name, named, custom_class(name, named, _BASES[name]), dict(flow.properties))
+        made: _Made = construct(name, named, custom_class(name, named, _BASES[name]), dict(flow.properties))
+        return made
     except ConfigurationError as error:
         raise flow.unusable(error.problems) from error

@@ -67,7 +67,7 @@ def _join_lines(text: str) -> Iterator[tuple[int, str]]:
                 joining = joining and not part
                 continue
             first = number
-        joining = _ends_in_odd_backslashes(part)
+        joining = (len(part) - len(part.rstrip("\\"))) % 2 == 1
         begun += part[:-1] if joining else part
         if not joining:
             yield first, begun
@@ -75,10 +75,6 @@ def _join_lines(text: str) -> Iterator[tuple[int, str]]:
     # To Java a lone backslash at the very end is a line without key and value.
     if begun or (joining and _ENDS_IN_BACKSLASH.search(text)):
         yield first, begun
-
-
-def _ends_in_odd_backslashes(line: str) -> bool:
-    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
 def _unescape(text: str) -> str:

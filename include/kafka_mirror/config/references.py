@@ -118,10 +118,7 @@ class References:
 
     def values(self, setting: Setting) -> dict[str, str]:
         """Each reference in the text, as it is written, with what it leads to. Raises as `resolve`."""
-        values, problems = self._find_values(setting, _REFERENCE.finditer(setting.text))
-        if problems:
-            raise ConfigurationError(problems)
-        return values
+        return self._find_values(setting, _REFERENCE.finditer(setting.text))
 
     def extra_of(self, connection: Setting, kind: str) -> dict[str, Any]:
         """The extra of the Airflow connection that a setting names, of this type. Raises ConfigurationError that names the property."""
@@ -134,9 +131,7 @@ class References:
     def connection_values(self, setting: Setting) -> dict[str, str]:
         """`<connection>:<field>` -> value for each reference to an Airflow connection in the text. Raises as `resolve`."""
         matches = [match for match in _REFERENCE.finditer(setting.text) if isinstance(self.providers.get(match.group(1)), Connections)]
-        values, problems = self._find_values(setting, matches)
-        if problems:
-            raise ConfigurationError(problems)
+        values = self._find_values(setting, matches)
         return {f"{match.group(2) or ''}:{match.group(3)}": values[match.group()] for match in matches}
 
     def while_parsing(self) -> "References":
@@ -144,7 +139,7 @@ class References:
         others = {name: reader for name, reader in self.providers.items() if not isinstance(reader, Connections)}
         return References(others, {"conn": _NOT_WHILE_PARSING, **self.unsupported}, self.environ)
 
-    def _find_values(self, setting: Setting, matches: Iterable[re.Match[str]]) -> tuple[dict[str, str], list[Problem]]:
+    def _find_values(self, setting: Setting, matches: Iterable[re.Match[str]]) -> dict[str, str]:
         values: dict[str, str] = {}
         problems: list[Problem] = []
         for match in matches:
@@ -154,7 +149,9 @@ class References:
             except (ValueError, OSError) as error:
                 reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
                 problems.append(_describe_problem(setting, provider, match.group(), reason))
-        return values, problems
+        if problems:
+            raise ConfigurationError(problems)
+        return values
 
     def check(self, setting: Setting) -> list[Problem]:
         """What can be said of the references without resolving them: that no provider is named, or that no connection has the field."""
@@ -240,10 +237,11 @@ def _provide_file(allowed: str) -> Provider:
     def read(path: str, key: str) -> str:
         """The key's value in the properties file at this path. Raises ValueError."""
         # Unlike mm2.properties itself, Kafka's FileConfigProvider reads UTF-8.
+        file = _check_allowed(path, allowed)
         try:
-            properties = parse(_check_allowed(path, allowed).read_text("utf-8"))
-        except ValueError as error:
-            raise error if isinstance(error, _NotAllowed) else ValueError(f"{path} is not a properties file in UTF-8") from None
+            properties = parse(file.read_text("utf-8"))
+        except ValueError:
+            raise ValueError(f"{path} is not a properties file in UTF-8") from None
         if key not in properties:
             raise ValueError(f"{path} has no property '{key}'")
         return properties[key]
@@ -264,16 +262,12 @@ def _provide_directory(allowed: str) -> Provider:
     return read
 
 
-class _NotAllowed(ValueError):
-    """Raised when `allowed.paths` of a provider keeps a path out."""
-
-
 def _check_allowed(path: str, allowed: str) -> Path:
     """The path, if one of the comma-separated directories holds it (none: every path), `..` resolved."""
     if not path:
-        raise _NotAllowed("no path is given; write ${file:path:key} or ${dir:path:file}")
+        raise ValueError("no path is given; write ${file:path:key} or ${dir:path:file}")
     wanted = Path(os.path.normpath(path))
     roots = [Path(os.path.normpath(root.strip())) for root in allowed.split(",") if root.strip()]
     if roots and not any(wanted.is_relative_to(root) for root in roots):
-        raise _NotAllowed(f"the provider's allowed.paths does not hold {path}")
+        raise ValueError(f"the provider's allowed.paths does not hold {path}")
     return wanted

@@ -9,7 +9,7 @@ The nearest known name to an unknown one.
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka_mirror.config.catalogue import CATALOGUE, OF_THE_FILE
 from kafka_mirror.config.catalogue.mm2 import WORKER_NAMES
@@ -125,9 +125,9 @@ def _find_unknown(key: str, aliases: list[str], flows: list[str], text: str) -> 
 def _judge_cluster_key(unknown: UnknownKey) -> UnknownKey:
     if unknown.name in CLIENT_PROPERTIES:
         roles = [role for role in ("consumer", "producer", "admin") if is_known(unknown.name, role)]
-        return _replace(unknown, f"{unknown.cluster}.{roles[0]}.{unknown.name}", ", unless it says for which client")
+        return _explain(unknown, f"{unknown.cluster}.{roles[0]}.{unknown.name}", ", unless it says for which client")
     if unknown.name in CATALOGUE:
-        return _replace(
+        return _explain(
             unknown, unknown.name, "belongs to a flow and not to a cluster" if unknown.is_own else ", because it belongs to a flow"
         )
     return _add_nearest(unknown, unknown.cluster + ".", _list_cluster_names(unknown.name))
@@ -135,46 +135,39 @@ def _judge_cluster_key(unknown: UnknownKey) -> UnknownKey:
 
 def _judge_top_level_key(unknown: UnknownKey, aliases: list[str]) -> UnknownKey:
     if _ARROW.search(unknown.key):
-        return _replace(unknown, _ARROW.sub("->", unknown.key), ", because the arrow of a flow is written '->'")
+        return _explain(unknown, _ARROW.sub("->", unknown.key), ", because the arrow of a flow is written '->'")
     if unknown.text.startswith("->"):
-        return _replace(unknown, f"{unknown.key}{re.sub(r'^-> *', '->', unknown.text).partition(' ')[0].partition('=')[0]}", _BLANK)
+        return _explain(unknown, f"{unknown.key}{re.sub(r'^-> *', '->', unknown.text).partition(' ')[0].partition('=')[0]}", _BLANK)
     foreign = _ANY_FLOW.fullmatch(unknown.key)
     if foreign:
         missing = next((alias for alias in foreign.group("source", "target") if alias not in aliases), "")
         pair = [nearest(alias, aliases) or alias for alias in foreign.group("source", "target")]
         meant = f"{pair[0]}->{pair[1]}.{foreign.group('name')}" if set(pair) <= set(aliases) and pair[0] != pair[1] else ""
         reason = f", because '{missing}' is not in clusters" if missing else ", because a flow leads from one cluster to another"
-        return UnknownKey(
-            unknown.key,
-            foreign.group("name"),
-            flow=f"{foreign.group('source')}->{foreign.group('target')}",
-            suggestion=meant,
-            reason=reason,
-        )
+        flow = f"{foreign.group('source')}->{foreign.group('target')}"
+        return UnknownKey(unknown.key, foreign.group("name"), flow=flow, suggestion=meant, reason=reason)
     if unknown.name in CATALOGUE or _SIDED.fullmatch(unknown.name):
         where = "<cluster>" if _SIDED.fullmatch(unknown.name) else "<source>-><target>"
-        return _replace(unknown, f"{where}.{unknown.name}", ", at the top level of the file")
+        return _explain(unknown, f"{where}.{unknown.name}", ", at the top level of the file")
     prefix, _, rest = unknown.key.partition(".")
     alias = nearest(prefix, aliases)
     if alias and _is_read_by_cluster(rest):
-        return _replace(unknown, f"{alias}.{rest}", f", because '{prefix}' is not in clusters")
+        return _explain(unknown, f"{alias}.{rest}", f", because '{prefix}' is not in clusters")
     return _add_nearest(unknown, "", _list_top_level_names())
 
 
 def _add_nearest(unknown: UnknownKey, prefix: str, names: Iterable[str]) -> UnknownKey:
-    if unknown.name in _OTHER_WORDS:
-        return _replace(unknown, prefix + _OTHER_WORDS[unknown.name], "")
-    if unknown.name in _REMOVED:
-        new = _REMOVED[unknown.name]
-        return _replace(unknown, prefix + new if new else "", " (Kafka 4.0 removed it)")
     if unknown.is_own:
         names = [name for name in CATALOGUE if name.startswith("mirror.")]
-    near = nearest(unknown.name, names)
-    return _replace(unknown, prefix + near if near else "", "")
+    meant = _OTHER_WORDS.get(unknown.name) or _REMOVED.get(unknown.name)
+    if meant is None:
+        meant = nearest(unknown.name, names)
+    reason = " (Kafka 4.0 removed it)" if unknown.name in _REMOVED else ""
+    return _explain(unknown, prefix + meant if meant else "", reason)
 
 
-def _replace(unknown: UnknownKey, meant: str, reason: str) -> UnknownKey:
-    return UnknownKey(unknown.key, unknown.name, unknown.cluster, unknown.flow, meant, reason)
+def _explain(unknown: UnknownKey, meant: str, reason: str) -> UnknownKey:
+    return replace(unknown, suggestion=meant, reason=reason)
 
 
 def _is_read_at_top(name: str) -> bool:

@@ -4,17 +4,17 @@ error."""
 import re
 
 from kafka_mirror.config.catalogue.values import (
+    CONTEXT_RULES,
+    FACTOR,
+    RENAME_RULES,
+    START_RULES,
     Property,
     Valid,
     allow_one_of,
     allow_several_of,
-    allow_start,
     allow_words,
     between,
-    context_rules,
-    factor,
     regexes,
-    rename_rules,
 )
 
 MIRROR = (
@@ -31,7 +31,7 @@ MIRROR = (
         "SHORT",
         None,
         "The replication factor of the ledger topic and the control topic on the target.",
-        factor(),
+        FACTOR,
         default_from="offset-syncs.topic.replication.factor",
     ),
     Property(
@@ -40,7 +40,7 @@ MIRROR = (
         (),
         "Where a partition begins that is first seen; by default as the source consumer's auto.offset.reset says, else earliest. "
         "One that is added to a mirrored topic begins at its earliest record.",
-        allow_start(),
+        START_RULES,
     ),
     Property(
         "mirror.on.gap",
@@ -62,7 +62,7 @@ MIRROR = (
         (),
         "Rules that give topics another name on the target, such as shop.(.+) -> store.$1. The first that is for a topic counts. "
         "Outside of groups a pattern is plain text. MirrorMaker 2 has nothing like it.",
-        rename_rules(),
+        RENAME_RULES,
     ),
     Property(
         "mirror.engine",
@@ -347,6 +347,6 @@ SCHEMAS = (
         "LIST",
         (),
         "Contexts that have another name on the target: `.prod -> .copy`. `.` is the default context.",
-        context_rules(),
+        CONTEXT_RULES,
     ),
 )

@@ -5,6 +5,7 @@ Kafka Connect's are read and checked, so that MirrorMaker 2's file stays valid; 
 """
 
 from kafka_mirror.config.catalogue.values import (
+    FACTOR,
     Property,
     Type,
     Valid,
@@ -12,7 +13,6 @@ from kafka_mirror.config.catalogue.values import (
     allow_one_of,
     allow_several_of,
     between,
-    factor,
     group_under,
     policy_class,
     regexes,
@@ -39,7 +39,7 @@ def _class(name: str, default: str, doc: str) -> Property:
 
 
 def _factor(name: str, doc: str, default: int = 3) -> Property:
-    return Property(name, "INT" if name == "replication.factor" else "SHORT", default, doc, factor())
+    return Property(name, "INT" if name == "replication.factor" else "SHORT", default, doc, FACTOR)
 
 
 COMMON = (

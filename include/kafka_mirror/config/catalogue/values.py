@@ -37,11 +37,19 @@ def parse_value(type: Type, text: str) -> Any:
     """The typed value: bool, int, float, str or a tuple of str. Raises ValueError that says what is allowed."""
     trimmed = text.strip(_JAVA_TRIM)
     if type == "BOOLEAN":
-        return _parse_boolean(trimmed)
+        if trimmed.lower() not in ("true", "false"):
+            raise ValueError("must be true or false")
+        return trimmed.lower() == "true"
     if type in _BITS:
-        return _parse_integer(trimmed, _BITS[type])
+        limit = 2 ** (_BITS[type] - 1)
+        if not _NUMBER.fullmatch(trimmed) or not -limit <= int(trimmed) < limit:
+            raise ValueError(f"must be a whole number of {_BITS[type]} bits")
+        return int(trimmed)
     if type == "DOUBLE":
-        return _parse_double(trimmed)
+        try:
+            return float(trimmed)
+        except ValueError:
+            raise ValueError("must be a number") from None
     if type in ("LIST", "PER-TOPIC"):
         return parse_list(trimmed)
     return trimmed
@@ -54,26 +62,6 @@ def parse_list(text: str) -> tuple[str, ...]:
     if "" in members:
         raise ValueError("has an empty member; take out the comma too many")
     return tuple(dict.fromkeys(members))
-
-
-def _parse_boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError("must be true or false")
-    return text.lower() == "true"
-
-
-def _parse_integer(text: str, bits: int) -> int:
-    limit = 2 ** (bits - 1)
-    if not _NUMBER.fullmatch(text) or not -limit <= int(text) < limit:
-        raise ValueError(f"must be a whole number of {bits} bits")
-    return int(text)
-
-
-def _parse_double(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError("must be a number") from None
 
 
 def between(least: int, most: int | None = None) -> Valid:
@@ -107,24 +95,13 @@ def allow_any_case(*words: str) -> Valid:
     return Valid(text, lambda value: None if value.strip().lower() in words else f"must be {text}")
 
 
-def factor() -> Valid:
-    """A replication factor: -1 for the broker's default, or at least 1."""
-    return Valid("-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "must be -1 (the broker's default) or at least 1")
+FACTOR = Valid("-1 or at least 1", lambda value: None if value == -1 or value >= 1 else "must be -1 (the broker's default) or at least 1")
+"""A replication factor: -1 for the broker's default, or at least 1."""
 
 
 def policy_class(name: str) -> Valid:
     """One of MirrorMaker 2's own policies or filters, or a Python class that can be imported; `name` is the property's."""
     return Valid("a class of MirrorMaker 2, or a Python class", lambda value: _complain(check_class, name, value))
-
-
-def rename_rules() -> Valid:
-    """A list of rules `pattern -> replacement` that can be read backwards."""
-    return Valid("rules: pattern -> replacement", lambda value: _complain(Renames.parse, value))
-
-
-def context_rules() -> Valid:
-    """A list of rules `.context -> .context`."""
-    return Valid("rules: .context -> .context", lambda value: _complain(parse_contexts, value))
 
 
 def _complain(parse: Callable[..., object], *arguments: Any) -> str | None:
@@ -136,6 +113,12 @@ def _complain(parse: Callable[..., object], *arguments: Any) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+RENAME_RULES = Valid("rules: pattern -> replacement", lambda value: _complain(Renames.parse, value))
+"""A list of rules `pattern -> replacement` that can be read backwards."""
+
+CONTEXT_RULES = Valid("rules: .context -> .context", lambda value: _complain(parse_contexts, value))
 
 
 def regexes(of: Names) -> Valid:
@@ -268,11 +251,6 @@ def reset_position(text: str, now_ms: int | None = None) -> StartPosition:
     return StartPosition("timestamp", max(0, now - _parse_duration(duration.upper())), from_now=True)
 
 
-def allow_start() -> Valid:
-    """The rules of `mirror.start`."""
-    return _allow_rules("earliest, latest, timestamp:<ISO 8601, UTC unless it says otherwise>, offset:<n>", start_position)
-
-
 def allow_words(*words: str) -> Valid:
     """The rules of a property whose words are these."""
 
@@ -303,6 +281,10 @@ def _allow_rules(text: str, parse_word: Callable[[str], object]) -> Valid:
         return None
 
     return Valid(f"list of [<topic regex>=]<word>, the first match wins; words: {text}", check)
+
+
+START_RULES = _allow_rules("earliest, latest, timestamp:<ISO 8601, UTC unless it says otherwise>, offset:<n>", start_position)
+"""The rules of `mirror.start`."""
 
 
 def _parse_duration(text: str) -> int:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_mirror.config.catalogue.values import allow_one_of, between, factor, parse_list, parse_value, regexes
+from kafka_mirror.config.catalogue.values import FACTOR, allow_one_of, between, parse_list, parse_value, regexes
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("FALSE", False), (" True\t", True)])
@@ -63,8 +63,8 @@ def test_valid_values():
     assert between(10).check(9) == "must be at least 10"
     assert allow_one_of("a", "b").check("c") == "must be a or b"
     assert allow_one_of("a", "b").check(("a", "c")) == "must be a or b"
-    assert factor().check(-1) is None
-    assert factor().check(0) is not None
+    assert FACTOR.check(-1) is None
+    assert FACTOR.check(0) is not None
 
 
 def test_regexes_are_judged_joined_as_mm2_joins_them_and_the_wrong_one_is_named():
