@@ -164,7 +164,7 @@ def _make(flow: "Flow", name: str, factories: Mapping[str, Callable[[], _Made]])
     try:
         if named in factories:
             return factories[named]()
-        made: _Made = construct(name, named, custom_class(name, named, _BASES[name]), dict(flow.properties))
-        return made
+        custom: _Made = construct(name, named, custom_class(name, named, _BASES[name]), dict(flow.properties))
+        return custom
     except ConfigurationError as error:
         raise flow.unusable(error.problems) from error

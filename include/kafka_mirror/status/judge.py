@@ -4,10 +4,6 @@ Page, metrics, alerts and the commands `status` and `freshness` ask `problems`; 
 
 Each problem is one alert. What follows from another problem (nothing is copied: every partition stands still, and heartbeats stop) does
 not become an alert beside it, and what has an alert of its own (a gap) does not count as being late as well.
-
-When the copy is too slow or stands still: as a whole, in some partitions, or longer than is allowed.
-
-Errors that the check met: clusters that are silent, and what a person has to mend, by topic.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +15,7 @@ from kafka_mirror.errors import ClusterUnreachable, ErrorReport, NextStep
 from kafka_mirror.errors.next_step import Command
 from kafka_mirror.errors.words import count_text, duration
 from kafka_mirror.status.observation import SERVED, CheckObservation, LatePartition
-from kafka_mirror.status.problems import Alert, CheckResult, FlowProblem, Place, first_lines, group_problems
+from kafka_mirror.status.problems import Alert, CheckResult, FlowProblem, Place, group_problems, shorten_lines
 from kafka_mirror.status.status import NO_REMOTE
 
 FINE, BEHIND, STUCK = "fine", "behind", "stuck"
@@ -30,6 +26,7 @@ TOO_FEW_SLOTS = "TooFewSlots"
 
 UNREACHABLE = ClusterUnreachable.__name__
 
+_LOOK_AT_COPY = NextStep("Look whether the copy DAG is paused or waits for a free slot of its pool, and at the log of its newest run.")
 _LOOK_AT_RUN = NextStep(
     "Look at the log of the newest copy run: what it says of these partitions, and whether its budget (mirror.run.max.*) is too small."
 )
@@ -55,7 +52,7 @@ def find_not_copying(observation: CheckObservation, late: Sequence[LatePartition
     longest = max(waiting.still_seconds for waiting in waits)
     summary = f"{since}, and there is work for {duration(longest)}."
     size = _times(longest, limits.copy)
-    return [FlowProblem(NOT_COPYING, summary, first_lines(detail), _look_at_the_copy(), limits.for_seconds, severity="critical", size=size)]
+    return [FlowProblem(NOT_COPYING, summary, shorten_lines(detail), _LOOK_AT_COPY, limits.for_seconds, severity="critical", size=size)]
 
 
 def nothing_mirrored(observation: CheckObservation, limits: Limits) -> list[FlowProblem]:
@@ -68,10 +65,6 @@ def nothing_mirrored(observation: CheckObservation, limits: Limits) -> list[Flow
         "the topics are to come later, there is nothing to do."
     )
     return [FlowProblem(NOTHING_MIRRORED, str(idle), "", advice, max(limits.copy, limits.for_seconds), severity="error")]
-
-
-def _look_at_the_copy() -> NextStep:
-    return NextStep("Look whether the copy DAG is paused or waits for a free slot of its pool, and at the log of its newest run.")
 
 
 def too_few_slots(pool: str, slots: int | None, needed: int) -> list[FlowProblem]:
@@ -130,7 +123,7 @@ def lag_problem(late: Sequence[LatePartition], limits: Limits, *, opens: bool) -
         FlowProblem(
             LATE,
             f"The mirror is {duration(seconds)} and {records:,} records behind; allowed: {', '.join(allowed)}.",
-            first_lines([_line(partition) for partition in counted]),
+            shorten_lines([_line(partition) for partition in counted]),
             NextStep(
                 "Look at the newest copy runs: whether they come, how long they take, and whether they end at their budget "
                 "(mirror.run.max.seconds, mirror.run.max.bytes) or at the throttle."
@@ -190,14 +183,16 @@ def standing_errors(observation: CheckObservation, limits: Limits) -> list[FlowP
         lines = [error.message for error in errors]
         if errors[0].retriable:
             if limits.unreachable is not None:
-                mends = FlowProblem(code, _first(lines), first_lines(lines), errors[0].step, limits.unreachable, severity=severity)
+                mends = FlowProblem(code, _first(lines), shorten_lines(lines), errors[0].step, limits.unreachable, severity=severity)
                 where = frozenset((error.topic, error.partition) for error in errors if error.topic is not None)
                 flow_problems.append(replace(mends, size=len(errors), places=where))
             continue
         whole = [error for error in errors if error.topic is None]
         if whole:
             lines = [error.message for error in whole]
-            flow_problems.append(FlowProblem(code, _first(lines), first_lines(lines), whole[0].step, limits.for_seconds, severity=severity))
+            flow_problems.append(
+                FlowProblem(code, _first(lines), shorten_lines(lines), whole[0].step, limits.for_seconds, severity=severity)
+            )
         places = [Place(error.topic, error.partition, error.message) for error in errors if error.topic is not None]
         advice = {error.topic: error.step for error in reversed(errors) if error.topic is not None}
         of_code = group_problems(code, places, said=f"{_title(code)}: {{}}", next=advice, patience=limits.for_seconds, severity=severity)
@@ -256,22 +251,20 @@ def _heartbeats(observation: CheckObservation, limits: Limits, *, stopped: bool)
     flow_problems = []
     for beat in observation.beats:
         age = observation.now - beat.time.timestamp()
-        if age > limits.heartbeats:
-            advice = (
-                "Look whether the pair that beats there still does, and whether the flows on that way work."
-                if beat.mirrored
-                else "Look at the log of the newest run of the flow's heartbeats DAG."
+        if age <= limits.heartbeats:
+            continue
+        own = "Look at the log of the newest run of the flow's heartbeats DAG."
+        others = "Look whether the pair that beats there still does, and whether the flows on that way work."
+        flow_problems.append(
+            FlowProblem(
+                NO_BEATS,
+                f"No heartbeat by {beat.way} for {duration(age)}.",
+                f"The newest one is of {datetime.fromtimestamp(beat.time.timestamp(), UTC):%Y-%m-%d %H:%M:%S} UTC.",
+                NextStep(others if beat.mirrored else own),
+                limits.for_seconds,
+                what=beat.way,
+                opens=not (stopped and beat.mirrored),
+                severity="warning",
             )
-            flow_problems.append(
-                FlowProblem(
-                    NO_BEATS,
-                    f"No heartbeat by {beat.way} for {duration(age)}.",
-                    f"The newest one is of {datetime.fromtimestamp(beat.time.timestamp(), UTC):%Y-%m-%d %H:%M:%S} UTC.",
-                    NextStep(advice),
-                    limits.for_seconds,
-                    what=beat.way,
-                    opens=not (stopped and beat.mirrored),
-                    severity="warning",
-                )
-            )
+        )
     return flow_problems

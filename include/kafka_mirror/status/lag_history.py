@@ -46,8 +46,13 @@ class LagHistory:
         """The history with one more check. Of one before the newest point (a clock that was set back) only the later points go."""
         now = check.now
         recent = [point for point in self.points if now - KEPT_SECONDS <= point.time < now]
+        wait = max((late.seconds for late in check.late), default=0.0) if check.comparable else None
         old = [point for point in recent if now - point.time > _EXACT_SECONDS]
-        points = (*thin(old, _STEP_SECONDS), *recent[len(old) :], point_of(check))
+        points = (
+            *thin(old, _STEP_SECONDS),
+            *recent[len(old) :],
+            LagPoint(round(now, 1), None if wait is None else round(wait, 1), check.status.records),
+        )
         return LagHistory(points, *self._add_topics(check))
 
     def _add_topics(self, check: CheckObservation) -> tuple[tuple[int, ...], dict[str, tuple[float | None, ...]]]:
@@ -77,13 +82,6 @@ def read_history(text: Any) -> LagHistory:
         return LagHistory()
 
 
-def point_of(check: CheckObservation) -> LagPoint:
-    """What a check adds."""
-    wait = max((late.seconds for late in check.late), default=0.0) if check.comparable else None
-    counts = [partition.records for partition in check.status.partitions if partition.records is not None]
-    return LagPoint(round(check.now, 1), None if wait is None else round(wait, 1), sum(counts) if counts else None)
-
-
 def thin(points: Iterable[LagPoint], seconds: float) -> list[LagPoint]:
     """One point for each step of this length: the longest wait in it, at its newest time."""
     steps = (list(group) for _, group in groupby(points, key=lambda point: point.time // seconds))
@@ -109,7 +107,9 @@ class OwnPoints:
         with self._lock:
             points = self._points.setdefault(snapshot.flow, deque(maxlen=_OWN_POINTS))
             if not points or points[-1].time < time:
-                points.append(_point_of(snapshot, time))
+                status = snapshot.status if snapshot.comparable else None
+                wait = max((late.seconds for late in snapshot.late), default=0.0) if status else None
+                points.append(LagPoint(time, wait, status.records if status else None))
 
     def continue_history(self, flow: str, history: LagHistory) -> list[LagPoint]:
         """The kept points of a flow, and after them those of this process, oldest first."""
@@ -117,11 +117,3 @@ class OwnPoints:
             own = list(self._points.get(flow, ()))
         last = history.points[-1].time if history.points else 0.0
         return [*history.points, *(point for point in own if point.time > last)]
-
-
-def _point_of(snapshot: FlowSnapshot, time: float) -> LagPoint:
-    status = snapshot.status
-    if status is None or not snapshot.comparable:
-        return LagPoint(time, None, None)
-    counts = [partition.records for partition in status.partitions if partition.records is not None]
-    return LagPoint(time, max((late.seconds for late in snapshot.late), default=0.0), sum(counts) if counts else None)

@@ -266,8 +266,12 @@ def heartbeat_paths(flow: Flow, target: Cluster) -> tuple[HeartbeatPath, ...]:
                 partition=tp.partition,
                 next="Bring the cluster's brokers back; the next look goes on by itself.",
             )
-        read = _read_mirrored if sources(policy, tp.topic) else _find_own
-        paths += _paths(flow, policy, tp.topic, read(flow, target, tp.topic, starts[tp], ends[tp]), datetime.now(UTC))
+        start, end = starts[tp], ends[tp]
+        if sources(policy, tp.topic):
+            newest: Mapping[Pair, int] = _newest(flow, target, tp.topic, max(start, end - _LAST_OFFSETS), end)
+        else:
+            newest = _find_own(flow, target, tp.topic, start, end)
+        paths += _paths(flow, policy, tp.topic, newest, datetime.now(UTC))
     return tuple(sorted(paths, key=lambda path: (len(path.path), path.path)))
 
 
@@ -279,11 +283,6 @@ def beats_of(flow: Flow, paths: Iterable[HeartbeatPath]) -> tuple[Beats, ...]:
     if not flow.value("emit.heartbeats.enabled"):
         newest.pop(own_topic, None)
     return tuple(Beats(topic, time, mirrored=topic != own_topic) for topic, time in sorted(newest.items()))
-
-
-def _read_mirrored(flow: Flow, target: Cluster, topic: str, start: int, end: int) -> Mapping[Pair, int]:
-    """The newest beats of the pairs that beat into a topic which the flow mirrors."""
-    return _newest(flow, target, topic, max(start, end - _LAST_OFFSETS), end)
 
 
 def _find_own(flow: Flow, target: Cluster, topic: str, start: int, end: int) -> Mapping[Pair, int]:

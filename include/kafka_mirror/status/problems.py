@@ -6,7 +6,7 @@ from datetime import datetime
 
 from kafka_mirror.errors import ErrorReport, NextStep
 from kafka_mirror.errors.runbook import link
-from kafka_mirror.errors.words import duration
+from kafka_mirror.errors.words import duration, first_lines
 
 
 @dataclass(frozen=True)
@@ -153,10 +153,9 @@ class CheckResult:
     unseen: frozenset[Where] = frozenset()
 
 
-def first_lines(lines: Sequence[str]) -> str:
-    """Returns the first lines, and says how many more there are."""
-    more = [f"… and {len(lines) - SHOWN:,} more"] if len(lines) > SHOWN else []
-    return "\n".join([*lines[:SHOWN], *more])
+def shorten_lines(lines: Sequence[str]) -> str:
+    """The first lines of a message, and how many more there are."""
+    return "\n".join(first_lines(lines, SHOWN))
 
 
 @dataclass(frozen=True)
@@ -195,7 +194,7 @@ def group_problems(
         FlowProblem(
             kind,
             said.format(_name_places(topic, of_topic)),
-            first_lines([place.line for place in of_topic]),
+            shorten_lines([place.line for place in of_topic]),
             advice(topic),
             patience,
             what=topic,
@@ -212,7 +211,7 @@ def group_problems(
     if topics:
         first, lines = min(topics), [place.line for _, of_topic in sorted(topics.items()) for place in of_topic]
         where = f"{len(topics):,} topics" if len(topics) > 1 else _name_places(first, topics[first])
-        alone = FlowProblem(kind, said.format(where), first_lines(lines), advice(first), patience, severity=severity)
+        alone = FlowProblem(kind, said.format(where), shorten_lines(lines), advice(first), patience, severity=severity)
         everywhere = frozenset[Where]().union(*(problem.places for problem in problems))
         problems.append(replace(alone, opens=opens and many, size=len(topics), places=everywhere))
     return problems

@@ -3,6 +3,7 @@
 Plain values, taken at one moment; nothing here asks a cluster, and nothing holds a secret.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -73,10 +74,7 @@ class TopicSnapshot:
     @property
     def states(self) -> dict[str, int]:
         """How many partitions are in each state that occurs."""
-        counts: dict[str, int] = {}
-        for partition in self.partitions:
-            counts[partition.status.state] = counts.get(partition.status.state, 0) + 1
-        return counts
+        return dict(Counter(partition.status.state for partition in self.partitions))
 
     @property
     def problems(self) -> int:

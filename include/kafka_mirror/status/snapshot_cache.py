@@ -161,16 +161,15 @@ class SnapshotCache:
                 free = AT_ONCE - sum(watched.busy for watched in self._watched.values())
                 due = sorted((watched.due, name) for name, watched in self._watched.items() if not watched.busy and watched.due <= now)
                 for _, name in due[: max(free, 0)]:
-                    self._start(name, self._watched[name])
+                    watched = self._watched[name]
+                    watched.busy, watched.again = True, False
+                    thread = threading.Thread(target=self._take_snapshot, args=(name, watched), name=f"mirror-snapshot {name}", daemon=True)
+                    thread.start()
                 self._changed.wait(self._pause(now))
 
     def _pause(self, now: float) -> float:
         waiting = [watched.due - now for watched in self._watched.values() if not watched.busy]
         return min(max(min(waiting, default=1.0), 0.05), 1.0, max(self._reload_seconds, 0.05))
-
-    def _start(self, name: str, watched: _Watched) -> None:
-        watched.busy, watched.again = True, False
-        threading.Thread(target=self._take_snapshot, args=(name, watched), name=f"mirror-snapshot {name}", daemon=True).start()
 
     def _take_snapshot(self, name: str, watched: _Watched) -> None:
         computed, pause = time.thread_time(), 0.0
@@ -183,10 +182,10 @@ class SnapshotCache:
             self._publish(name, watched, taken)
             self._publish(name, watched, watched.taker.with_groups(taken))
         except MirrorError as error:
-            self._publish(name, watched, replace(_untaken(name), error=error.report()))
+            self._publish(name, watched, FlowSnapshot(name, error=error.report()))
         except Exception as failure:  # noqa: BLE001 — a mistake of ours must not stop the other flows, and must be seen
             report = report_unexpected(f"The snapshot of {name}", failure, "Report it with this message.")
-            self._publish(name, watched, replace(_untaken(name), error=report))
+            self._publish(name, watched, FlowSnapshot(name, error=report))
         finally:
             pause = max(pause or _FAILED_SECONDS, _COMPUTING_SHARE * (time.thread_time() - computed))
             with self._changed:
@@ -233,15 +232,11 @@ class SnapshotCache:
         return watched if watched is not None and watched.flow.config_hash == flow.config_hash else _Watched(flow)
 
     def _carry_over(self, name: str, invalid: Mapping[str, ErrorReport]) -> FlowSnapshot:
-        before = self._snapshots.get(name, _untaken(name))
+        before = self._snapshots.get(name, FlowSnapshot(name))
         if name not in invalid:
-            return before if before.error is None or before.is_taken else _untaken(name)
+            return before if before.error is None or before.is_taken else FlowSnapshot(name)
         good = before if before.is_good else before.last_good
-        return replace(_untaken(name), error=invalid[name], last_good=good)
-
-
-def _untaken(name: str) -> FlowSnapshot:
-    return FlowSnapshot(name)
+        return FlowSnapshot(name, error=invalid[name], last_good=good)
 
 
 _shared: list[SnapshotCache] = []

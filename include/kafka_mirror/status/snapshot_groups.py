@@ -132,13 +132,11 @@ def _group(name: str, offsets: list[GroupOffset]) -> GroupSnapshot:
         ahead=sum(answer.ahead for answer in answered),
         beyond_map=sum(answer.kind == EXACT and answer.by != BY_MAP for answer in answered),
         over_budget=sum(answer.is_over_budget for answer in answered),
-        examples=tuple(_position(offset) for offset in inexact[:EXAMPLES]),
+        examples=tuple(
+            InexactPosition(*one.source, one.committed.offset, one.translated.kind, one.translated.reread, one.translated.reason)
+            for one in inexact[:EXAMPLES]
+        ),
     )
-
-
-def _position(offset: GroupOffset) -> InexactPosition:
-    answer = offset.translated
-    return InexactPosition(offset.source.topic, offset.source.partition, offset.committed.offset, answer.kind, answer.reread, answer.reason)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 Computed from what was seen at one moment (`Observation`); nothing here asks a cluster.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -183,10 +184,13 @@ class Status:
     @property
     def states(self) -> dict[str, int]:
         """How many partitions are in each state that occurs."""
-        counts: dict[str, int] = {}
-        for partition in self.partitions:
-            counts[partition.state] = counts.get(partition.state, 0) + 1
-        return counts
+        return dict(Counter(partition.state for partition in self.partitions))
+
+    @property
+    def records(self) -> int | None:
+        """How many records the ledger says were copied since its beginning; None if it cannot be read."""
+        counts = [partition.records for partition in self.partitions if partition.records is not None]
+        return sum(counts) if counts else None
 
 
 def status_of(observation: Observation) -> Status:
@@ -259,20 +263,15 @@ def _state(
         return BLOCKED
     if error is not None:
         return error.kind.partition_state
-    if not observation.comparable:
-        return UNKNOWN
-    return _absent(tp, observation) if source is None else _compare(source, record, waits=tp in observation.waiting)
+    return _compare(tp, observation, source, record) if observation.comparable else UNKNOWN
 
 
-def _absent(tp: TopicPartition, observation: Observation) -> str:
-    """Why nothing is known of a partition's offsets, though the source answers."""
-    there = {partition.number: partition for partition in observation.topics[tp.topic].partitions} if tp.topic in observation.topics else {}
-    return NO_LEADER if tp.partition in there else GONE
-
-
-def _compare(source: SourceOffsets, record: LedgerRecord | None, *, waits: bool) -> str:
+def _compare(tp: TopicPartition, observation: Observation, source: SourceOffsets | None, record: LedgerRecord | None) -> str:
+    if source is None:
+        topic = observation.topics.get(tp.topic)
+        return NO_LEADER if topic and any(partition.number == tp.partition for partition in topic.partitions) else GONE
     if record is None:
-        return NO_REMOTE if waits else FIRST_SIGHT
+        return NO_REMOTE if tp in observation.waiting else FIRST_SIGHT
     if record.watermark < source.readable_end:
         return BEHIND
     return OPEN_TRANSACTION if record.watermark < source.end else UP_TO_DATE

@@ -24,7 +24,7 @@ COUNTED = 100
 """How many runs are known to be counted."""
 
 KEPT = 1000
-"""How many mismatches are remembered, the newest: an alert shows ten of a topic."""
+"""How many mismatches are remembered, the newest, and how many errors of a run: an alert shows ten of a topic."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,6 @@ def _mismatch(partition: PartitionAudit, when: str) -> Mismatch:
 DRY = ("topic-configs", "topic-acls", "schemas")
 """The steps that are cheap to ask what they would fail with; what `refresh-topics` would, a look at the flow asks itself."""
 
-
-"""How many errors of a run are remembered."""
 
 _SEEN_BY_EVERY_CHECK = (ClusterUnreachable, AuthenticationFailed)
 

@@ -66,7 +66,7 @@ class FreshnessCheck:
             "lag_bytes": _bytes(self.observation.late) if comparable else None,
             "behind_offsets": status.lag if comparable else None,
             "oldest_seconds": _round(status.oldest_seconds if status.lag else 0.0) if comparable and status.lag is not None else None,
-            "watermark_records": _count_copied(status),
+            "watermark_records": status.records,
             "open": to_document(self.alerts),
             "of_steps": sorted(self.observation.of_steps),
             "paused": {"partitions": len(paused), "first": paused[:PAUSED_SHOWN]},
@@ -154,12 +154,6 @@ def _bytes(late: Iterable[LatePartition]) -> int | None:
 
 def _round(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 1)
-
-
-def _count_copied(status: Status) -> int | None:
-    """How many records the ledger says were copied since its beginning; None if it cannot be read."""
-    counts = [partition.records for partition in status.partitions if partition.records is not None]
-    return sum(counts) if counts else None
 
 
 def observe_for_alerts(flow: "Flow", seconds: float = SECONDS) -> CheckObservation:

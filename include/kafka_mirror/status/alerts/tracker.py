@@ -128,7 +128,8 @@ def _notify(
     if not tracked.is_open or tracked.absent is not None:
         return tracked, []
     grown = growth is not None and tracked.size >= growth * tracked.notified_size
-    again = WORSE if grown else STILL if repeat is not None and _is_past(tracked.notified_at, repeat, now) else ""
+    is_due = repeat is not None and tracked.notified_at is not None and now - tracked.notified_at >= timedelta(seconds=repeat)
+    again = WORSE if grown else STILL if is_due else ""
     due = [connection for connection in connections if again or connection not in tracked.notified]
     if not due:
         return tracked, []
@@ -136,10 +137,6 @@ def _notify(
     notified = tuple(dict.fromkeys((*(name for name in tracked.notified if name in connections), *due)))
     telling = [Notification(name, tracked.alert, False, again if name in tracked.notified else "") for name in due]
     return replace(tracked, notified=notified, notified_at=now, notified_size=size), telling
-
-
-def _is_past(told_at: datetime | None, seconds: float, now: datetime) -> bool:
-    return told_at is not None and now - told_at >= timedelta(seconds=seconds)
 
 
 SECONDS = 120.0
