@@ -1,7 +1,12 @@
+""""""
+
 import pytest
 from confluent_kafka.admin import AdminClient
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_mirror.config.clients.mapping import client_settings
+from kafka_mirror.config.clients.sasl import parse_jaas
 from kafka_mirror.config.setting import Client, Setting
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -149,3 +154,54 @@ def test_an_unknown_protocol_is_refused():
         Client("a->b", "a", "source", "admin"),
     )
     assert found.problems[0].message == "must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"
+
+
+PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ('username="a" password="b"', {"username": "a", "password": "b"}),
+        ("username='a' password = b", {"username": "a", "password": "b"}),
+        (r'password="a\"b\\c;d=e"', {"password": 'a"b\\c;d=e'}),
+        (r'password="\t\101"', {"password": "\tA"}),
+        ('password=""', {"password": ""}),
+        ('password="it\'s"', {"password": "it's"}),
+        ('/* a\n= */ password="b" // c', {"password": "b"}),
+        ("", {}),
+    ],
+)
+def test_options(options, expected):
+    module = parse_jaas(f"{PLAIN_MODULE} required\n  {options}\n;")
+    assert module.simple_name == "PlainLoginModule"
+    assert module.options == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "semicolon"),
+        (f'{PLAIN_MODULE} required password="hidden"', "semicolon"),
+        (f'{PLAIN_MODULE} password="hidden";', "must be: <login module class> required"),
+        (f'{PLAIN_MODULE} required password "hidden";', "an option that is not"),
+        (f"{PLAIN_MODULE} required password=;", "an option that is not"),
+        (f'{PLAIN_MODULE} required password="hidden;', "quote that is not closed"),
+        (f"{PLAIN_MODULE} required; {PLAIN_MODULE} required;", "2 login modules"),
+        (";", "must be"),
+    ],
+)
+def test_a_complaint_never_quotes_the_text(text, reason):
+    with pytest.raises(ValueError, match=reason) as raised:
+        parse_jaas(text)
+    assert "hidden" not in str(raised.value)
+
+
+def test_the_password_stays_out_of_the_repr():
+    assert "hidden" not in repr(parse_jaas(f'{PLAIN_MODULE} required password="hidden";'))
+
+
+@given(st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"])), st.sampled_from("\"'"))
+def test_any_password_can_be_quoted(password, quote):
+    escaped = password.replace("\\", "\\\\").replace(quote, "\\" + quote)
+    assert parse_jaas(f"{PLAIN_MODULE} required password={quote}{escaped}{quote};").options == {"password": password}

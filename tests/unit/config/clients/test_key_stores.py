@@ -1,4 +1,4 @@
-"""JKS stores, written here as the format is described; those of Java's own tool: test_tls.py and the tests of secured brokers."""
+"""JKS stores are read without Java, and damage is told."""
 
 import hashlib
 import struct
