@@ -40,7 +40,7 @@ def fail_over(flow: Flow, remote: str, wait: Callable[[str], None]) -> FailedOve
 
     Compares what it read on both sides with the remote topic, record by record. Raises DemoFailed when its offsets are not synced in time.
     """
-    source, target = flow.bootstrap("source"), flow.bootstrap("target")
+    source, target = flow.find_bootstrap("source"), flow.find_bootstrap("target")
     before = _read(source, GROUP, TOPIC, until=time.time())
     _await_sync(flow, wait)
     after = _read(target, GROUP, remote)

@@ -24,7 +24,7 @@ def lose_records(flow: Flow, api: AirflowApi) -> None:
     """Writes records to a topic that the copy leaves out meanwhile, and deletes the oldest of them, as a short retention does."""
     _decide(flow, PAUSE, "the demo writes records to it and deletes the oldest before a copy")
     _await_runs(flow.dag_id("copy"), api)
-    bootstrap = flow.bootstrap("source")
+    bootstrap = flow.find_bootstrap("source")
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(_RECORDS):
         producer.produce(RETURNS, b'{"order":"order-%07d"}' % number, b"customer-%04d" % number, 0)

@@ -88,9 +88,9 @@ def compare(flow: Flow, oracle: Oracle) -> tuple[list[Row], list[Comparison]]:
 
 def _compare_topic(flow: Flow, oracle: Oracle, ledger: Ledger, topic: str) -> Comparison:
     records = {tp.partition: ledger[tp] for tp in PARTITIONS if tp.topic == topic}
-    source = Side(flow.bootstrap("source"), topic, end={number: record.watermark for number, record in records.items()})
+    source = Side(flow.find_bootstrap("source"), topic, end={number: record.watermark for number, record in records.items()})
     [remote] = {record.target_topic for record in records.values()}
-    target = Side(flow.bootstrap("target"), remote, end={number: record.target_next for number, record in records.items()})
+    target = Side(flow.find_bootstrap("target"), remote, end={number: record.target_next for number, record in records.items()})
     return oracle.compare(source, target, seconds=600)
 
 

@@ -173,7 +173,7 @@ def test_airflows_database_tells_paused_dags_pools_and_runs(
     from kafka_mirror.config.flow import FlowName
 
     view = AirflowAccess().view(admin(), FlowName("east", "west"))
-    copy = view.dag("copy")
+    copy = view.find_dag("copy")
     assert copy is not None
     assert copy.newest is not None
     assert (copy.newest.state, copy.last_good) == ("failed", None)

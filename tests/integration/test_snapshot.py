@@ -164,7 +164,7 @@ def test_with_a_cluster_down_the_last_good_snapshot_stays_beside_what_is_wrong(m
         down = seen(lambda found: not found.is_good and found.is_taken)
         assert [error.code for error in down.errors] == ["ClusterUnreachable"]
         assert down.last_good.status.lag == 0
-        assert down.with_figures.age_seconds() > 0
+        assert down.with_figures.measure_age() > 0
         marks = {each.topic_partition: each.watermark for each in down.status.partitions}
         assert marks[TopicPartition(topic, 0)] is not None, "the target still says what is copied"
         pair.properties(extra={"source->target.mirror.lanes": "-4"}, file="watched.properties")

@@ -175,7 +175,7 @@ def test_what_waits_in_a_topic_that_the_target_refuses_counts_and_the_refusal_is
     assert (found.lag, [error.code for error in found.errors]) == (3, ["RemoteTopicRefused"])
     assert found.oldest_seconds is not None
     seen = check(mirroring.flow, observe_for_alerts(mirroring.flow), AlertState())
-    assert seen.document()["lag_records"] == 3
+    assert seen.write_document()["lag_records"] == 3
     assert {problem.kind for problem in seen.problems} == {"RemoteTopicRefused"}
 
     oracle.delete_topic(pair.target_bootstrap, in_the_way)

@@ -14,8 +14,21 @@ import dag_tables
 from command_line import markdown_commands
 from properties import markdown_client_table, markdown_table
 
-from kafka_mirror.config.support import markdown_versions
+from kafka_mirror.config.support import BEFORE_RELEASE, EVERY_TIME, MATRIX, NOT_TESTED
 from kafka_mirror.web.metric_names import markdown_metrics
+
+
+def markdown_versions() -> str:
+    """How often each version is tested."""
+    rows = ["| | tested every time | tested before a release | not tested | |", "| --- | --- | --- | --- | --- |"]
+    for support in MATRIX:
+        cells = (
+            ", ".join(number for number, how in support.tested.items() if how == level)
+            for level in (EVERY_TIME, BEFORE_RELEASE, NOT_TESTED)
+        )
+        rows.append(f"| {support.name} | {' | '.join(cells)} | {support.note} |")
+    return "\n".join(rows) + "\n"
+
 
 DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference"

@@ -49,8 +49,8 @@ class Mail:
         notifier = SmtpNotifier(
             to=list(self.to),
             from_email=self.sender,
-            subject=f"[mirror] {alert.title(cleared)}",
-            html_content=f"<pre>{html.escape(alert.text(cleared))}</pre>",
+            subject=f"[mirror] {alert.write_title(cleared)}",
+            html_content=f"<pre>{html.escape(alert.write_text(cleared))}</pre>",
             smtp_conn_id=self.connection,
             auth_type=self.auth,
         )

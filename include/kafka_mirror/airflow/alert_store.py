@@ -54,7 +54,7 @@ def remember_audit(flow: FlowName, run: str, document: Mapping[str, Any]) -> Non
     """
     try:
         for _ in range(_TRIES):
-            _store(flow).set(_AUDITS, to_document(audits_of(flow).plus(run, document)))
+            _store(flow).set(_AUDITS, to_document(audits_of(flow).add_audit(run, document)))
             time.sleep(0.2 + zlib.crc32(run.encode()) % 300 / 1000)  # not in step with others
             if run in audits_of(flow).counted:
                 return

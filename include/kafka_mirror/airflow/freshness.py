@@ -54,9 +54,9 @@ def freshness_task(flow: Flow) -> Any:
             state, failures = deliver_outbox(checked)
             if state != checked.state:
                 store.set(_KEY, state.as_document())
-            history = read_history(store.get(_HISTORY, default=None)).add(checked.observation).packed()
+            history = read_history(store.get(_HISTORY, default=None)).add(checked.observation).pack()
             store.set(_HISTORY, history)
-            document = {**replace(checked, state=state).document(), "history": history}
+            document = {**replace(checked, state=state).write_document(), "history": history}
             emit_gauges(flow, document)
             errors = [error.report() for error in failures.values()]
             if checked.observation.failure:

@@ -73,7 +73,7 @@ def is_wanted() -> bool:
 
 def namespace(flow: Flow, side: Side) -> str:
     """The cluster, by the first of its bootstrap servers."""
-    return f"kafka://{flow.bootstrap(side).split(',')[0].strip()}"
+    return f"kafka://{flow.find_bootstrap(side).split(',')[0].strip()}"
 
 
 def lineage_of_copy(flow: Flow, results: Iterable[LaneResult]) -> Lineage | None:

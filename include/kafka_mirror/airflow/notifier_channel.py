@@ -27,7 +27,7 @@ class NotifierChannel:
         """Calls the notifier. Its templates find the alert as `alert`. Raises AlertNotifierUnusable or NotificationFailed."""
         call = notifier_of(configured_flow(alert.flow), self.name)
         notifier = _notifier(call, self.name)
-        words = {"title": alert.title(cleared), "text": alert.text(cleared), "cleared": cleared}
+        words = {"title": alert.write_title(cleared), "text": alert.write_text(cleared), "cleared": cleared}
         try:
             notifier({"alert": {**to_document(alert), **words}})
         except Exception as error:

@@ -29,7 +29,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     }
     first = ""
     if options.topic is not None:
-        flow_status = flow_status.of_topic(options.topic)
+        flow_status = flow_status.select_topic(options.topic)
         if options.topic not in known_topics and not flow_status.errors:
             first = _unknown(flow, options, known_topics)
     partitions = [partition for partition in flow_status.partitions if not (options.problems and partition.state in PROGRESSING)]

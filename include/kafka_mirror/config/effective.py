@@ -53,7 +53,7 @@ def shown_client(flow: Flow, side: Side, role: Role) -> dict[str, EffectiveValue
     """
     settings = flow.java_settings(side, role)
     try:
-        mapped = flow.mapped_client(side, role)
+        mapped = flow.map_client(side, role)
     except ConfigurationError:
         without_references = {name: setting for name, setting in settings.items() if not has_reference(setting.text)}
         mapped = client_settings(without_references, flow.as_client(side, role, files=True))

@@ -146,7 +146,7 @@ class Flow(FlowName):
 
         They hold secrets: never log them, never put them into XCom. Raises ConfigurationError with everything that is wrong with them.
         """
-        return self.mapped_client(side, role).settings
+        return self.map_client(side, role).settings
 
     @property
     def reads_committed(self) -> bool:
@@ -159,7 +159,7 @@ class Flow(FlowName):
         """How long one request to a cluster may take (admin.timeout.ms). Raises as `value`."""
         return float(self.value("admin.timeout.ms") / 1000)
 
-    def mapped_client(self, side: Side, role: Role) -> MappedSettings:
+    def map_client(self, side: Side, role: Role) -> MappedSettings:
         """The client's settings, with the Java settings that each comes from."""
         resolved: dict[str, Setting] = {}
         problems: list[Problem] = []
@@ -212,7 +212,7 @@ class Flow(FlowName):
             return inheritance.data_producer_properties(self.worker_settings, self.connector)
         return inheritance.client_properties(self.connector, side, role)
 
-    def bootstrap(self, side: Side) -> str:
+    def find_bootstrap(self, side: Side) -> str:
         """The bootstrap servers of a side, for messages. Raises ConfigurationError if a reference in them cannot be read."""
         connection = self.connector.get(f"{side}.cluster.{CONNECTION}")
         if connection is not None:
@@ -315,7 +315,7 @@ def hand_over_connections(flow: "Flow") -> dict[str, str]:
     for side, role in CLIENTS:
         for name, setting in flow.java_settings(side, role).items():
             try:
-                values |= flow.references.connection_values(setting)
+                values |= flow.references.find_connection_values(setting)
                 if name == CONNECTION:
                     resolved = setting._replace(text=flow.references.resolve(setting))
                     extra = flow.references.extra_of(resolved, CONNECTION_TYPE)

@@ -84,14 +84,14 @@ class Connections:
             raise ValueError("Airflow's connections are known to Airflow's tasks alone; use ${env:…}, ${file:…} or ${dir:…} here")
         return _lookup[0](connection, field)
 
-    def whole_extra(self, connection: str, kind: str) -> dict[str, Any]:
+    def read_extra(self, connection: str, kind: str) -> dict[str, Any]:
         """The whole extra of a connection, which must be of this type. Raises as a call."""
-        if _lookup and (actual := self.type_of(connection)) != kind:
+        if _lookup and (actual := self.read_type(connection)) != kind:
             raise ValueError(f"Airflow's connection '{connection}' is of the type {actual}, and must be of the type {kind}")
         document: dict[str, Any] = json.loads(self._read_value(connection, EXTRA))
         return document
 
-    def type_of(self, connection: str) -> str:
+    def read_type(self, connection: str) -> str:
         """The type of the connection, such as `spark`; '' where Airflow cannot be asked. Raises as a call."""
         return _lookup[0](connection, "conn_type") if _lookup else ""
 
@@ -123,12 +123,12 @@ class References:
     def extra_of(self, connection: Setting, kind: str) -> dict[str, Any]:
         """The extra of the Airflow connection that a setting names, of this type. Raises ConfigurationError that names the property."""
         try:
-            return Connections(self.environ).whole_extra(connection.text.strip(), kind)
+            return Connections(self.environ).read_extra(connection.text.strip(), kind)
         except ValueError as error:
             problem = Problem(connection.origin, f"cannot be read: {error}", connection.display_text)
             raise ConfigurationError([problem]) from None
 
-    def connection_values(self, setting: Setting) -> dict[str, str]:
+    def find_connection_values(self, setting: Setting) -> dict[str, str]:
         """`<connection>:<field>` -> value for each reference to an Airflow connection in the text. Raises as `resolve`."""
         matches = [match for match in _REFERENCE.finditer(setting.text) if isinstance(self.providers.get(match.group(1)), Connections)]
         values = self._find_values(setting, matches)

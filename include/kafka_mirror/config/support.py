@@ -107,15 +107,3 @@ def require_one_pyspark() -> None:
         return
     if pyspark != client:
         raise PysparkMixed(pyspark, client)
-
-
-def markdown_versions() -> str:
-    """The table of the handbook."""
-    rows = ["| | tested every time | tested before a release | not tested | |", "| --- | --- | --- | --- | --- |"]
-    for support in MATRIX:
-        cells = (
-            ", ".join(number for number, how in support.tested.items() if how == level)
-            for level in (EVERY_TIME, BEFORE_RELEASE, NOT_TESTED)
-        )
-        rows.append(f"| {support.name} | {' | '.join(cells)} | {support.note} |")
-    return "\n".join(rows) + "\n"

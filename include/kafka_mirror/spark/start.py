@@ -86,7 +86,7 @@ def master_of(connection: str) -> str:
     ask = Connections()
     try:
         host = ask(connection, "host")
-        kind = ask.type_of(connection)
+        kind = ask.read_type(connection)
     except ValueError as reason:
         problem = Problem("mirror.spark.connection", f"{reason}. Or name the Spark cluster by --master", connection)
         raise ConfigurationError([problem]) from None

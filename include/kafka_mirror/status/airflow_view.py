@@ -68,11 +68,7 @@ class AirflowView:
     audit_run: tuple[str, str] | None = None
     copied: str = ""
     copied_by: str = ""
-    by_what: Mapping[str, Dag] = field(init=False, default_factory=dict, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "by_what", {dag.what: dag for dag in self.dags})
-
-    def dag(self, what: str) -> Dag | None:
+    def find_dag(self, what: str) -> Dag | None:
         """The flow's DAG of this kind, if Airflow has it."""
-        return self.by_what.get(what)
+        return next((dag for dag in self.dags if dag.what == what), None)

@@ -69,7 +69,7 @@ class LagHistory:
         most_late = sorted(history, key=lambda topic: (-(_worst(*history[topic]) or 0.0), topic))[:MAX_TOPICS]
         return (*times, step), {topic: history[topic] for topic in most_late}
 
-    def packed(self) -> str:
+    def pack(self) -> str:
         """The history as text."""
         return pack(self)
 

@@ -64,7 +64,7 @@ class WaitingPartition:
         """For how long the oldest record that is not copied has been there, at least."""
         return max(now - self.ends[0][0], 0.0)
 
-    def seconds_without_progress(self, now: float) -> float:
+    def measure_standstill(self, now: float) -> float:
         """For how long the position has not moved though there was something to copy."""
         return max(now - self.since, 0.0)
 
@@ -203,7 +203,7 @@ def _list_late(observation: CheckObservation, memory: Memory, is_new: bool) -> l
             seconds = still = 0.0 if just_set_up else age or 0.0
         else:
             seconds = waiting.seconds(observation.now) if age is None else min(waiting.seconds(observation.now), age)
-            still = waiting.seconds_without_progress(observation.now)
+            still = waiting.measure_standstill(observation.now)
         result.append(LatePartition(partition, work.end - work.position, seconds, still))
     return sorted(result, key=lambda late: (-late.seconds, late.status.topic_partition))
 

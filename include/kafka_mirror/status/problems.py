@@ -42,14 +42,14 @@ class Alert:
         """The next step with its commands."""
         return NextStep(self.next, self.commands)
 
-    def title(self, cleared: bool) -> str:
+    def write_title(self, cleared: bool) -> str:
         """The alert in one line, such as the subject of a mail."""
         over = "over: " if cleared and self.severity != "info" else ""
         return f"{self.flow}: {over}{' '.join(self.summary.split())}"
 
-    def text(self, cleared: bool) -> str:
+    def write_text(self, cleared: bool) -> str:
         """The alert in lines, such as the body of a mail."""
-        lines = [self.title(cleared), ""]
+        lines = [self.write_title(cleared), ""]
         if not cleared:
             # At its end, what was so when it began would be read as what is so now.
             lines += [self.detail, ""] if self.detail else []

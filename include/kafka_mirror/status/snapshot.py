@@ -267,7 +267,7 @@ class FlowSnapshot:
         """Who wrote to the ledger last: the last copy that had something to do."""
         return self.status.written if self.status else None
 
-    def age_seconds(self, now: datetime | None = None) -> float | None:
+    def measure_age(self, now: datetime | None = None) -> float | None:
         """For how long it has been true; None if it was not taken yet."""
         return None if self.taken is None else max(((now or datetime.now(UTC)) - self.taken).total_seconds(), 0.0)
 

@@ -146,7 +146,7 @@ class SchemaIdSampler:
     ids: dict[str, SchemaIds | None] = field(default_factory=dict)
     _looked: dict[str, float] = field(default_factory=dict)
 
-    def due(self, topics: Positions, now: float) -> list[str]:
+    def select_due(self, topics: Positions, now: float) -> list[str]:
         """The topics to look at now, those first that were looked at longest ago."""
         waiting = [
             topic for topic in topics if topics[topic] and now - self._looked.get(topic, -AGAIN_AFTER_SECONDS) >= AGAIN_AFTER_SECONDS
@@ -156,7 +156,7 @@ class SchemaIdSampler:
     def sample(self, flow: "Flow", topics: Positions) -> None:
         """Looks at the topics that are due. One whose records do not come in time, or may not be read, is looked at again much later."""
         now = time.monotonic()
-        due = self.due(topics, now)
+        due = self.select_due(topics, now)
         chosen = {remote: (offset, offset + 1) for topic in due for remote, offset in topics[topic][:PARTITIONS_OF_A_TOPIC]}
         if not chosen:
             return

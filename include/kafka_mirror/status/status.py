@@ -142,7 +142,7 @@ class Status:
     idle: IdleMembers | None = None
     """The members of `topics` that take no topic of the source now, where that is known."""
 
-    def of_topic(self, topic: str) -> "Status":
+    def select_topic(self, topic: str) -> "Status":
         """This status without the partitions of other topics, and without their errors."""
         others = {partition.topic for partition in self.partitions} - {topic}
         return replace(

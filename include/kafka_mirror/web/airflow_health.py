@@ -37,7 +37,7 @@ def airflow_issues(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> 
 
 
 def _find_scheduling_issues(snapshot: FlowSnapshot, view: AirflowView) -> Iterator[AirflowIssue]:
-    copy = view.dag(COPY)
+    copy = view.find_dag(COPY)
     if copy is None:
         yield AirflowIssue(
             f"Airflow has no DAG that copies {snapshot.flow}.",
@@ -57,7 +57,7 @@ def _find_scheduling_issues(snapshot: FlowSnapshot, view: AirflowView) -> Iterat
             stops=component == "scheduler",
         )
     for kind, consequence in _WATCHED.items():
-        dag = view.dag(kind)
+        dag = view.find_dag(kind)
         if dag is not None and dag.paused:
             yield AirflowIssue(
                 f"the DAG {dag.dag_id} is paused: {consequence}.", NextStep("Unpause it, unless that is meant."), dag.dag_id, stops=False
@@ -66,7 +66,7 @@ def _find_scheduling_issues(snapshot: FlowSnapshot, view: AirflowView) -> Iterat
 
 def _find_alerting_issues(view: AirflowView, now: datetime) -> Iterator[AirflowIssue]:
     """Why alerts are not sent although `freshness` is not paused."""
-    dag, newest = view.dag("freshness"), view.freshness
+    dag, newest = view.find_dag("freshness"), view.freshness
     if dag is None or dag.paused:
         return
     if newest is None or (age := _age(newest, now)) is None:

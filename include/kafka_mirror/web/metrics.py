@@ -154,7 +154,7 @@ class _Rendering:
     def run(self) -> None:
         """All of its metrics."""
         snapshot = self._snapshot
-        age = snapshot.with_figures.age_seconds(self._now) if snapshot.with_figures.is_good else None
+        age = snapshot.with_figures.measure_age(self._now) if snapshot.with_figures.is_good else None
         good = snapshot.is_good and not is_old(snapshot, self._now)
         self._set(names.UP, int(good))
         self._set(names.BY_FRESHNESS, int(good and snapshot.not_reached is not None))
@@ -214,7 +214,7 @@ class _Rendering:
         self._set(names.WAITING, sum(partition.needs_help for partition in status.partitions))
         self._set(names.THROTTLE, snapshot.throttle.bytes_per_second)
         for beat in snapshot.heartbeats:
-            self._set(names.HEARTBEAT_AGE, beat.age_seconds + (snapshot.age_seconds(self._now) or 0.0), "->".join(beat.path))
+            self._set(names.HEARTBEAT_AGE, beat.age_seconds + (snapshot.measure_age(self._now) or 0.0), "->".join(beat.path))
         self._set(names.SNAPSHOT_SECONDS, snapshot.seconds)
 
     def _set_served_lag(self, late: Iterable[LatePartition]) -> None:

@@ -142,7 +142,7 @@ def _summarize(flow: FlowSummary) -> dict[str, Any]:
         "sentence": f"{flow.state.verdict}: {flow.state.because}",
         "next": flow.state.next.text,
         "taken": flow.snapshot.taken,
-        "age_seconds": flow.snapshot.age_seconds(now),
+        "age_seconds": flow.snapshot.measure_age(now),
         "lag_records": observed.status.lag if observed.status else None,
         "lag_seconds": observed.status.oldest_seconds if observed.status else None,
         "lag_bytes": observed.bytes_behind,

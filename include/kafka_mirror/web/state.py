@@ -48,7 +48,7 @@ def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowSt
     """The state of a flow. Of several things that are wrong it names the one to mend first."""
     issue = next((issue for issue in airflow_issues(snapshot, view, now) if issue.stops), None)
     if is_old(snapshot, now):
-        age = seconds(snapshot.age_seconds(now))
+        age = seconds(snapshot.measure_age(now))
         because = f"what was seen last is {age} old; both clusters are asked again, which takes some seconds."
         return FlowState(UNKNOWN, "Being looked at again", because)
     if snapshot.error is not None:
@@ -65,7 +65,7 @@ def state_of(snapshot: FlowSnapshot, view: AirflowView, now: datetime) -> FlowSt
 
 def is_old(snapshot: FlowSnapshot, now: datetime) -> bool:
     """Whether a snapshot is too old to describe the flow: the page was not open for some time, or the look at a cluster hangs."""
-    age = snapshot.age_seconds(now)
+    age = snapshot.measure_age(now)
     return age is not None and age > (CHECK_OLD_SECONDS if snapshot.not_reached else TOO_OLD_SECONDS)
 
 

@@ -147,7 +147,7 @@ def test_bootstrap_is_resolved_when_it_is_asked_for(configuration):
     made = configuration("clusters=a,b\na.bootstrap.servers=h:${env:P}\nb.bootstrap.servers=h:2\na->b.enabled=true", {"P": "1"}).flow(
         "a->b"
     )
-    assert (made.bootstrap("source"), made.bootstrap("target")) == ("h:1", "h:2")
+    assert (made.find_bootstrap("source"), made.find_bootstrap("target")) == ("h:1", "h:2")
 
 
 def test_the_hash_follows_the_properties_and_not_what_references_lead_to(flow):

@@ -24,13 +24,13 @@ ALERT = Alert(
 
 
 def test_text_says_what_where_since_when_and_what_to_do() -> None:
-    assert ALERT.title(cleared=False) == "east->west: Source gap: orders-3"
-    assert ALERT.text(cleared=False).splitlines() == [
+    assert ALERT.write_title(cleared=False) == "east->west: Source gap: orders-3"
+    assert ALERT.write_text(cleared=False).splitlines() == [
         *["east->west: Source gap: orders-3", "", ALERT.detail, "", f"Next: {ALERT.next}", ""],
         *["Runbook: /mirror/runbook#sourcegap in Airflow", ""],
         "SourceGap, since 2026-11-21 12:00:00 UTC (east->west/SourceGap/orders)",
     ]
-    over = ALERT.text(cleared=True)
+    over = ALERT.write_text(cleared=True)
     assert "Next:" not in over
     assert ALERT.detail not in over
 
@@ -38,5 +38,5 @@ def test_text_says_what_where_since_when_and_what_to_do() -> None:
 @given(st.text(min_size=1, max_size=400), st.text(max_size=8000), st.booleans())
 def test_title_is_one_line_and_the_document_is_the_alert_whatever_it_says(text: str, detail: str, cleared: bool) -> None:
     alert = Alert(f"f/{text}", "K", text, detail, detail, at(0), "east->west", text, 0)
-    assert "\n" not in alert.title(cleared)
+    assert "\n" not in alert.write_title(cleared)
     assert from_document(Alert, json.loads(json.dumps(to_document(alert)))) == alert

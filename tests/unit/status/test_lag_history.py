@@ -16,7 +16,7 @@ def late(age, topic="orders", **fields):
 def after(*checks):
     history = LagHistory()
     for check in checks:
-        history = read_history(history.add(check).packed())
+        history = read_history(history.add(check).pack())
     return history
 
 
@@ -38,7 +38,7 @@ def test_a_day_is_kept_thinned_with_its_peaks_and_no_more():
     assert len(moved.points) < 400
     assert max(point.seconds for point in moved.points) == 500.0
     assert sum(check.now - point.time <= 3600 for point in moved.points) >= 60, "the last hour is whole"
-    assert len(moved.packed()) < 8000
+    assert len(moved.pack()) < 8000
     assert moved.add(check).points[0].time >= check.now - 86_400
 
 

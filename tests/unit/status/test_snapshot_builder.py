@@ -259,14 +259,14 @@ def test_a_topic_carries_ids_if_all_its_records_that_were_looked_at_do(records, 
 def test_a_few_topics_are_looked_at_each_time_and_each_of_them_again_much_later():
     topics = {f"t{n:03}": [(TopicPartition("east.t", 0), 5)] for n in range(TOPICS_AT_ONCE + 5)} | {"empty": []}
     sampling = SchemaIdSampler()
-    first = sampling.due(topics, 1000.0)
+    first = sampling.select_due(topics, 1000.0)
     assert first == sorted(topics)[1 : TOPICS_AT_ONCE + 1]
     sampling._looked.update(dict.fromkeys(first, 1000.0))
-    second = sampling.due(topics, 1015.0)
+    second = sampling.select_due(topics, 1015.0)
     assert len(second) == 5
     sampling._looked.update(dict.fromkeys(second, 1015.0))
-    assert sampling.due(topics, 1030.0) == []
-    assert sampling.due(topics, 1000.0 + AGAIN_AFTER_SECONDS) == first
+    assert sampling.select_due(topics, 1030.0) == []
+    assert sampling.select_due(topics, 1000.0 + AGAIN_AFTER_SECONDS) == first
 
 
 def test_the_last_record_of_ours_is_looked_at_in_the_partitions_that_were_written_last():
@@ -280,4 +280,4 @@ def test_the_last_record_of_ours_is_looked_at_in_the_partitions_that_were_writte
 
 
 def test_a_snapshot_that_was_never_taken_has_no_age():
-    assert FlowSnapshot("east->west").age_seconds() is None
+    assert FlowSnapshot("east->west").measure_age() is None

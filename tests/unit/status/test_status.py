@@ -175,7 +175,7 @@ def test_of_one_topic_neither_partitions_nor_errors_of_others_are_told():
         ledger={TP: at(90)[TP], clicks: at(50)[TP]},
         errors=(SourceGap("clicks", 3, 1, 2).report(), SourceGap("orders", 0, 1, 2).report(), silent),
     )
-    found = status_of(seen).of_topic("orders")
+    found = status_of(seen).select_topic("orders")
     assert [partition.topic_partition for partition in found.partitions] == [TP]
     assert [error.topic for error in found.errors] == ["orders", None]
     assert found.lag == 10

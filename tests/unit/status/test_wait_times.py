@@ -18,7 +18,7 @@ def waits(checks: list[tuple[float, int, int]]) -> list[tuple[float, float]]:
         work = {ORDERS: PartitionWork(watermark, end)} if watermark < end else {}
         memory = update_wait_times(memory, work, (), now)
         found = memory.get(ORDERS)
-        answers.append((found.seconds(now), found.seconds_without_progress(now)) if found else (0.0, 0.0))
+        answers.append((found.seconds(now), found.measure_standstill(now)) if found else (0.0, 0.0))
     return answers
 
 

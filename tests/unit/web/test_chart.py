@@ -114,7 +114,7 @@ def test_own_points_go_on_behind_those_that_freshness_kept() -> None:
 def test_the_page_draws_what_freshness_kept_and_keeps_the_span_while_a_table_is_sorted() -> None:
     taken = BUSY.taken.timestamp()
     kept = LagHistory(tuple(LagPoint(taken - 60 * number, 3.0, 10_000 - number) for number in range(100, 0, -1)))
-    view = replace(HEALTHY, freshness={"time": BUSY.taken.isoformat(), "open": [], "history": kept.packed()})
+    view = replace(HEALTHY, freshness={"time": BUSY.taken.isoformat(), "open": [], "history": kept.pack()})
     page = made_up(replace(BUSY, lag_limit=300.0), view=view).page("/flows/east-to-west?span=6h")
     assert 'name="span" value="6h" aria-pressed="true"' in page
     assert page.count('<input type="hidden" name="span" value="6h">') >= 8, "every form of both tables has it"

@@ -283,8 +283,8 @@ def test_audit_that_cannot_be_read_is_said_and_breaks_nothing() -> None:
 
 @pytest.mark.parametrize("dag", [Dag("east-to-west.copy", "copy")])
 def test_view_finds_a_dag_by_what_it_does(dag: Dag) -> None:
-    assert AirflowView(dags=(dag,)).dag("copy") == dag
-    assert AirflowView(dags=(dag,)).dag("audit") is None
+    assert AirflowView(dags=(dag,)).find_dag("copy") == dag
+    assert AirflowView(dags=(dag,)).find_dag("audit") is None
 
 
 @pytest.mark.parametrize(("is_expected", "level", "said"), [(False, "stuck", "'ordres'"), (True, "fine", "the first one that comes")])

@@ -75,19 +75,19 @@ def read_jks(content: bytes, password: str | None) -> tuple[list[ProtectedKey], 
     """The keys of a store, and its trusted certificates in DER. Without a password it is not checked, as in Java. Raises DamagedKeyStore,
     and WrongPassword (or damaged)."""
     reader = _Reader(content)
-    if reader.take(4) != _MAGIC or (version := reader.number()) not in (1, 2):
+    if reader.take(4) != _MAGIC or (version := reader.read_number()) not in (1, 2):
         raise DamagedKeyStore
     keys: list[ProtectedKey] = []
     certificates: list[bytes] = []
-    for _ in range(reader.number()):
-        tag = reader.number()
-        reader.string()
+    for _ in range(reader.read_number()):
+        tag = reader.read_number()
+        reader.read_string()
         reader.take(8)
         if tag == 1:
-            protected = reader.block()
-            keys.append(ProtectedKey(protected, tuple(reader.certificate(version) for _ in range(reader.number()))))
+            protected = reader.read_block()
+            keys.append(ProtectedKey(protected, tuple(reader.read_certificate(version) for _ in range(reader.read_number()))))
         elif tag == 2:
-            certificates.append(reader.certificate(version))
+            certificates.append(reader.read_certificate(version))
         else:
             raise DamagedKeyStore
     covered = content[: reader.position]
@@ -108,20 +108,20 @@ class _Reader:
         self.position += count
         return part
 
-    def number(self) -> int:
+    def read_number(self) -> int:
         return int(struct.unpack(">I", self.take(4))[0])
 
-    def string(self) -> bytes:
+    def read_string(self) -> bytes:
         return self.take(struct.unpack(">H", self.take(2))[0])
 
-    def block(self) -> bytes:
-        return self.take(self.number())
+    def read_block(self) -> bytes:
+        return self.take(self.read_number())
 
-    def certificate(self, version: int) -> bytes:
+    def read_certificate(self, version: int) -> bytes:
         """Version 2 says of what kind it is; no other than X.509 was ever written."""
         if version == 2:
-            self.string()
-        return self.block()
+            self.read_string()
+        return self.read_block()
 
 
 def _find_encrypted_data(info: bytes) -> bytes:

@@ -54,7 +54,7 @@ class Audits:
     mismatches: tuple[Mismatch, ...] = ()
     counted: Mapping[str, str] = field(default_factory=dict)
 
-    def plus(self, run: str, document: Mapping[str, Any]) -> "Audits":
+    def add_audit(self, run: str, document: Mapping[str, Any]) -> "Audits":
         """With what an audit found, as `AuditResult.as_document` gives it; one that is in it already changes nothing."""
         if self.counted.get(run) == document["time"]:
             return self
@@ -68,7 +68,7 @@ class Audits:
         newest = sorted(counted, key=lambda run_name: counted[run_name])[-COUNTED:]
         return Audits((*open_mismatches, *new_mismatches)[-KEPT:], {run_name: counted[run_name] for run_name in newest})
 
-    def still_there(self, observation: CheckObservation) -> "Audits":
+    def drop_gone(self, observation: CheckObservation) -> "Audits":
         """Without the places of which the source has nothing any more (they are deleted, or the topic was created again and does not reach
         so far), or which the flow no longer mirrors: no audit can look there. All of them while the clusters cannot be compared."""
         if not observation.comparable:

@@ -52,7 +52,7 @@ class FreshnessCheck:
         """The alerts that are open."""
         return open_alerts(self.state.tracking.values())
 
-    def document(self) -> dict[str, Any]:
+    def write_document(self) -> dict[str, Any]:
         """What stands in XCom: figures for a curve, and what is open. `lag_records` counts what may be read; `lag_seconds` is how long the
         oldest of it waits. `behind_offsets` and `oldest_seconds` are what the status page shows: all that is missing, of paused partitions
         too, and the age of the oldest. None where it is not known. `seen` is for a page that reaches no broker:
@@ -84,7 +84,7 @@ def check(
     """
     limits = limits_of(flow)
     observation = with_waits(observation, before.memory)
-    others = (*audits.still_there(observation).problems(flow.name, limits.for_seconds), *late_runs)
+    others = (*audits.drop_gone(observation).problems(flow.name, limits.for_seconds), *late_runs)
     judgement = _with_others(problems(observation, limits), others)
     connections = connections_of(flow)
     tracking, telling = track(

@@ -59,7 +59,7 @@ class Webhook:
 
     def _request(self, alert: Alert, cleared: bool) -> dict[str, Any]:
         event = "cleared" if cleared else "opened"
-        body = {"version": 1, "event": event, "title": alert.title(cleared), "alert": to_document(alert)}
+        body = {"version": 1, "event": event, "title": alert.write_title(cleared), "alert": to_document(alert)}
         auth = httpx.BasicAuth(*self.login) if self.login else None
         return {"url": self.url, "json": body, "headers": dict(self.headers), "auth": auth}
 

@@ -63,7 +63,7 @@ def test_every_client_of_the_cluster_gets_what_the_connection_has(made, kafka_ea
             assert found["bootstrap.servers"] == "127.0.0.1:2"
             assert "sasl.password" not in found
         assert "group.id" not in found
-    assert flow.bootstrap("source") == "a:1,b:2"
+    assert flow.find_bootstrap("source") == "a:1,b:2"
 
 
 def test_the_producer_of_the_records_gets_it_too(configuration, kafka_east):

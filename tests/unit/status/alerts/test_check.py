@@ -25,7 +25,7 @@ UNREACHABLE = ClusterUnreachable("west", "west-1:9092", 10.0).report()
 
 
 def left_by(flow, observation):
-    return json.loads(json.dumps(check(flow, observation, AlertState()).document()))["seen"]
+    return json.loads(json.dumps(check(flow, observation, AlertState()).write_document()))["seen"]
 
 
 def test_what_was_seen_is_read_from_xcom_as_it_was(make_flow):

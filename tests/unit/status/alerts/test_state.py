@@ -66,7 +66,7 @@ def test_what_could_not_be_delivered_is_kept_and_sent_by_a_later_run(flow: Flow)
         state, checked, failed = run(flow, state, channel, 60 * minute, "SourceGap")
         failures.append(failed)
     assert failures == [[], ["mail"], ["mail"], ["mail"]]
-    assert checked.document()["unsent"] == 2
+    assert checked.write_document()["unsent"] == 2
     channel.is_up = True
     state, _, failed = run(flow, state, channel, 240, "SourceGap")
     assert (failed, channel.got, state.outbox) == ([], [("SourceGap", False), ("Behind", False)], ())
@@ -107,12 +107,12 @@ def test_audits_and_runs_are_judged_also_while_no_cluster_answers(flow: Flow) ->
     silent = error("ClusterUnreachable", retriable=True)
     down = seen(0, comparable=False, beats=None, silent={"east": silent}, errors=[silent])
     run_problem = report_late_run("east-to-west.copy", "run", 900, "running")
-    audits = Audits().plus("run 1", audited(0, (1, DIFFERENT, (0, 9), 4)))
+    audits = Audits().add_audit("run 1", audited(0, (1, DIFFERENT, (0, 9), 4)))
     well = check(flow, seen(-60), AlertState(), audits, [run_problem])
     first = check(flow, down, well.state, audits, [run_problem])
     then = check(flow, replace(down, status=replace(down.status, time=at(60))), first.state, audits, [run_problem])
     assert {each.kind for each in then.alerts} == {"AuditMismatch", "DeadlineMissed"}
-    audits = audits.plus("run 2", audited(1, (1, EQUAL, (0, 9), None)))
+    audits = audits.add_audit("run 2", audited(1, (1, EQUAL, (0, 9), None)))
     for minute in (2, 3):
         then = check(flow, replace(down, status=replace(down.status, time=at(60 * minute))), then.state, audits)
     assert {each.kind for each in then.alerts} == set()
@@ -155,7 +155,7 @@ def test_the_document_has_the_figures_of_the_curve_and_what_is_open(flow: Flow) 
     channel, state = Channel(), AlertState()
     for seconds in (0, 150, 200):
         state, checked, _ = run(flow, state, channel, seconds)
-    document = json.loads(json.dumps(checked.document()))
+    document = json.loads(json.dumps(checked.write_document()))
     assert (document["lag_records"], document["lag_seconds"], document["lag_bytes"]) == (9, 200, None)
     assert (document["behind_offsets"], document["oldest_seconds"]) == (9, 1e9)
     assert [each["kind"] for each in document["open"]] == ["Behind"]
