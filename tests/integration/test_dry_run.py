@@ -87,9 +87,9 @@ def _records(bootstrap, ends, marks):
     found = []
     reader = BoundedReader("seen", {"bootstrap.servers": bootstrap}, committed=False)
     for message in reader.read({tp: (0, end) for tp, end in ends.items()}, 30):
-        content = (message.key() or b"") + b"\0" + (message.value() or b"")
-        if message.topic() not in OWN_TOPICS or any(mark.encode() in content for mark in marks):
-            found.append((message.topic(), message.partition(), message.offset(), message.timestamp(), zlib.crc32(content)))
+        content = (message.key or b"") + b"\0" + (message.value or b"")
+        if message.partition.topic not in OWN_TOPICS or any(mark.encode() in content for mark in marks):
+            found.append((*message.partition, message.offset, message.timestamp, zlib.crc32(content)))
     return sorted(found)
 
 

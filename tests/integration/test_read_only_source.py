@@ -90,7 +90,7 @@ def everything(cluster):
         ends = seen.offsets(partitions, "latest")
         reader = BoundedReader("seen", settings, committed=False)
         records = [
-            (message.topic(), message.partition(), message.offset(), zlib.crc32((message.key() or b"") + b"\0" + (message.value() or b"")))
+            (*message.partition, message.offset, zlib.crc32((message.key or b"") + b"\0" + (message.value or b"")))
             for message in reader.read({tp: (0, end) for tp, end in ends.items()}, 30)
         ]
     configs = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name) for name in names])
