@@ -10,7 +10,8 @@ import pytest
 
 from kafka_mirror.__main__ import main
 from kafka_mirror.cutover.wave.step import MOVE_GROUPS, STEPS
-from services.consumers import read_offsets, set_offsets
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from services.consumers import groups_of, read_offsets, set_offsets
 from services.waiting import ADMIN_TIMEOUT_MS
 
 MOST_PAUSE_SECONDS = 600

@@ -5,12 +5,12 @@ import threading
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientTopicPartition
-from kafka_mirror.kafka.group_transaction import GroupTransaction
 
 from kafka_mirror.cutover.steps import move_groups
 from kafka_mirror.cutover.wave.move import open_move
 from kafka_mirror.cutover.wave.selection import Wave
 from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING
+from kafka_mirror.kafka.groups import GroupTransaction
 from services.consumers import read_offsets, set_offsets
 from services.waiting import PATIENCE
 from tests.wave_notes import NotesInMemory, step_options
