@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -52,7 +53,12 @@ def connected(port: int) -> socket.socket:
 def exchange(connection: socket.socket, data: bytes) -> tuple[bytes, float]:
     """What comes back, and after how many seconds all of it was there."""
     started = time.monotonic()
-    threading.Thread(target=connection.sendall, args=(data,), daemon=True).start()
+
+    def send() -> None:
+        with suppress(OSError):  # the connection was cut: then the answer lacks bytes
+            connection.sendall(data)
+
+    threading.Thread(target=send, daemon=True).start()
     answer = bytearray()
     while len(answer) < len(data):
         part = connection.recv(65_536)
