@@ -33,7 +33,7 @@ def set_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], in
 def read_offsets(bootstrap: str, group: str) -> dict[TopicPartition, int]:
     with groups_of(bootstrap) as groups:
         errors: dict[str, MirrorError] = {}
-        offsets = groups.committed([group], errors)[group]
+        offsets = groups.read_committed([group], errors)[group]
     assert not errors
     return {tp: position.offset for tp, position in offsets.items()}
 

@@ -66,7 +66,7 @@ class Groups:
     def _read_group_offsets(self, context: GroupContext, names: list[str]) -> Iterator[Answer]:
         remote = context.selection.remote(self.topic)
         with groups_of(self.target) as groups:
-            by_group = groups.committed(names, {})
+            by_group = groups.read_committed(names, {})
         for group, positions in by_group.items():
             for tp, position in positions.items():
                 if tp.topic == remote:

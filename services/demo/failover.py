@@ -92,7 +92,7 @@ def _await_sync(flow: Flow, wait: Callable[[str], None]) -> None:
         ledger = read_ledger(flow)
         positions = group_position(flow, GROUP).offsets
         with Cluster(flow.target, settings, 30.0) as target:
-            synced = Groups(target).committed([GROUP], {}).get(GROUP, {})
+            synced = Groups(target).read_committed([GROUP], {}).get(GROUP, {})
         waiting = find_unsynced(positions, ledger, synced)
         if positions and not waiting:
             return

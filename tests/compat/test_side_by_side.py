@@ -99,7 +99,7 @@ def of_remote_topics(oracle, target, pair):
 def groups(oracle, target, pair):
     """The groups that have committed offsets, and for which partitions."""
     with groups_of(target) as found:
-        names = [name for name in found.listed() if pair.mark in name]
+        names = [name for name in found.list_groups() if pair.mark in name]
     offsets = {name: sorted(read_offsets(target, name)) for name in names}
     return {name: partitions for name, partitions in offsets.items() if partitions}
 

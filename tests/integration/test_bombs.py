@@ -32,7 +32,7 @@ def bomb():
 def produce(bootstrap, topic, batch):
     pool = BrokerPool("source", {"bootstrap.servers": bootstrap, "client.id": "stranger", "security.protocol": "plaintext"}, 60.0)
     tp = TopicPartition(topic, 0)
-    connection = pool.to(pool.leaders([tp])[tp].node)
+    connection = pool.connect(pool.find_leaders([tp])[tp].node)
     kind = ProduceRequest.TopicProduceData
     data = kind(name=topic, partition_data=[kind.PartitionProduceData(index=0, records=batch)])
     answer = connection.ask(ProduceRequest(version=9, transactional_id=None, acks=-1, timeout_ms=60_000, topic_data=[data]))

@@ -66,7 +66,7 @@ def everything(bootstrap, group):
     """All that a group committed, with metadata and leader epochs."""
     with groups_of(bootstrap) as groups:
         errors = {}
-        there = groups.committed([group], errors)[group]
+        there = groups.read_committed([group], errors)[group]
     assert not errors
     return there
 

@@ -67,7 +67,7 @@ def test_groups_get_back_what_they_had_and_those_of_others_stay(copied, pair, to
     assert read_offsets(pair.target_bootstrap, fresh) == {}
     assert read_offsets(pair.target_bootstrap, used) == {TopicPartition(remote, 0): 8}, "what somebody else committed stays"
     with groups_of(pair.target_bootstrap) as groups:
-        assert groups.committed([there], errors)[there] == {TopicPartition(remote, 0): Committed(2, "of the target")}
+        assert groups.read_committed([there], errors)[there] == {TopicPartition(remote, 0): Committed(2, "of the target")}
 
     code, failed = group_offsets("--undo", "another run")
     assert (code, [error["code"] for error in failed["errors"]]) == (1, ["GroupRunUnknown"])

@@ -17,12 +17,12 @@ def test_groups_of_both_protocols_are_known_with_their_state(pair, oracle, topic
     with groups_of(pair.source_bootstrap) as groups:
         with member(pair.source_bootstrap, classic, topic) as consumer:
             read(consumer, 60)
-            assert not groups.listed()[classic].is_idle
+            assert not groups.list_groups()[classic].is_idle
         with member(pair.source_bootstrap, modern, topic, "consumer") as consumer:
             read(consumer, 60)
-            assert not groups.listed()[modern].is_idle
+            assert not groups.list_groups()[modern].is_idle
         set_offsets(pair.source_bootstrap, offsets_only, {(topic, 0): 7})
-        found = groups.listed()
+        found = groups.list_groups()
         known = {name: (found[name].type, found[name].protocol, found[name].is_idle) for name in (classic, modern, offsets_only)}
         assert known == {
             classic: ("classic", "consumer", True),
@@ -31,7 +31,7 @@ def test_groups_of_both_protocols_are_known_with_their_state(pair, oracle, topic
         }
         assert all(found[name].has_offsets for name in known)
         errors = {}
-        offsets = groups.committed([classic, modern, offsets_only, f"none-{pair.mark}"], errors)
+        offsets = groups.read_committed([classic, modern, offsets_only, f"none-{pair.mark}"], errors)
     assert not errors
     assert sum(each.offset for each in offsets[classic].values()) == sum(each.offset for each in offsets[modern].values()) == 60
     assert offsets[offsets_only] == {TopicPartition(topic, 0): Committed(7)}
@@ -42,15 +42,15 @@ def test_metadata_arrives_byte_for_byte(pair, topic):
     group, note = f"notes-{pair.mark}", "ä note"
     set_offsets(pair.source_bootstrap, group, {(topic, 0): 3}, note)
     with groups_of(pair.source_bootstrap) as groups:
-        assert groups.committed([group], {})[group] == {TopicPartition(topic, 0): Committed(3, note)}
+        assert groups.read_committed([group], {})[group] == {TopicPartition(topic, 0): Committed(3, note)}
     settings = {"bootstrap.servers": pair.source_bootstrap}
     with Cluster("seen", settings) as cluster:
         partitions = [TopicPartition("__consumer_offsets", number) for number in range(4)]
         ends = cluster.offsets(partitions, "latest")
     written = [
-        message.value()
+        message.value
         for message in BoundedReader("seen", settings, committed=False).read({tp: (0, end) for tp, end in ends.items()}, 30)
-        if message.value() and group.encode() in (message.key() or b"") and topic.encode() in (message.key() or b"")
+        if message.value and group.encode() in (message.key or b"") and topic.encode() in (message.key or b"")
     ]
     text = note.encode()
     assert bytes([len(text) + 1]) + text in written[-1], "its length is its own, without a NUL byte behind it"
@@ -72,13 +72,13 @@ def test_a_group_with_members_refuses_and_the_others_are_committed(pair, topic):
         assert set(refused[modern].values()) <= {"UNKNOWN_MEMBER_ID", "STALE_MEMBER_EPOCH"}
         assert refused[modern]
         assert refused[idle] == {TopicPartition(missing, 0): "UNKNOWN_TOPIC_OR_PARTITION"}
-        assert groups.committed([idle], errors)[idle] == at
+        assert groups.read_committed([idle], errors)[idle] == at
 
 
 def test_a_cluster_that_is_down_is_one_sentence_within_the_deadline():
     settings = {"bootstrap.servers": "127.0.0.1:1"}
     with Cluster("gone", settings, 3) as cluster, pytest.raises(ClusterUnreachable) as raised:
-        Groups(cluster).listed()
+        Groups(cluster).list_groups()
     assert raised.value.retriable
 
 
@@ -86,19 +86,19 @@ def test_a_network_that_falls_silent_ends_within_the_deadline_and_a_broken_conne
     settings = {"bootstrap.servers": east.proxied_bootstrap}
     with Cluster("far", settings, 3) as cluster:
         groups = Groups(cluster)
-        before = groups.listed()
+        before = groups.list_groups()
         east.network.drop()
-        assert groups.listed().keys() >= before.keys()
+        assert groups.list_groups().keys() >= before.keys()
         east.network.hold()
         try:
             began = time.monotonic()
             with pytest.raises(MirrorError) as raised:
-                groups.listed()
+                groups.list_groups()
             assert time.monotonic() - began < 20, "the client's own deadline is thirty seconds"
         finally:
             east.network.heal()
         assert (raised.value.code, raised.value.retriable) == ("ClusterUnreachable", True)
-        assert groups.listed().keys() >= before.keys()
+        assert groups.list_groups().keys() >= before.keys()
 
 
 def test_a_group_that_may_not_be_described_does_not_hide_the_others(make_cluster, oracle):
@@ -122,7 +122,7 @@ def test_a_group_that_may_not_be_described_does_not_hide_the_others(make_cluster
     }
     with Cluster("guarded", settings) as admin:
         groups, errors = Groups(admin), {}
-        found = groups.committed(["seen-1", "hidden", "seen-2"], errors)
+        found = groups.read_committed(["seen-1", "hidden", "seen-2"], errors)
         assert (sorted(found), list(errors)) == (["seen-1", "seen-2"], ["hidden"])
         assert isinstance(errors["hidden"], AuthorizationRefused)
         assert "DESCRIBE on the group hidden" in errors["hidden"].message

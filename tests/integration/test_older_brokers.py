@@ -213,16 +213,16 @@ def test_positions_in_a_transaction_are_there_at_its_end_or_never_with_every_rel
         groups = Groups(cluster)
         first, errors = GroupTransaction(cluster, f"mirror.{topic}"), {}
         assert first.add({topic: {zero: Committed(3, "ä"), one: None}}, errors) == {topic: {}}
-        assert groups.unstable({topic: [zero, one]}, errors) == {topic: (zero, one)}
+        assert groups.find_unstable({topic: [zero, one]}, errors) == {topic: (zero, one)}
         second = GroupTransaction(cluster, f"mirror.{topic}")
         with pytest.raises(Fenced):
             first.commit()
-        assert groups.committed([topic], errors)[topic] == {one: Committed(4)}
+        assert groups.read_committed([topic], errors)[topic] == {one: Committed(4)}
         with pytest.raises(Fenced):
             first.add({topic: {one: Committed(9)}}, errors)
         second.add({topic: {zero: Committed(3, "ä"), one: None}}, errors)
         second.commit()
-        assert groups.committed([topic], errors)[topic] == {zero: Committed(3, "ä")}
+        assert groups.read_committed([topic], errors)[topic] == {zero: Committed(3, "ä")}
     assert errors == {}
     with reader(bootstrap, topic) as consumer:
         read = consumer.committed([ClientTopicPartition(topic, number) for number in range(2)], PATIENCE)

@@ -101,8 +101,8 @@ class PairedReading:
             return
         begun = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
         try:
-            sources = self._source.pool.leaders(stretch.source for stretch in begun)
-            targets = self._target.pool.leaders(stretch.remote for stretch in begun)
+            sources = self._source.pool.find_leaders(stretch.source for stretch in begun)
+            targets = self._target.pool.find_leaders(stretch.remote for stretch in begun)
         except BaseException:
             self._waiting.extendleft(reversed(begun))
             raise
@@ -145,8 +145,8 @@ class PairedReading:
     def _connect_again(self) -> None:
         self._source.pool.close()
         self._target.pool.close()
-        sources = self._source.pool.leaders(pairing.stretch.source for pairing in self._open)
-        targets = self._target.pool.leaders(pairing.stretch.remote for pairing in self._open)
+        sources = self._source.pool.find_leaders(pairing.stretch.source for pairing in self._open)
+        targets = self._target.pool.find_leaders(pairing.stretch.remote for pairing in self._open)
         for pairing in self._open:
             pairing.source.fetched.leader = sources[pairing.stretch.source]
             pairing.target.fetched.leader = targets[pairing.stretch.remote]

@@ -87,13 +87,13 @@ def known_groups(flow: "Flow") -> KnownGroups:
 
 def select_groups(groups: Groups, by: GroupFilter) -> list[str]:
     """Returns the consumer groups that the filter takes."""
-    return sorted(name for name, group in groups.listed().items() if group.has_offsets and by.should_replicate(name))
+    return sorted(name for name, group in groups.list_groups().items() if group.has_offsets and by.should_replicate(name))
 
 
 def read_group_offsets(groups: Groups, names: Collection[str], takes: TopicFilter) -> SelectedGroups:
     """Those of the groups that committed for a topic that the filter takes; as in MirrorMaker 2, whether it is mirrored is not asked."""
     errors: dict[str, MirrorError] = {}
-    offsets = groups.committed(names, errors)
+    offsets = groups.read_committed(names, errors)
     topics = {topic: takes.should_replicate(topic) for topic in {tp.topic for offset in offsets.values() for tp in offset}}
     with_mirrored_topics = {name: committed for name, committed in offsets.items() if any(topics[tp.topic] for tp in committed)}
     return SelectedGroups(with_mirrored_topics, tuple(error.report() for _, error in sorted(errors.items())))

@@ -203,10 +203,10 @@ class _Target:
 
     def _sync(self, wanted: Mapping[str, _Wanted], logs: Logs) -> GroupOffsetsResult:
         # The state first: a member that joins and commits after it is found by the look at the offsets, or refused by the broker.
-        states = self._groups.listed()
+        states = self._groups.list_groups()
         errors: dict[str, MirrorError] = {}
         idle = {name: wanted_group for name, wanted_group in wanted.items() if not explain_unfit(states.get(name))}
-        committed = self._groups.committed(idle, errors)
+        committed = self._groups.read_committed(idle, errors)
         decided = {
             name: to_commit(wanted_group.positions, {tp: offset.offset for tp, offset in committed[name].items()}, logs)
             for name, wanted_group in idle.items()

@@ -237,7 +237,7 @@ class Undo:
         if not moves:
             raise GroupRunUnknown(run, target, _list_runs(histories))
         there = read_positions(self._groups, moves)
-        states = self._groups.listed()
+        states = self._groups.list_groups()
         alone = {group: reason for group in moves if (reason := explain_unfit(states.get(group)) or self._explain_moved(moves[group]))}
         undo = {group: plan_undo(move, there[group]) for group, move in moves.items() if group not in alone}
         failed = {} if dry_run else self._write(moves, undo)

@@ -39,7 +39,7 @@ def _describe(cluster: Cluster, pattern: ResourcePatternType) -> frozenset[Patte
         """Asks any broker; None where the cluster has no authorizer."""
         connection = pool.pick_connection()
         request = DescribeAclsRequest(
-            version=connection.version(DescribeAclsRequest.API_KEY, _NEWEST, _OLDEST),
+            version=connection.choose_version(DescribeAclsRequest.API_KEY, _NEWEST, _OLDEST),
             resource_type_filter=ResourceType.TOPIC.value,
             resource_name_filter=None,
             pattern_type_filter=pattern.value,

@@ -95,9 +95,9 @@ class AskedCluster:
     def cluster_id(self) -> str:
         """The cluster's own id, which comes with every answer about topics; else the cheapest question there is, so it also probes
         reachability and credentials."""
-        return self._cluster_id or self.ask("asking for the cluster's id", lambda pool: self._metadata(pool, []).cluster_id)
+        return self._cluster_id or self.ask("asking for the cluster's id", lambda pool: self._ask_metadata(pool, []).cluster_id)
 
-    def ids(self) -> frozenset[str]:
+    def find_ids(self) -> frozenset[str]:
         """The cluster's id as the bootstrap server tells it, and as a broker does that it advertises. Two: they are of different clusters,
         and clients end at the advertised one."""
         return frozenset((self.cluster_id(), self.ask("asking for the cluster's id", self._ask_advertised_id)))
@@ -123,13 +123,13 @@ class AskedCluster:
 
         threading.Thread(target=connect, name="connecting", daemon=True).start()
 
-    def described(self, names: Sequence[str] | None, operations: bool = False) -> list[DescribedTopic]:
+    def describe_topics(self, names: Sequence[str] | None, operations: bool = False) -> list[DescribedTopic]:
         """These topics, or all that we may describe, the brokers' internal ones too, each with its error code; with `operations` with what
         we may do with them too. A topic with an error that passes is asked for again."""
 
         def question(pool: BrokerPool) -> list[DescribedTopic]:
             """Raises kafka-python's error for a topic whose error passes."""
-            described = self._metadata(pool, names, operations).topics
+            described = self._ask_metadata(pool, names, operations).topics
             for topic in described:
                 if topic.error_code not in UNKNOWN_TOPIC and is_retriable(topic.error_code):
                     raise_for(topic.error_code)
@@ -139,14 +139,14 @@ class AskedCluster:
 
         return self.ask("describing topics", question)
 
-    def operations(self) -> frozenset[str]:
+    def list_operations(self) -> frozenset[str]:
         """What we may do with the cluster itself, in the words of Kafka's ACLs; everything where the brokers do not tell, or there is no
         authorizer."""
 
         def question(pool: BrokerPool) -> set[int] | None:
             """Asks for the metadata of no topic, with our rights."""
             connection = pool.pick_connection()
-            version = connection.version(MetadataRequest.API_KEY, _RIGHTS_NEWEST)
+            version = connection.choose_version(MetadataRequest.API_KEY, _RIGHTS_NEWEST)
             if version < _RIGHTS_OLDEST:
                 return None
             request = MetadataRequest(
@@ -158,7 +158,7 @@ class AskedCluster:
         operations = self.ask("asking what we may do", question)
         return frozenset(name for name, number in OPERATIONS.items() if operations is None or number in operations)
 
-    def described_configs(
+    def describe_configs(
         self, names: Sequence[str], entries: Collection[str] | None
     ) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
         """The configs of topics, or these `entries` of them; and the error codes of topics that have none for us."""
@@ -191,13 +191,13 @@ class AskedCluster:
 
         def question(pool: BrokerPool) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
             connection = pool.pick_connection()
-            version = connection.version(DescribeConfigsRequest.API_KEY, _CONFIGS_NEWEST, _CONFIGS_OLDEST)
+            version = connection.choose_version(DescribeConfigsRequest.API_KEY, _CONFIGS_NEWEST, _CONFIGS_OLDEST)
             answer = connection.ask(DescribeConfigsRequest(version=version, resources=resources), read)
             return cast("tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]", answer)
 
         return self.ask("reading topic configs", question)
 
-    def listed(self, partitions: Iterable[TopicPartition], questions: Sequence[OffsetQuestion], patient: bool = True) -> Offsets:
+    def list_offsets(self, partitions: Iterable[TopicPartition], questions: Sequence[OffsetQuestion], patient: bool = True) -> Offsets:
         """What each question asks for, asked in this order, all at once. A partition that is gone, or still without leader after some
         patience, is absent; of one that lacks a single answer everything is asked again."""
         waiting, lost = list(dict.fromkeys(partitions)), None
@@ -205,13 +205,13 @@ class AskedCluster:
         for pause in (0.0, *(_PAUSES if patient else ())):
             if waiting:
                 time.sleep(pause)
-                ask = partial(self._offsets, wanted=waiting, questions=questions, into=listed)
+                ask = partial(self._ask_offsets, wanted=waiting, questions=questions, into=listed)
                 waiting, lost = self.ask("listing offsets", ask)
         if waiting and lost is not None and not any(listed.answers):
             raise self.errors.translate(lost, "listing offsets", self._open().last)
         return listed
 
-    def epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
+    def find_epoch_ends(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
         """What the leader of each partition says of this leader epoch; absent are those whose leaders do not answer."""
 
         def question(pool: BrokerPool) -> dict[TopicPartition, EpochEnd]:
@@ -235,7 +235,7 @@ class AskedCluster:
 
     # ------------------------------------------------------------ metadata
 
-    def _metadata(self, pool: BrokerPool, names: Sequence[str] | None, operations: bool = False) -> Metadata:
+    def _ask_metadata(self, pool: BrokerPool, names: Sequence[str] | None, operations: bool = False) -> Metadata:
         answer = ask_metadata(pool.pick_connection(), names, operations)
         pool.learn(answer.brokers)
         self._cluster_id = answer.cluster_id
@@ -244,14 +244,14 @@ class AskedCluster:
 
     def _ask_advertised_id(self, pool: BrokerPool) -> str:
         if not pool.brokers:
-            self._metadata(pool, [])
+            self._ask_metadata(pool, [])
         if not pool.brokers or pool.pick_connection().address in pool.brokers.values():
             return self._cluster_id
-        return ask_metadata(pool.to(min(pool.brokers)), []).cluster_id
+        return ask_metadata(pool.connect(min(pool.brokers)), []).cluster_id
 
     # ------------------------------------------------------------ offsets
 
-    def leaders(self, pool: BrokerPool, wanted: Collection[TopicPartition]) -> tuple[dict[TopicPartition, Leader], dict[str, int]]:
+    def find_leaders(self, pool: BrokerPool, wanted: Collection[TopicPartition]) -> tuple[dict[TopicPartition, Leader], dict[str, int]]:
         """Who leads each partition that has a leader, and the error codes of their topics: a part of a question."""
         by_node = self._group_by_node(pool, wanted)
         leaders = {tp: Leader(node, epoch, self._described[tp.topic].id) for node, there in by_node.items() for tp, epoch in there.items()}
@@ -261,10 +261,12 @@ class AskedCluster:
         """Forgets who leads a topic's partitions: the next question about them looks for the leaders first."""
         self._described.pop(topic, None)
 
-    def bounds(self, pool: BrokerPool, wanted: Sequence[TopicPartition]) -> tuple[dict[TopicPartition, End], dict[TopicPartition, End]]:
+    def find_bounds(
+        self, pool: BrokerPool, wanted: Sequence[TopicPartition]
+    ) -> tuple[dict[TopicPartition, End], dict[TopicPartition, End]]:
         """Where the logs begin and end, of the partitions whose leaders tell: a part of a question."""
         listed = Offsets([{}, {}], {})
-        self._offsets(pool, wanted, [OffsetQuestion(EARLIEST), OffsetQuestion(LATEST)], into=listed)
+        self._ask_offsets(pool, wanted, [OffsetQuestion(EARLIEST), OffsetQuestion(LATEST)], into=listed)
         begins, ends = listed.answers
         return begins, ends
 
@@ -272,7 +274,7 @@ class AskedCluster:
         """The partitions with their leader epochs, by the node that leads them; without those that have no leader."""
         by_node, unled = self._look_up_leaders(pool, wanted)
         if unled:
-            self._metadata(pool, sorted(unled))
+            self._ask_metadata(pool, sorted(unled))
             by_node, _ = self._look_up_leaders(pool, wanted)
         return by_node
 
@@ -289,7 +291,7 @@ class AskedCluster:
                 unled.add(tp.topic)
         return by_node, unled
 
-    def _offsets(
+    def _ask_offsets(
         self, pool: BrokerPool, wanted: Sequence[TopicPartition], questions: Sequence[OffsetQuestion], into: Offsets
     ) -> tuple[list[TopicPartition], OSError | None]:
         """Puts what the leaders say into `into`; gives the partitions to ask for again, and why a leader could not be reached."""

@@ -144,7 +144,7 @@ class BrokerConnection:
         """Since when (time.monotonic) the broker owes an answer and gives none; while a quota holds us back, when that ends (KIP-219)."""
         self._socket = _connect(address, settings, min(seconds, _CONNECT_SECONDS))
         try:
-            answer = self._api_versions()
+            answer = self._ask_api_versions()
             self._versions: dict[int, int] = {api.api_key: api.max_version for api in answer.api_keys or ()}
             self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features or ()}
             """The levels of the cluster's features."""
@@ -155,7 +155,7 @@ class BrokerConnection:
             self.close()
             raise
 
-    def version(self, key: int, highest: int, lowest: int = 0) -> int:
+    def choose_version(self, key: int, highest: int, lowest: int = 0) -> int:
         """The version of a request to speak: the highest that the broker takes, and at most this one. Raises UnsupportedVersionError if
         that is below `lowest`, or the broker does not know the request."""
         version = min(highest, self._versions.get(key, -1))
@@ -206,7 +206,7 @@ class BrokerConnection:
     def send(self, request: Any, answered: Answered, decode: Decode | None = None) -> None:
         """Sends a request of kafka-python's; `receive` will hand its answer over. `decode`: what reads the body of its answer in place of
         kafka-python's schema."""
-        request.with_header(correlation_id=self._next_number(), client_id=self._client_id)
+        request.with_header(correlation_id=self._take_number(), client_id=self._client_id)
         frame = request.encode(framed=True, header=True)
         if decode is None:
             read: Decode = partial(read_by_schema, answer_to(request), request.API_VERSION)
@@ -219,7 +219,7 @@ class BrokerConnection:
         """Queues a request whose body (of a flexible version) was encoded in parts, of which all but the first are not copied. `flush`
         sends it. `decode` gets the body of its answer."""
         size = _HEADER.size - _SIZE.size + len(self._client) + len(_NO_TAGS) + sum(map(len, parts))
-        parts[0] = _HEADER.pack(size, key, version, self._next_number(), len(self._client)) + self._client + _NO_TAGS + parts[0]
+        parts[0] = _HEADER.pack(size, key, version, self._take_number(), len(self._client)) + self._client + _NO_TAGS + parts[0]
         self._queue(parts, size + _SIZE.size, partial(_read_body, decode, True), answered)
 
     @property
@@ -256,19 +256,19 @@ class BrokerConnection:
 
     # ------------------------------------------------------------ inside
 
-    def _api_versions(self) -> Any:
+    def _ask_api_versions(self) -> Any:
         answer = self.ask(ApiVersionsRequest(version=_API_VERSIONS, client_software_name="mirror", client_software_version="1"))
         if answer.error_code == errors.UnsupportedVersionError.errno:  # brokers before Kafka 2.4
             answer = self.ask(ApiVersionsRequest(version=0))
         raise_for(answer.error_code)
         return answer
 
-    def _next_number(self) -> int:
+    def _take_number(self) -> int:
         self._number = (self._number + 1) & 0x7FFFFFFF
         return self._number
 
     def _receive_one(self) -> None:
-        frame = self._frame()
+        frame = self._read_frame()
         number, size, decode, answered = self._waiting.popleft()
         self.bytes_in_flight -= size
         if _SIZE.unpack_from(frame)[0] != number:
@@ -286,11 +286,11 @@ class BrokerConnection:
         self.bytes_in_flight += size
         self._waiting.append((self._number, size, decode, answered))
 
-    def _frame(self) -> memoryview:
+    def _read_frame(self) -> memoryview:
         """The next answer without its size. What comes after it in the same read stays for the next call."""
         started = time.monotonic()
         while len(self._ahead) < _SIZE.size:
-            self._ahead += self._open(self._patiently(self._socket.recv, _READ_BYTES, started))
+            self._ahead += self._open(self._read_patiently(self._socket.recv, _READ_BYTES, started))
         (size,) = _SIZE.unpack_from(self._ahead)
         if not _SIZE.size <= size <= self._largest or not self._waiting:
             self.close()
@@ -307,7 +307,7 @@ class BrokerConnection:
             if at == len(answer):
                 answer += bytes(min(_STEP_BYTES, size - at))
             with memoryview(answer) as view:
-                at += self._open(self._patiently(self._socket.recv_into, view[at:], started + at / _LEAST_BYTES_PER_SECOND))
+                at += self._open(self._read_patiently(self._socket.recv_into, view[at:], started + at / _LEAST_BYTES_PER_SECOND))
         return memoryview(answer)
 
     @staticmethod
@@ -316,7 +316,7 @@ class BrokerConnection:
             raise ConnectionResetError("the broker closed the connection")
         return received
 
-    def _patiently(self, call: Callable[[Any], Any], argument: Any, since: float) -> Any:
+    def _read_patiently(self, call: Callable[[Any], Any], argument: Any, since: float) -> Any:
         """What a reading call on the socket gives, within an answer's time from `since` on. Python would look before each call whether the
         socket is ready, which it mostly is."""
         while True:

@@ -4,9 +4,9 @@ A question is a function of a `BrokerPool`. It is asked again, within the pool's
 and where a broker does not answer or hangs up, over new connections that begin at the next bootstrap server. Each time an answer may take
 twice as long: one server that hangs must not use up the time that the others need.
 
-In a pool that carries batches only opening (`pick_connection`, `leaders`, `coordinator`) goes on over new connections. With a broken
-connection goes what was under way on it, which only the owner of the pool knows. There the first one is an error, and the owner closes the
-pool.
+In a pool that carries batches only opening (`pick_connection`, `find_leaders`, `find_coordinator`) goes on over new connections. With a
+broken connection goes what was under way on it, which only the owner of the pool knows. There the first one is an error, and the owner
+closes the pool.
 """
 
 import select
@@ -111,11 +111,11 @@ class BrokerPool:
 
     def pick_connection(self) -> BrokerConnection:
         """A connection to any broker."""
-        return next(iter(self._connections.values()), None) or self._ask("connecting", self._first)
+        return next(iter(self._connections.values()), None) or self._ask("connecting", self._open_first)
 
-    def to(self, node: int) -> BrokerConnection:
-        """The connection to a broker whose node id came from `leaders`, `coordinators` or metadata. A login that ends soon gets a new
-        connection, if nothing is under way on the old one."""
+    def connect(self, node: int) -> BrokerConnection:
+        """The connection to a broker, by a node id from metadata or of a coordinator. A login that ends soon gets a new connection, if
+        nothing is under way on the old one."""
         if node not in self._brokers:
             raise errors.LeaderNotAvailableError
         return self._open(self._brokers[node])
@@ -124,27 +124,27 @@ class BrokerPool:
         """Takes host and port of brokers by their node ids, as metadata have them."""
         self._brokers.update(brokers)
 
-    def leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Leader]:
+    def find_leaders(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Leader]:
         """Who leads each of the partitions, and is connected."""
         wanted = set(partitions)
-        return self._ask("finding the leaders of partitions", lambda: self._leaders(wanted)) if wanted else {}
+        return self._ask("finding the leaders of partitions", lambda: self._find_leaders(wanted)) if wanted else {}
 
-    def coordinator(self, transactional_id: str) -> int:
+    def find_coordinator(self, transactional_id: str) -> int:
         """The node id of the coordinator of a transactional id; it is connected."""
 
         def connected() -> int:
             """Raises kafka-python's error for an error code."""
-            coordinator = self.coordinators([transactional_id], OF_TRANSACTIONS)[transactional_id]
+            coordinator = self.find_coordinators([transactional_id], OF_TRANSACTIONS)[transactional_id]
             raise_for(coordinator.error_code)
-            self.to(coordinator.node)
+            self.connect(coordinator.node)
             return coordinator.node
 
         return self._ask("finding the coordinator of a transactional id", connected)
 
-    def coordinators(self, keys: Iterable[str], kind: int) -> dict[str, Coordinator]:
+    def find_coordinators(self, keys: Iterable[str], kind: int) -> dict[str, Coordinator]:
         """Who coordinates each group or transactional id, as any broker says: a part of a question."""
         connection, wanted = self.pick_connection(), list(keys)
-        version = connection.version(FindCoordinatorRequest.API_KEY, _SEVERAL_COORDINATORS, 1)
+        version = connection.choose_version(FindCoordinatorRequest.API_KEY, _SEVERAL_COORDINATORS, 1)
         coordinators: dict[str, Coordinator]
         if version >= _SEVERAL_COORDINATORS:
             request = FindCoordinatorRequest(version=version, key_type=kind, coordinator_keys=wanted)
@@ -237,7 +237,7 @@ class BrokerPool:
         for connection in self.connections:
             connection.seconds = seconds
 
-    def _first(self) -> BrokerConnection:
+    def _open_first(self) -> BrokerConnection:
         failure: OSError | None = None
         for address in self._servers:
             try:
@@ -261,7 +261,7 @@ class BrokerPool:
             opened.check_release(self._needs)
         return opened
 
-    def _leaders(self, wanted: set[TopicPartition]) -> dict[TopicPartition, Leader]:
+    def _find_leaders(self, wanted: set[TopicPartition]) -> dict[TopicPartition, Leader]:
         answer = ask_metadata(self.pick_connection(), sorted({tp.topic for tp in wanted}))
         self.learn(answer.brokers)
         leaders: dict[TopicPartition, Leader] = {}
@@ -276,14 +276,14 @@ class BrokerPool:
         if wanted - leaders.keys():
             raise errors.UnknownTopicOrPartitionError
         for node in {leader.node for leader in leaders.values()}:
-            self.to(node)
+            self.connect(node)
         return leaders
 
 
 def ask_metadata(connection: BrokerConnection, names: Iterable[str] | None, operations: bool = False) -> Metadata:
     """What a broker says of topics, None: of all; with `operations` what we may do with them too. No topic is created by asking. Raises as
     the connection does."""
-    version = connection.version(METADATA, METADATA_NEWEST, METADATA_OLDEST)
+    version = connection.choose_version(METADATA, METADATA_NEWEST, METADATA_OLDEST)
     topics = None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
     request = MetadataRequest(
         version=version, topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=operations

@@ -103,13 +103,13 @@ class Cluster(AskedCluster):
 
     def names(self) -> list[str]:
         """The names of all topics that we may describe and that are not internal to the brokers."""
-        return sorted(described.name for described in self.described(None) if not described.name.startswith("__"))
+        return sorted(described.name for described in self.describe_topics(None) if not described.name.startswith("__"))
 
     def listing(self) -> "TopicListing":
         """All topics that we may describe and that are not internal to the brokers, as of the first time that this was asked: a plan goes
         by one listing, and a far cluster is asked once."""
         if self._listing is None:
-            answer = self.described(None)
+            answer = self.describe_topics(None)
             described = {topic.name: topic for topic in answer if not topic.error_code}
             self._listing = TopicListing(frozenset(topic.name for topic in answer if not topic.name.startswith("__")), described)
         return self._listing
@@ -137,7 +137,7 @@ class Cluster(AskedCluster):
         wanted = None if names is None else _possible(names)
         if wanted == []:
             return []
-        answer = [topic for topic in self.described(wanted, operation != "DESCRIBE") if wanted is not None or not topic.is_internal]
+        answer = [topic for topic in self.describe_topics(wanted, operation != "DESCRIBE") if wanted is not None or not topic.is_internal]
         denied = {topic.name for topic in answer if not topic.error_code and not topic.permits(OPERATIONS[operation])}
         codes = {topic.name: topic.error_code for topic in answer if topic.error_code} | dict.fromkeys(denied, TOPIC_DENIED)
         self._refuse(codes, "describing topics", operation, errors)
@@ -159,7 +159,7 @@ class Cluster(AskedCluster):
         possible = _possible(names)
         if not possible:
             return {}
-        configs, codes = self.described_configs(possible, entries)
+        configs, codes = self.describe_configs(possible, entries)
         self._refuse(codes, "reading topic configs", "DESCRIBE_CONFIGS", errors)
         return configs
 
@@ -220,9 +220,9 @@ class Cluster(AskedCluster):
         (listed,) = self._list(partitions, [OffsetQuestion(EARLIEST if at == "earliest" else LATEST, committed)], errors)
         return {tp: end.offset for tp, end in listed.items() if end.offset >= 0}
 
-    def led(self, partitions: Partitions) -> set[TopicPartition]:
+    def find_led(self, partitions: Partitions) -> set[TopicPartition]:
         """Those of the partitions whose leaders answer for them just now; to wait for the others, ask again."""
-        return set(self.listed(_usable(partitions), [OffsetQuestion(LATEST)], patient=False).answers[0])
+        return set(self.list_offsets(_usable(partitions), [OffsetQuestion(LATEST)], patient=False).answers[0])
 
     def ends(
         self, partitions: Partitions, errors: Errors = None, committed: bool = False, patient: bool = True
@@ -282,7 +282,7 @@ class Cluster(AskedCluster):
         ends: dict[TopicPartition, EpochEnd] = {}
 
         def unanswered() -> set[TopicPartition]:
-            ends.update(self.epoch_ends({tp: epoch for tp, epoch in epochs.items() if tp not in ends}))
+            ends.update(self.find_epoch_ends({tp: epoch for tp, epoch in epochs.items() if tp not in ends}))
             return epochs.keys() - ends.keys()
 
         poll_until(unanswered, seconds, _EPOCH_POLL_SECONDS, enough=operator.not_)
@@ -296,7 +296,7 @@ class Cluster(AskedCluster):
     def _list(
         self, partitions: Partitions, questions: Sequence[OffsetQuestion], errors: Errors, patient: bool = True
     ) -> list[dict[TopicPartition, End]]:
-        answers, refused = self.listed(_usable(partitions), questions, patient)
+        answers, refused = self.list_offsets(_usable(partitions), questions, patient)
         self._refuse(refused, "listing offsets", "DESCRIBE", errors)
         return answers
 

@@ -68,7 +68,7 @@ class FetchLimits(NamedTuple):
 
 def ask_for(connection: BrokerConnection, questions: Fetches, limits: FetchLimits, answered: Callable[[FetchResponse], None]) -> None:
     """Asks for what follows of these partitions. A broker fills its answer in their order, each partition up to its share."""
-    version = connection.version(FetchRequest.API_KEY, WITH_IDS, _OLDEST)
+    version = connection.choose_version(FetchRequest.API_KEY, WITH_IDS, _OLDEST)
     topic_ids = {tp.topic: fetched.leader.topic_id for tp, fetched in questions.items()}
     ids = {topic: UUID(bytes=urlsafe_b64decode(f"{text}==")) if text else UUID(int=0) for topic, text in topic_ids.items()}
     if version >= WITH_IDS and not all(topic_id.int for topic_id in ids.values()):
@@ -243,7 +243,7 @@ class BatchFetcher:
         """The leaders that are asked nothing, each with its partitions. Those of which least waits are first: brokers fill an answer in the
         order of the question."""
         for node, questions in group_by_leader(wanted).items():
-            connection = self.pool.guard("connecting", partial(self.pool.to, node))
+            connection = self.pool.guard("connecting", partial(self.pool.connect, node))
             if not connection.in_flight:
                 yield connection, dict(sorted(questions.items(), key=lambda item: item[1].bytes))
 

@@ -86,7 +86,7 @@ class FetchedPartition:
         self._beyond = 0
         """How often nothing came but a batch that ends past its log."""
 
-    def goes_on(self, start: int, epoch: int | None) -> bool:
+    def continues_at(self, start: int, epoch: int | None) -> bool:
         """Whether what is here follows the record in front of `start`, which is of this leader epoch: the broker was asked with it whether
         it has that record (KIP-320), or what stands in front was handed over from here."""
         return self.next_offset == start and (start != self._start[0] or epoch == self._start[1])

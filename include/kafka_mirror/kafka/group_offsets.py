@@ -79,12 +79,12 @@ class _Question:
         """Asks for those that still wait. Raises kafka-python's error for a code that passes."""
         self.waiting = dict.fromkeys(self.waiting, _UNASKED)
         by_node: dict[int, list[str]] = {}
-        for name, coordinator in pool.coordinators(self.waiting, OF_GROUPS).items():
+        for name, coordinator in pool.find_coordinators(self.waiting, OF_GROUPS).items():
             if coordinator.error_code:
                 self._take(pool, {name: (coordinator.error_code, None)})
             else:
                 by_node.setdefault(coordinator.node, []).append(name)
-        connections = {pool.to(node): there for node, there in by_node.items()}
+        connections = {pool.connect(node): there for node, there in by_node.items()}
         for connection, there in connections.items():
             self._send(connection, there, lambda said: self._take(pool, said))
         for connection in connections:
@@ -130,7 +130,7 @@ def send_fetch(
 ) -> None:
     """Asks for what groups committed; with `partitions` whether a transaction that is still open commits there, of which a coordinator that
     is too old for that tells nothing."""
-    version = connection.version(OffsetFetchRequest.API_KEY, _FETCH_NEWEST, _FETCH_OLDEST)
+    version = connection.choose_version(OffsetFetchRequest.API_KEY, _FETCH_NEWEST, _FETCH_OLDEST)
     is_stable = partitions is not None
     if is_stable and version < STABLE_VERSION:
         take({name: (0, {}) for name in names})
@@ -154,7 +154,7 @@ def send_commit(
     connection: BrokerConnection, names: Sequence[str], take: Take, *, offsets: Mapping[str, Mapping[TopicPartition, Committed]]
 ) -> None:
     """Commits for groups, each in a request of its own. The answer has Kafka's word for each partition that was refused."""
-    version = connection.version(OffsetCommitRequest.API_KEY, _COMMIT_NEWEST, _COMMIT_OLDEST)
+    version = connection.choose_version(OffsetCommitRequest.API_KEY, _COMMIT_NEWEST, _COMMIT_OLDEST)
     of_topic = OffsetCommitRequest.OffsetCommitRequestTopic
     for name in names:
         topics = topics_of(offsets[name], of_topic, of_topic.OffsetCommitRequestPartition)
@@ -180,7 +180,7 @@ def send_delete(
     connection: BrokerConnection, names: Sequence[str], take: Take, *, partitions: Mapping[str, Collection[TopicPartition]]
 ) -> None:
     """Deletes offsets of groups, each in a request of its own; the answer as with `send_commit`."""
-    version = connection.version(OffsetDeleteRequest.API_KEY, 0)
+    version = connection.choose_version(OffsetDeleteRequest.API_KEY, 0)
     of_topic = OffsetDeleteRequest.OffsetDeleteRequestTopic
     for name in names:
         by_topic: dict[str, list[Any]] = {}

@@ -82,7 +82,7 @@ def describe_groups(cluster: Cluster, names: Iterable[str], refused: Errors) -> 
 
 
 def _send_classic(connection: BrokerConnection, names: Sequence[str], take: Take) -> None:
-    version = connection.version(DescribeGroupsRequest.API_KEY, _NEWEST)
+    version = connection.choose_version(DescribeGroupsRequest.API_KEY, _NEWEST)
     request = DescribeGroupsRequest(version=version, groups=list(names), include_authorized_operations=True)
     read = partial(_read, tells=version >= _WITH_OPERATIONS)
     connection.send(request, lambda answer: take(read_by(read, answer)))
@@ -144,7 +144,7 @@ class Groups:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def listed(self) -> dict[str, Group]:
+    def list_groups(self) -> dict[str, Group]:
         """All groups that we may describe, by name, of every type."""
         groups = self._cluster.ask("listing groups", _list)
         # Brokers before Kafka 2.6 do not list states.
@@ -154,17 +154,17 @@ class Groups:
             raise error
         return groups | {name: replace(groups[name], state=description.state) for name, description in described.items()}
 
-    def committed(self, names: Iterable[str], refused: Errors) -> dict[str, dict[TopicPartition, Committed]]:
+    def read_committed(self, names: Iterable[str], refused: Errors) -> dict[str, dict[TopicPartition, Committed]]:
         """What the groups committed, by group and partition; a group without any has an empty entry. What fails for one group alone goes
         into `refused` by its name."""
         return ask_coordinators(self._cluster, "listing offsets of", names, send_fetch, refused)
 
-    def unstable(self, partitions: Mapping[str, Collection[TopicPartition]], refused: Errors) -> dict[str, tuple[TopicPartition, ...]]:
+    def find_unstable(self, partitions: Mapping[str, Collection[TopicPartition]], refused: Errors) -> dict[str, tuple[TopicPartition, ...]]:
         """Those of the partitions for which a transaction that is still open commits offsets, by group, for groups that have some.
 
         Until it ends, a group stands where it stood; once it is committed, further on (KIP-447). A consumer that reads committed records
         waits for that, and so does who moves a group. The partitions are asked for by name: of a first commit a coordinator tells nothing
-        else. Brokers before Kafka 2.5 do not tell (`tells_unstable`). `refused` as in `committed`.
+        else. Brokers before Kafka 2.5 do not tell (`tells_unstable`). `refused` as in `read_committed`.
         """
         verb, send = "asking for the stable offsets of", partial(send_fetch, partitions=partitions)
         there = ask_coordinators(self._cluster, verb, partitions, send, refused)
@@ -172,7 +172,7 @@ class Groups:
         return {name: unstable for name, unstable in places.items() if unstable}
 
     def tells_unstable(self) -> bool:
-        """Whether the cluster tells what `unstable` asks for."""
+        """Whether the cluster tells what `find_unstable` asks for."""
         step, key = "asking for the brokers' versions", OffsetFetchRequest.API_KEY
         return self._cluster.ask(step, lambda pool: pool.pick_connection().takes(key, STABLE_VERSION))
 
@@ -194,7 +194,7 @@ class Groups:
 def read_positions(groups: Groups, names: Collection[str]) -> dict[str, dict[TopicPartition, Committed]]:
     """What the groups committed. Raises what the cluster says against one of them: it is unknown then where it stands."""
     refused: dict[str, MirrorError] = {}
-    committed = groups.committed(names, refused)
+    committed = groups.read_committed(names, refused)
     for error in refused.values():
         raise error
     return committed
@@ -227,8 +227,8 @@ def _list(pool: BrokerPool) -> dict[str, Group]:
     pool.learn(brokers)
     groups: dict[str, Group] = {}
     for node in sorted(brokers):
-        connection = pool.to(node)
-        version = connection.version(ListGroupsRequest.API_KEY, _LIST_NEWEST)
+        connection = pool.connect(node)
+        version = connection.choose_version(ListGroupsRequest.API_KEY, _LIST_NEWEST)
         code, there = connection.ask(ListGroupsRequest(version=version, states_filter=[], types_filter=[]), _read_listing)
         if code in DENIED:
             raise pool.errors.translate_code(code, "listing groups", operation="DESCRIBE", what="the cluster")
@@ -287,7 +287,7 @@ class GroupTransaction:
         self._transactions.close()
         groups, refused = Groups(self._cluster), dict[str, MirrorError]()
         poll_until(
-            lambda: groups.unstable(self._places, refused),
+            lambda: groups.find_unstable(self._places, refused),
             self._cluster.timeout,
             every=_POLL_SECONDS,
             enough=operator.not_,
@@ -302,7 +302,7 @@ class GroupTransaction:
     # ------------------------------------------------------------ inside
 
     def _send(self, connection: BrokerConnection, names: Sequence[str], take: Take, *, wanted: Wanted) -> None:
-        version = connection.version(TxnOffsetCommitRequest.API_KEY, _COMMIT_OFFSETS)
+        version = connection.choose_version(TxnOffsetCommitRequest.API_KEY, _COMMIT_OFFSETS)
         of_topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
         for name in names:
             positions = {tp: Committed(_NOTHING) if at is None else at for tp, at in wanted[name].items()}

@@ -52,7 +52,7 @@ def ask_leaders(pool: BrokerPool, by_node: ByNode, questions: Sequence[OffsetQue
     connections: list[BrokerConnection] = []
     for node, leaders in by_node.items():
         try:
-            connection = pool.to(node)
+            connection = pool.connect(node)
             for question, into in zip(questions, listed, strict=True):
                 _send(connection, leaders, question, into)
             connection.flush()
@@ -79,7 +79,7 @@ def _require_other_leaders(failure: OSError) -> OSError:
 def _send(
     connection: BrokerConnection, leaders: Mapping[TopicPartition, int], question: OffsetQuestion, into: dict[TopicPartition, ListedOffset]
 ) -> None:
-    version = connection.version(answers.LIST_OFFSETS, answers.LIST_OFFSETS_NEWEST, answers.LIST_OFFSETS_OLDEST)
+    version = connection.choose_version(answers.LIST_OFFSETS, answers.LIST_OFFSETS_NEWEST, answers.LIST_OFFSETS_OLDEST)
     if version < answers.LIST_OFFSETS_FLEXIBLE:
         request = answers.older_offsets_request(version, leaders, question.timestamp, question.committed)
         connection.send(request, lambda answer: into.update(read_by(answers.older_offsets, answer)))
@@ -101,7 +101,7 @@ def ask_epoch_ends(pool: BrokerPool, by_node: ByNode, epochs: Mapping[TopicParti
     """What the leader of each partition says of this epoch."""
     ends: dict[TopicPartition, EpochEnd] = {}
     for node, leaders in by_node.items():
-        connection = pool.to(node)
+        connection = pool.connect(node)
         ends |= connection.ask(epoch_question(connection, leaders, epochs), epoch_ends)
     return ends
 
@@ -114,7 +114,7 @@ def epoch_question(connection: BrokerConnection, leaders: Mapping[TopicPartition
         topics.setdefault(tp.topic, []).append(
             of_topic.OffsetForLeaderPartition(partition=tp.partition, current_leader_epoch=current, leader_epoch=epochs[tp])
         )
-    version = connection.version(OffsetForLeaderEpochRequest.API_KEY, _EPOCHS_NEWEST, _EPOCHS_OLDEST)
+    version = connection.choose_version(OffsetForLeaderEpochRequest.API_KEY, _EPOCHS_NEWEST, _EPOCHS_OLDEST)
     wanted = [of_topic(topic=name, partitions=partitions) for name, partitions in topics.items()]
     return OffsetForLeaderEpochRequest(version=version, replica_id=_CONSUMER, topics=wanted)
 

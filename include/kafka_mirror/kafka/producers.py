@@ -59,17 +59,17 @@ def _ask_topic(pool: BrokerPool, partitions: Collection[TopicPartition]) -> tupl
 def ask_producers(pool: BrokerPool, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
     """The producers of partitions. Raises kafka-python's error for an error code."""
     by_node: dict[int, list[TopicPartition]] = {}
-    for tp, leader in pool.leaders(partitions).items():
+    for tp, leader in pool.find_leaders(partitions).items():
         by_node.setdefault(leader.node, []).append(tp)
     of_topic = DescribeProducersRequest.TopicRequest
     producers: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
     for node, led in by_node.items():
-        connection = pool.to(node)
+        connection = pool.connect(node)
         topics = [
             of_topic(name=topic, partition_indexes=[tp.partition for tp in there])
             for topic, there in groupby(sorted(led), key=lambda tp: tp.topic)
         ]
-        version = connection.version(DescribeProducersRequest.API_KEY, 0)
+        version = connection.choose_version(DescribeProducersRequest.API_KEY, 0)
         for tp, (code, of_partition) in connection.ask(DescribeProducersRequest(version=version, topics=topics), _read_producers).items():
             raise_for(code)
             producers[tp] = of_partition
@@ -170,7 +170,7 @@ def _holder(pool: BrokerPool, tp: TopicPartition, offset: int, longest: int) -> 
         names = _list_transactions(pool, producer.producer_id)
         if not names:
             return replace(transaction, why="no coordinator shows us its transaction (DESCRIBE on its transactional id)")
-        coordinator = pool.coordinators(names[:1], OF_TRANSACTIONS)[names[0]]
+        coordinator = pool.find_coordinators(names[:1], OF_TRANSACTIONS)[names[0]]
         raise_for(coordinator.error_code)
         description = _describe(pool, coordinator.node, names[0])
         is_long = _is_long(pool, producer.producer_id, longest)
@@ -193,8 +193,8 @@ def _list_transactions(pool: BrokerPool, producer_id: int, seconds: int | None =
     pool.learn(ask_metadata(pool.pick_connection(), []).brokers)
     names: list[str] = []
     for node in sorted(pool.brokers):
-        connection = pool.to(node)
-        version = connection.version(ListTransactionsRequest.API_KEY, _BY_DURATION, 0 if seconds is None else _BY_DURATION)
+        connection = pool.connect(node)
+        version = connection.choose_version(ListTransactionsRequest.API_KEY, _BY_DURATION, 0 if seconds is None else _BY_DURATION)
         duration = {} if seconds is None else {"duration_filter": seconds * 1000}
         request = ListTransactionsRequest(version=version, state_filters=[], producer_id_filters=[producer_id], **duration)
         code, listed = connection.ask(request, _read_names)
@@ -208,8 +208,8 @@ def _read_names(answer: Any) -> tuple[int, list[str]]:
 
 
 def _describe(pool: BrokerPool, node: int, name: str) -> _Description:
-    connection = pool.to(node)
-    version = connection.version(DescribeTransactionsRequest.API_KEY, 0)
+    connection = pool.connect(node)
+    version = connection.choose_version(DescribeTransactionsRequest.API_KEY, 0)
     request = DescribeTransactionsRequest(version=version, transactional_ids=[name])
     answered: dict[str, _Description] = connection.ask(request, _read_transactions)
     if name not in answered:

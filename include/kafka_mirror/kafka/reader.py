@@ -87,7 +87,7 @@ class RangeReader:
             if self._waiting and (room := self._at_once - len(self.open)) >= max(1, self._at_once // 2):
                 self.open.update({tp: self._ranges[tp][1] for tp in self._waiting[:room]})
                 del self._waiting[:room]
-            came, answers = False, self.cluster.ask("reading records", self._round)
+            came, answers = False, self.cluster.ask("reading records", self._fetch_round)
             self._fail_topics(passing=False)
             for tp, fault in chain.from_iterable(self._dispatch.take(answer, self._fetched) for answer in answers):
                 if fault is not None:
@@ -100,11 +100,11 @@ class RangeReader:
                 self._end_if_read(tp)
             self._check(came)
 
-    def another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
+    def meet_another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
         """The leader's log does not hold the position: it begins or ends elsewhere, or it is another one from `diverged_at` on."""
         if diverged_at is not None:
             raise StaleAnswer(tp, diverged_at, position)
-        begins, ends = self.cluster.ask("listing offsets", lambda pool: self.cluster.bounds(pool, [tp]))
+        begins, ends = self.cluster.ask("listing offsets", lambda pool: self.cluster.find_bounds(pool, [tp]))
         if tp in ends and ends[tp].offset < position:
             raise StaleAnswer(tp, ends[tp].offset, position)
         if tp in begins and begins[tp].offset > position:
@@ -118,15 +118,15 @@ class RangeReader:
         """Where a range is begun, and of which leader epoch the record in front of that is, if that is known."""
         return self._ranges[tp][0], None
 
-    def refusal(self, tp: TopicPartition, code: int) -> MirrorError:
+    def translate_code(self, tp: TopicPartition, code: int) -> MirrorError:
         """The error of ours for an error code of a partition or topic."""
         return self.cluster.errors.translate_code(code, f"reading {tp}", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
 
     # ------------------------------------------------------------ inside
 
-    def _round(self, pool: BrokerPool) -> list[FetchResponse]:
+    def _fetch_round(self, pool: BrokerPool) -> list[FetchResponse]:
         """Fetches once from every leader: a question."""
-        leaders, self._refused = self.cluster.leaders(pool, self.open)
+        leaders, self._refused = self.cluster.find_leaders(pool, self.open)
         for tp, leader in leaders.items():
             if tp not in self._fetched:
                 self._fetched[tp] = FetchedPartition(*self.begin_of(tp, leader), leader)
@@ -134,10 +134,10 @@ class RangeReader:
         by_node = group_by_leader({tp: self._fetched[tp] for tp in leaders})
         answers: list[FetchResponse] = []
         for node, there in by_node.items():
-            ask_for(pool.to(node), there, self.limits, answers.append)
+            ask_for(pool.connect(node), there, self.limits, answers.append)
         for node in by_node:
-            while pool.to(node).in_flight:
-                pool.to(node).receive()
+            while pool.connect(node).in_flight:
+                pool.connect(node).receive()
         for answer in answers:
             self._dispatch.check(answer)
         return answers
@@ -145,13 +145,13 @@ class RangeReader:
     def _heed(self, tp: TopicPartition, fault: FetchFault) -> None:
         match fault.cause:
             case Cause.OUT_OF_RANGE | Cause.DIVERGED:
-                self.another_log(tp, fault.position, fault.diverged_at)
+                self.meet_another_log(tp, fault.position, fault.diverged_at)
             case Cause.LEADER_MOVED | Cause.PASSING:
                 self.cluster.forget(tp.topic)
             case Cause.NO_BATCHES:
                 self.failed(tp, report_damaged(tp, fault.position, fault.detail))
             case _:
-                self.failed(tp, self.refusal(tp, fault.code))
+                self.failed(tp, self.translate_code(tp, fault.code))
 
     def _end_if_read(self, tp: TopicPartition) -> None:
         if (fetched := self._fetched.get(tp)) is None:
@@ -185,7 +185,7 @@ class RangeReader:
         for tp in list(self.open):
             code = self._refused.get(tp.topic, 0)
             if tp in self.open and code and (passing or not is_retriable(code)):
-                self.failed(tp, self.refusal(tp, code))
+                self.failed(tp, self.translate_code(tp, code))
 
 
 def records_within(tp: TopicPartition, batches: Batches, start: int, end: int) -> Iterator[list[ReadRecord]]:
@@ -335,7 +335,7 @@ class Part(NamedTuple):
 class _PartReading(RangeReader):
     """Of a log that does not hold a position, nothing more is read."""
 
-    def another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
+    def meet_another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
         """Fails the partition."""
         why = "it is not in its log" if diverged_at is None else f"another leader wrote what follows @{diverged_at}"
         self.failed(tp, LogMoved(self.cluster.alias, *tp, f"@{position}: {why}"))

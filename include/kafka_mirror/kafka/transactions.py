@@ -64,8 +64,8 @@ class Transactions:
         self._added: set[TopicPartition] = set()
         self._coordinator: int | None = None
         try:
-            node = self._coordinator = pool.coordinator(transactional_id)
-            level = pool.guard("connecting", lambda: pool.to(node)).features.get(_FEATURE, 0)
+            node = self._coordinator = pool.find_coordinator(transactional_id)
+            level = pool.guard("connecting", lambda: pool.connect(node)).features.get(_FEATURE, 0)
             self.version = min(max(level, 1), newest)
             """Of transactions, in this cluster."""
             self.producer = (-1, -1)
@@ -193,9 +193,9 @@ class Transactions:
             """Raises kafka-python's error for a code that passes, and what `translate` makes of every other one."""
             node, self._coordinator = self._coordinator, None
             if node is None:
-                node = pool.coordinator(self.id)
-            connection = pool.to(node)
-            answer = connection.ask(kind(version=connection.version(kind.API_KEY, highest), **fields))
+                node = pool.find_coordinator(self.id)
+            connection = pool.connect(node)
+            answer = connection.ask(kind(version=connection.choose_version(kind.API_KEY, highest), **fields))
             code = code_of(answer)
             if code not in COORDINATOR_MOVES:
                 self._coordinator = node

@@ -50,13 +50,13 @@ def await_acknowledgement(
     def question(pool: BrokerPool) -> Acknowledgement:
         """Raises kafka-python's error for a code that passes."""
         try:
-            connection = pool.to(pool.leaders([tp])[tp].node)
+            connection = pool.connect(pool.find_leaders([tp])[tp].node)
         except errors.TopicAuthorizationFailedError as refused:
             return Acknowledgement(*tp, refused.errno, -1)
         kind = ProduceRequest.TopicProduceData
         topic = kind(name=tp.topic, partition_data=[kind.PartitionProduceData(index=tp.partition, records=b"".join(batch))])
         request = ProduceRequest(
-            version=connection.version(KEY, newest, _OLDEST_PRODUCE),
+            version=connection.choose_version(KEY, newest, _OLDEST_PRODUCE),
             transactional_id=transactional_id,
             acks=ALL_REPLICAS,
             timeout_ms=int(pool.seconds * 1000),
@@ -128,7 +128,7 @@ def _new_producer(pool: BrokerPool, step: str, topic: str) -> _Producer:
     def question(pool: BrokerPool) -> _Producer:
         """Raises kafka-python's error for a code that passes."""
         connection = pool.pick_connection()
-        version = connection.version(InitProducerIdRequest.API_KEY, _INIT_PRODUCER_ID)
+        version = connection.choose_version(InitProducerIdRequest.API_KEY, _INIT_PRODUCER_ID)
         answer = connection.ask(InitProducerIdRequest(version=version, **_NOBODY))
         if is_retriable(answer.error_code):
             raise_for(answer.error_code)

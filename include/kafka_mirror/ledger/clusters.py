@@ -56,7 +56,7 @@ def check_two_clusters(source: Cluster, target: Cluster, may_be_one: bool) -> No
     """Raises SameCluster where brokers of both tell one id, unless they `may_be_one` (mirror.one.cluster). Those without one pass."""
     if may_be_one:
         return
-    common = (source.ids() & target.ids()) - _NO_IDS
+    common = (source.find_ids() & target.find_ids()) - _NO_IDS
     if common:
         raise SameCluster(source.alias, _describe_address(source), target.alias, _describe_address(target), min(common))
 

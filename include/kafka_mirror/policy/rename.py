@@ -61,11 +61,11 @@ class RenameRule:
             raise ValueError(f"'{text.strip()}': neither side may be empty")
         return cls(pattern, replacement, groups)
 
-    def renamed(self, topic: str) -> str | None:
+    def rename(self, topic: str) -> str | None:
         """The new name of a topic of the source; None if the rule is not for it."""
         return _read(topic, self._there, self.replacement)
 
-    def original(self, name: str) -> str | None:
+    def restore(self, name: str) -> str | None:
         """A topic of the source that may have got this name; None if the rule gives no such name."""
         return _read(name, self._back, self.pattern)
 
@@ -89,14 +89,14 @@ class Renames:
         """The rules of a list. Raises ValueError with the first that cannot be used."""
         return cls(tuple(RenameRule.parse(member) for member in members))
 
-    def renamed(self, topic: str) -> str:
-        """The name that the rules give to a topic of the source; whether it is the only one with it, `original` tells."""
-        return next((name for rule in self.rules if (name := rule.renamed(topic)) is not None), topic)
+    def rename(self, topic: str) -> str:
+        """The name that the rules give to a topic of the source; whether it is the only one with it, `restore` tells."""
+        return next((name for rule in self.rules if (name := rule.rename(topic)) is not None), topic)
 
-    def original(self, name: str) -> str | None:
+    def restore(self, name: str) -> str | None:
         """The one topic of the source that has this name by the rules, whatever topics there are; None if none has."""
-        candidates = [*(rule.original(name) for rule in self.rules), name]
-        return next((topic for topic in candidates if topic is not None and self.renamed(topic) == name), None)
+        candidates = [*(rule.restore(name) for rule in self.rules), name]
+        return next((topic for topic in candidates if topic is not None and self.rename(topic) == name), None)
 
 
 def _build_expression(parts: tuple[Part, ...], groups: tuple[str, ...]) -> "regex.Pattern[str]":
@@ -220,7 +220,7 @@ class RenamingPolicy(ReplicationPolicy):
         if renames is None or self._is_kept_as_it_is(topic):
             return self._policy.format_remote_topic(alias, topic)
         if (alias, topic) not in self._remotes:
-            name = renames.renamed(topic)
+            name = renames.rename(topic)
             remote = self._policy.format_remote_topic(alias, name)
             self._check(renames, topic, name, remote)
             self._remotes[alias, topic] = remote
@@ -241,7 +241,7 @@ class RenamingPolicy(ReplicationPolicy):
         renames = self._renames.get(source) if source is not None else None
         if upstream is None or renames is None or self._is_kept_as_it_is(upstream):
             return upstream
-        return renames.original(upstream) or upstream
+        return renames.restore(upstream) or upstream
 
     def _is_kept_as_it_is(self, topic: str) -> bool:
         policy = self._policy
@@ -250,7 +250,7 @@ class RenamingPolicy(ReplicationPolicy):
     def _check(self, renames: Renames, topic: str, name: str, remote: str) -> None:
         if not name:
             raise RenameRefused(remote, "is empty after the prefix by mirror.rename, and no policy reads such a name back")
-        original = renames.original(name)
+        original = renames.restore(name)
         if original is None:
             raise RenameRefused(remote, f"cannot be renamed back by mirror.rename: no rule says that '{name}' was '{topic}'")
         if original != topic:

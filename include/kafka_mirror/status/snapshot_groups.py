@@ -35,7 +35,7 @@ def group_position(flow: "Flow", group: str) -> TranslatedGroups:
     context = group_context(flow)
     with group_clusters(context) as (source, target, groups, _):
         refused: dict[str, MirrorError] = {}
-        offsets = groups.committed([group], refused).get(group, {})
+        offsets = groups.read_committed([group], refused).get(group, {})
         for error in refused.values():
             raise error
         if not offsets:

@@ -324,7 +324,7 @@ class _Refresh:
         def all_led() -> bool:
             """Asks for a few at a time: for those after them only when these are led."""
             while portion := sorted(waiting)[:_ASKED_AT_ONCE]:
-                waiting.difference_update(led := self._target.led(portion))
+                waiting.difference_update(led := self._target.find_led(portion))
                 if len(led) < len(portion):
                     return False
             return True

@@ -9,7 +9,7 @@ class MemoryGroups:
     def __init__(self, world):
         self.world, self.offsets = world, {}
 
-    def committed(self, names, _errors):
+    def read_committed(self, names, _errors):
         self.world.call("list positions")
         return {name: dict(self.offsets) for name in names}
 

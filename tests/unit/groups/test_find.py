@@ -22,10 +22,10 @@ class Listed:
         self._groups = {group.name: group for group in groups}
         self._offsets = dict(offsets)
 
-    def listed(self):
+    def list_groups(self):
         return self._groups
 
-    def committed(self, names, errors):
+    def read_committed(self, names, errors):
         errors |= {name: REFUSED for name in names if name == "hidden"}
         return {name: self._offsets.get(name, {}) for name in names if name != "hidden"}
 

@@ -48,10 +48,10 @@ class TargetGroups:
         self.active = set()
         self.refusal = ""
 
-    def listed(self):
+    def list_groups(self):
         return {name: Group(name, "classic", "consumer", "Stable" if name in self.active else "Empty") for name in self.offsets}
 
-    def committed(self, names, _errors):
+    def read_committed(self, names, _errors):
         return {name: dict(self.offsets.get(name, {})) for name in names}
 
     def commit(self, offsets, _errors):

@@ -45,21 +45,21 @@ def cluster(broker, monkeypatch):
 
 
 def test_topics_come_with_their_partitions_over_one_connection(cluster, broker):
-    (orders,) = cluster.described(["orders"])
+    (orders,) = cluster.describe_topics(["orders"])
     assert orders.topic.partitions == (Partition(0, 1, (1,), (1,)), Partition(1, 1, (1,), (1,)))
     assert cluster.cluster_id() == "W"
     assert [request.allow_auto_topic_creation for request in broker.of(MetadataRequest)] == [False]
 
 
 def test_the_id_that_counts_is_that_of_a_broker_where_clients_end(cluster, broker):
-    assert (cluster.ids(), len(broker.of(MetadataRequest))) == ({"W"}, 1)
-    assert (cluster.ids(), len(broker.of(MetadataRequest))) == ({"W"}, 1), "what is known is not asked again"
+    assert (cluster.find_ids(), len(broker.of(MetadataRequest))) == ({"W"}, 1)
+    assert (cluster.find_ids(), len(broker.of(MetadataRequest))) == ({"W"}, 1), "what is known is not asked again"
     other = WireBroker()
     other.cluster_id = "of another cluster"
     try:
         broker.advertised_port = other.port
-        cluster.described(["orders"])
-        assert cluster.ids() == {"W", "of another cluster"}
+        cluster.describe_topics(["orders"])
+        assert cluster.find_ids() == {"W", "of another cluster"}
     finally:
         other.close()
 
@@ -67,7 +67,7 @@ def test_the_id_that_counts_is_that_of_a_broker_where_clients_end(cluster, broke
 @pytest.mark.parametrize("versions", [{}, KAFKA_2_8, KAFKA_2_1])
 def test_all_questions_are_asked_at_once_in_their_order_with_the_leader_epoch(cluster, broker, versions):
     broker.versions.update(versions)
-    answers, refused = cluster.listed([ORDERS, OTHER], [START, STABLE, END])
+    answers, refused = cluster.list_offsets([ORDERS, OTHER], [START, STABLE, END])
     end = {ORDERS: End(3, 3), OTHER: End(0, 0)}
     assert (answers, refused) == ([{ORDERS: End(0, 3), OTHER: End(0, 0)}, end, end], {})
     requests = broker.of(ListOffsetsRequest)
@@ -76,11 +76,11 @@ def test_all_questions_are_asked_at_once_in_their_order_with_the_leader_epoch(cl
 
 
 def test_brokers_before_2_8_tell_topics_without_ids(cluster, broker):
-    (of_today,) = cluster.described(["orders"])
+    (of_today,) = cluster.describe_topics(["orders"])
     cluster.close()
     IDLE.close()
     broker.versions.update(KAFKA_2_1)
-    (orders,) = cluster.described(["orders"])
+    (orders,) = cluster.describe_topics(["orders"])
     assert (orders.topic.partitions, orders.leaders) == (of_today.topic.partitions, of_today.leaders)
     assert {orders.id} == {"A" * 22}
     assert orders.permits(3)
@@ -88,47 +88,47 @@ def test_brokers_before_2_8_tell_topics_without_ids(cluster, broker):
 
 def test_a_partition_whose_leader_moves_is_asked_for_again_with_all_questions_and_no_other_one(cluster, broker):
     broker.refusals[ListOffsetsRequest, ORDERS].extend([0, 0, FENCED_LEADER_EPOCH])
-    answers, refused = cluster.listed([ORDERS, OTHER], [START, STABLE, END])
+    answers, refused = cluster.list_offsets([ORDERS, OTHER], [START, STABLE, END])
     assert ([answer[ORDERS] for answer in answers], refused) == ([End(0, 3), End(3, 3), End(3, 3)], {})
     assert [len(request.topics[0].partitions) for request in broker.of(ListOffsetsRequest)] == [2, 2, 2, 1, 1, 1]
 
 
 def test_a_leader_is_looked_for_again_when_it_has_moved(cluster, broker):
-    assert cluster.listed([ORDERS, OTHER], [END]).answers == [{ORDERS: End(3, 3), OTHER: End(0, 0)}]
+    assert cluster.list_offsets([ORDERS, OTHER], [END]).answers == [{ORDERS: End(3, 3), OTHER: End(0, 0)}]
     broker.log(*ORDERS).epoch = 4
-    assert cluster.listed([ORDERS, OTHER], [END]).answers == [{ORDERS: End(3, 4), OTHER: End(0, 0)}]
+    assert cluster.list_offsets([ORDERS, OTHER], [END]).answers == [{ORDERS: End(3, 4), OTHER: End(0, 0)}]
 
 
 def test_whoever_waits_for_leaders_itself_is_answered_at_once(cluster, broker):
     broker.refusals[ListOffsetsRequest, ORDERS].append(FENCED_LEADER_EPOCH)
-    assert cluster.listed([ORDERS, OTHER], [END], patient=False).answers == [{OTHER: End(0, 0)}]
+    assert cluster.list_offsets([ORDERS, OTHER], [END], patient=False).answers == [{OTHER: End(0, 0)}]
     assert len(broker.of(ListOffsetsRequest)) == 1
 
 
 @pytest.mark.parametrize("code", [FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION, OFFSET_NOT_AVAILABLE])
 def test_a_partition_whose_leader_goes_on_moving_is_absent(cluster, broker, code):
     broker.refusals[ListOffsetsRequest, ORDERS].extend([code] * 3)
-    assert cluster.listed([ORDERS, OTHER], [END]) == ([{OTHER: End(0, 0)}], {})
+    assert cluster.list_offsets([ORDERS, OTHER], [END]) == ([{OTHER: End(0, 0)}], {})
 
 
 def test_what_is_gone_is_absent_without_patience(cluster, broker):
     gone, other = TopicPartition("gone", 0), TopicPartition("orders", 2)
-    assert cluster.listed([gone, OTHER, other], [END]) == ([{OTHER: End(0, 0)}], {})
+    assert cluster.list_offsets([gone, OTHER, other], [END]) == ([{OTHER: End(0, 0)}], {})
     assert len(broker.of(ListOffsetsRequest)) == 1
 
 
 def test_what_stands_there_by_the_next_question_is_found(cluster, broker):
     late = TopicPartition("orders", 2)
-    assert cluster.listed([late], [END]).answers == [{}]
+    assert cluster.list_offsets([late], [END]).answers == [{}]
     broker.log(*late)
-    assert cluster.listed([late], [END]).answers == [{late: End(0, 0)}]
+    assert cluster.list_offsets([late], [END]).answers == [{late: End(0, 0)}]
 
 
 def test_what_a_leader_refuses_of_one_topic_hides_no_other(cluster, broker):
     pay = TopicPartition("pay", 0)
     broker.log(*pay)
     broker.refusals[ListOffsetsRequest, pay].append(UNKNOWN_SERVER_ERROR)
-    assert cluster.listed([pay, OTHER], [END]) == ([{OTHER: End(0, 0)}], {"pay": UNKNOWN_SERVER_ERROR})
+    assert cluster.list_offsets([pay, OTHER], [END]) == ([{OTHER: End(0, 0)}], {"pay": UNKNOWN_SERVER_ERROR})
 
 
 def test_a_leader_that_is_gone_costs_its_own_partitions_alone(cluster, broker):
@@ -152,7 +152,7 @@ def test_a_leader_that_is_gone_costs_its_own_partitions_alone(cluster, broker):
 def test_where_no_leader_can_be_reached_that_is_the_error(cluster, broker):
     broker.advertised_port = 1
     with pytest.raises(ClusterUnreachable, match=r"Connecting to '127\.0\.0\.1:1' failed: Connection refused"):
-        cluster.listed([ORDERS], [END])
+        cluster.list_offsets([ORDERS], [END])
 
 
 def test_records_are_those_of_the_range(cluster):
@@ -179,28 +179,28 @@ def test_a_refusal_that_passes_is_asked_again_and_another_one_is_the_error(clust
 
 def test_topics_come_with_their_error_codes_and_one_that_passes_is_waited_for(cluster, broker):
     broker.refusals[MetadataRequest, None].extend([LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED])
-    assert [(topic.name, topic.error_code) for topic in cluster.described(["orders"])] == [("orders", TOPIC_AUTHORIZATION_FAILED)]
-    assert [(topic.name, topic.error_code) for topic in cluster.described(["gone"])] == [("gone", UNKNOWN_TOPIC_OR_PARTITION)]
+    assert [(topic.name, topic.error_code) for topic in cluster.describe_topics(["orders"])] == [("orders", TOPIC_AUTHORIZATION_FAILED)]
+    assert [(topic.name, topic.error_code) for topic in cluster.describe_topics(["gone"])] == [("gone", UNKNOWN_TOPIC_OR_PARTITION)]
 
 
 def test_a_broken_connection_is_opened_anew(cluster, broker):
-    assert [topic.name for topic in cluster.described(["orders"])] == ["orders"]
+    assert [topic.name for topic in cluster.describe_topics(["orders"])] == ["orders"]
     broker.hang_up()
-    assert [topic.name for topic in cluster.described(["orders"])] == ["orders"]
+    assert [topic.name for topic in cluster.describe_topics(["orders"])] == ["orders"]
 
 
 def test_a_cluster_that_cannot_be_reached_is_told_by_every_question(broker):
     broker.close()
     away = AskedCluster("west", broker.settings, 0.2)
-    questions = (away.cluster_id, lambda: away.only_checks, lambda: away.described(None), lambda: away.listed([ORDERS], [END]))
+    questions = (away.cluster_id, lambda: away.only_checks, lambda: away.describe_topics(None), lambda: away.list_offsets([ORDERS], [END]))
     for question in (
         *questions,
-        lambda: away.described_configs(["orders"], None),
+        lambda: away.describe_configs(["orders"], None),
         lambda: stored_records(away, away.settings, {ORDERS: (0, 1)}),
     ):
         with pytest.raises(ClusterUnreachable):
             question()
-    assert away.epoch_ends({ORDERS: 0}) == {}
+    assert away.find_epoch_ends({ORDERS: 0}) == {}
 
 
 def test_without_a_login_nothing_is_asked(broker):
@@ -211,14 +211,14 @@ def test_without_a_login_nothing_is_asked(broker):
 
 
 def test_what_we_may_do_is_told_as_far_as_the_broker_tells(cluster, broker):
-    (orders,) = cluster.described(["orders"], operations=True)
+    (orders,) = cluster.describe_topics(["orders"], operations=True)
     assert orders.permits(READ)
     broker.operations = {WRITE}
-    (orders,) = cluster.described(["orders"], operations=True)
-    assert (orders.permits(READ), orders.permits(WRITE), cluster.operations()) == (False, True, {"WRITE"})
+    (orders,) = cluster.describe_topics(["orders"], operations=True)
+    assert (orders.permits(READ), orders.permits(WRITE), cluster.list_operations()) == (False, True, {"WRITE"})
 
 
 def test_connecting_ahead_leaves_one_connection_for_the_first_question(cluster, broker):
     cluster.open_ahead()
-    assert cluster.described(["orders"]) is not None
+    assert cluster.describe_topics(["orders"]) is not None
     assert len(broker.of(ApiVersionsRequest)) == 1

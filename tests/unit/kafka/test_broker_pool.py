@@ -48,60 +48,60 @@ def pool(broker):
 
 def test_leaders_are_told_with_their_epoch_and_are_connected_once(pool, broker):
     broker.log("orders", 1)
-    leaders = pool.leaders([ORDERS, TopicPartition("orders", 1)])
+    leaders = pool.find_leaders([ORDERS, TopicPartition("orders", 1)])
     assert {tp: leader[:2] for tp, leader in leaders.items()} == {ORDERS: (1, 3), TopicPartition("orders", 1): (1, 0)}
-    assert pool.to(1) is pool.pick_connection()
+    assert pool.connect(1) is pool.pick_connection()
     assert len(pool.connections) == 1
 
 
 def test_no_topic_is_created_by_asking_for_it(pool, broker):
-    pool.leaders([ORDERS])
+    pool.find_leaders([ORDERS])
     assert [request.allow_auto_topic_creation for request in broker.of(MetadataRequest)] == [False]
 
 
 def test_a_leader_that_is_being_elected_is_waited_for(pool, broker):
     broker.refusals[MetadataRequest, None].extend([LEADER_NOT_AVAILABLE] * 2)
-    assert pool.leaders([ORDERS])[ORDERS].node == 1
+    assert pool.find_leaders([ORDERS])[ORDERS].node == 1
 
 
 def test_a_coordinator_that_moves_is_waited_for(pool, broker):
     broker.refusals[FindCoordinatorRequest, None].extend([COORDINATOR_NOT_AVAILABLE] * 2)
-    assert pool.coordinator("mirror.4.east.1.0") == 1
+    assert pool.find_coordinator("mirror.4.east.1.0") == 1
 
 
 def test_a_partition_that_never_appears_is_an_error_in_the_end(broker):
     pool = BrokerPool("west", broker.settings, 0.3)
     with pytest.raises(DeadlineExceeded, match="UNKNOWN_TOPIC_OR_PARTITION"):
-        pool.leaders([TopicPartition("orders", 9)])
+        pool.find_leaders([TopicPartition("orders", 9)])
 
 
 def test_what_we_may_not_see_is_said_at_once(pool, broker):
     broker.refusals[MetadataRequest, None].append(TOPIC_AUTHORIZATION_FAILED)
     with pytest.raises(AuthorizationRefused):
-        pool.leaders([ORDERS])
+        pool.find_leaders([ORDERS])
     assert len(broker.of(MetadataRequest)) == 1
 
 
 def test_the_second_bootstrap_server_is_asked_where_the_first_is_gone(broker):
     pool = BrokerPool("west", {"bootstrap.servers": f"127.0.0.1:1,127.0.0.1:{broker.port}"}, 2.0)
-    assert pool.leaders([ORDERS])
+    assert pool.find_leaders([ORDERS])
     pool.close()
 
 
 def test_a_cluster_that_is_gone_is_named_with_its_address():
     pool = BrokerPool("west", {"bootstrap.servers": "127.0.0.1:1"}, 0.3)
     with pytest.raises(ClusterUnreachable, match=r"Cluster 'west' did not answer at 127\.0\.0\.1:1"):
-        pool.leaders([ORDERS])
+        pool.find_leaders([ORDERS])
 
 
 def test_a_login_that_ends_soon_gets_a_new_connection_when_nothing_is_under_way(pool):
-    pool.leaders([ORDERS])
-    old = pool.to(1)
+    pool.find_leaders([ORDERS])
+    old = pool.connect(1)
     old.renew_at = time.monotonic() - 1
     old.send(MetadataRequest(version=9, topics=[], allow_auto_topic_creation=False), lambda _: None)
-    assert pool.to(1) is old
+    assert pool.connect(1) is old
     receive([pool], 2.0)
-    assert pool.to(1) is not old
+    assert pool.connect(1) is not old
 
 
 def test_answers_are_handed_over_in_the_order_of_the_requests(pool):
@@ -159,9 +159,9 @@ def test_what_carries_batches_is_not_mended_and_only_its_opening_goes_on_over_ne
     assert pool.ask("asking", failing(errors.NotCoordinatorError(), errors.ConcurrentTransactionsError(), None)) == 3
     with pytest.raises(ClusterUnreachable, match="gone"):
         pool.ask("asking", failing(ConnectionResetError("gone"), None))
-    assert pool.leaders([ORDERS])
+    assert pool.find_leaders([ORDERS])
     pool.pick_connection().close()
-    assert pool.coordinator("mirror.4.east.1.0") == 1
+    assert pool.find_coordinator("mirror.4.east.1.0") == 1
 
 
 def test_what_is_under_way_is_waited_for_as_long_as_any_answer_while_something_is_asked(pool, monkeypatch):
@@ -267,11 +267,11 @@ def test_each_time_an_answer_may_take_longer_and_never_longer_than_is_left(monke
 def test_coordinators_are_found_for_several_at_a_time_with_their_error_codes(pool, broker, versions):
     broker.versions.update(versions)
     here = Coordinator(0, 1, ("127.0.0.1", broker.port))
-    assert pool.coordinators(["a", "b"], OF_GROUPS) == {"a": here, "b": here}
-    assert pool.to(1) is pool.pick_connection()
+    assert pool.find_coordinators(["a", "b"], OF_GROUPS) == {"a": here, "b": here}
+    assert pool.connect(1) is pool.pick_connection()
 
 
 def test_an_answer_about_other_coordinators_is_none(pool, broker, monkeypatch):
     monkeypatch.setattr(broker_pool, "_read_coordinators", lambda _answer: {"c": Coordinator(0, 1, ("h", 1))})
     with pytest.raises(KafkaFailure, match="other coordinators"):
-        pool.ask("asking", lambda here: here.coordinators(["a"], OF_GROUPS))
+        pool.ask("asking", lambda here: here.find_coordinators(["a"], OF_GROUPS))

@@ -157,7 +157,7 @@ LIMITS = FetchLimits(1 << 20, 1 << 20, wait_ms=1, committed=True)
 
 def fetch(pool, fetcher):
     """Asks for both partitions, and waits for the answer."""
-    waiting = {tp: FetchedPartition(0, None, leader) for tp, leader in pool.leaders([TP, OTHER]).items()}
+    waiting = {tp: FetchedPartition(0, None, leader) for tp, leader in pool.find_leaders([TP, OTHER]).items()}
     ((connection, questions),) = fetcher.idle_leaders(waiting)
     fetcher.ask(connection, questions, LIMITS)
     assert list(fetcher.idle_leaders(waiting)) == [], "a leader that is asked is not asked a second time"

@@ -39,7 +39,7 @@ def begin(cluster):
 
 
 def standing(cluster):
-    return Groups(cluster).committed(["billing"], {})["billing"]
+    return Groups(cluster).read_committed(["billing"], {})["billing"]
 
 
 def test_positions_are_there_at_the_end_and_one_that_was_taken_away_is_none(cluster):
@@ -100,7 +100,7 @@ def test_what_is_refused_of_a_partition_or_of_a_group_is_said_and_the_rest_stand
     assert refused == {"billing": {ZERO: "UNKNOWN_TOPIC_OR_PARTITION"}, "shipping": {}}
     assert "READ on the group hidden" in errors["hidden"].message
     transaction.commit()
-    assert (standing(cluster), Groups(cluster).committed(["shipping"], {})) == ({}, {"shipping": {ZERO: WANTED[ZERO]}})
+    assert (standing(cluster), Groups(cluster).read_committed(["shipping"], {})) == ({}, {"shipping": {ZERO: WANTED[ZERO]}})
 
 
 def test_the_end_of_the_transaction_before_is_waited_for_and_a_right_that_lacks_is_named(broker, cluster):

@@ -47,7 +47,7 @@ def groups(cluster):
 def test_groups_are_listed_with_their_states_by_every_version(broker, groups, versions):
     broker.versions.update(versions)
     broker.classic = {"billing": ["app"], "idle": []}
-    listed = groups.listed()
+    listed = groups.list_groups()
     assert {name: (group.is_idle, group.has_offsets) for name, group in listed.items()} == {"billing": (False, True), "idle": (True, True)}
     assert listed["billing"] == Group("billing", "" if versions else "classic", "consumer", "Stable")
     assert len(broker.of(DescribeGroupsRequest)) == (versions is KAFKA_2_1), "all of them in one request, where states are not listed"
@@ -55,11 +55,11 @@ def test_groups_are_listed_with_their_states_by_every_version(broker, groups, ve
 
 def test_a_broker_that_still_loads_its_groups_is_asked_again_and_one_that_refuses_is_not(broker, groups):
     broker.classic, broker.codes = {"billing": []}, {"*": [LOADING, LOADING, 0]}
-    assert set(groups.listed()) == {"billing"}
+    assert set(groups.list_groups()) == {"billing"}
     assert len(broker.of(ListGroupsRequest)) == 3
     broker.codes = {"*": [CLUSTER_DENIED]}
     with pytest.raises(AuthorizationRefused, match="DESCRIBE on the cluster"):
-        groups.listed()
+        groups.list_groups()
 
 
 @pytest.mark.parametrize("versions", [{}, KAFKA_2_8, KAFKA_2_1], ids=["4.3", "2.8", "2.1"])
@@ -69,7 +69,7 @@ def test_bad_groups_are_told_apart_and_the_others_answered(broker, groups, versi
     broker.offsets = {name: {("orders", 0): (7, "", -1), ("orders", 1): (-1, "", 3), ("orders", 2): (9, "m", 4)} for name in names}
     broker.codes = {"hidden": [GROUP_DENIED], "odd": [INVALID_GROUP]}
     refused = {}
-    found = groups.committed(names, refused)
+    found = groups.read_committed(names, refused)
     assert sorted(found) == sorted(names[:60])
     assert found["good-3"] == {ORDERS: Committed(7), TopicPartition("orders", 2): Committed(9, "m", 4)}, "a negative offset is none"
     assert {name: type(error) for name, error in refused.items()} == {"hidden": AuthorizationRefused, "odd": KafkaFailure}
@@ -80,12 +80,12 @@ def test_bad_groups_are_told_apart_and_the_others_answered(broker, groups, versi
 
 def test_a_group_without_any_has_an_empty_entry_also_if_there_is_no_such_group(broker, groups):
     broker.codes = {"gone": [69]}
-    assert groups.committed(["gone", "new"], {}) == {"gone": {}, "new": {}}
+    assert groups.read_committed(["gone", "new"], {}) == {"gone": {}, "new": {}}
 
 
 def test_only_groups_whose_coordinator_moves_are_asked_for_again(broker, groups):
     broker.codes = {"loading": [LOADING, MOVED, 0]}
-    assert set(groups.committed(["billing", "loading"], {})) == {"billing", "loading"}
+    assert set(groups.read_committed(["billing", "loading"], {})) == {"billing", "loading"}
     asked = [[group.group_id for group in request.groups] for request in broker.of(OffsetFetchRequest)]
     assert asked == [["billing", "loading"], ["loading"], ["loading"]]
     assert len(broker.of(FindCoordinatorRequest)) == 3, "another broker may be its coordinator by now"
@@ -96,7 +96,7 @@ def test_a_coordinator_that_stays_away_takes_the_deadline_once_whatever_the_numb
     broker.codes, refused = {f"away-{number}": [AWAY] for number in range(100)}, {}
     with Cluster("east", broker.settings, 0.3) as cluster:
         began = time.monotonic()
-        assert Groups(cluster).committed(broker.codes, refused) == {}
+        assert Groups(cluster).read_committed(broker.codes, refused) == {}
         assert time.monotonic() - began < 3, "not for every one of the ten requests"
     assert set(refused) == set(broker.codes)
     assert isinstance(refused["away-99"], DeadlineExceeded)
@@ -107,7 +107,7 @@ def test_a_coordinator_that_stays_away_takes_the_deadline_once_whatever_the_numb
 def test_one_coordinator_that_stays_away_keeps_nobody_else_waiting(broker):
     broker.codes, refused = {"away": [AWAY]}, {}
     with Cluster("east", broker.settings, 0.3) as cluster:
-        assert set(Groups(cluster).committed(["away", "billing"], refused)) == {"billing"}
+        assert set(Groups(cluster).read_committed(["away", "billing"], refused)) == {"billing"}
     assert set(refused) == {"away"}
 
 
@@ -123,14 +123,14 @@ def test_an_answer_about_other_groups_or_about_too_few_is_none(broker, groups, m
 
     broker.answers[OffsetFetchRequest] = tell
     with pytest.raises(KafkaFailure, match="other groups" if name == "other" else "leaves out groups"):
-        groups.committed(["billing", "shipping"], {})
+        groups.read_committed(["billing", "shipping"], {})
 
 
 def test_a_broker_that_cannot_be_reached_is_named_with_the_address_that_it_advertises(broker):
     groups = Groups(Cluster("east", broker.settings, 0.5))
     broker.close()
     with pytest.raises(ClusterUnreachable, match=f"Connecting to '127.0.0.1:{broker.port}' failed") as unreachable:
-        groups.committed(["billing"], {})
+        groups.read_committed(["billing"], {})
     assert "addresses they advertise" in unreachable.value.next
 
 
@@ -143,15 +143,15 @@ def test_a_partition_for_which_a_transaction_commits_is_unstable_also_if_the_gro
     broker.offsets = {"billing": {("orders", 0): (7, "", -1)}}
     broker.unstable = {("billing", "orders", 1)}
     places = [TopicPartition("orders", number) for number in range(3)]
-    assert groups.unstable({"billing": places, "idle": places}, {}) == {"billing": (TopicPartition("orders", 1),)}
+    assert groups.find_unstable({"billing": places, "idle": places}, {}) == {"billing": (TopicPartition("orders", 1),)}
     assert groups.tells_unstable()
-    assert groups.committed(["billing"], {}) == {"billing": {ORDERS: Committed(7)}}, "who does not ask is not told"
+    assert groups.read_committed(["billing"], {}) == {"billing": {ORDERS: Committed(7)}}, "who does not ask is not told"
 
 
 def test_a_coordinator_that_is_too_old_to_tell_is_not_asked(broker, groups):
     broker.versions.update(KAFKA_2_1)
     broker.unstable = {("billing", "orders", 0)}
-    assert groups.unstable({"billing": [ORDERS]}, {}) == {}
+    assert groups.find_unstable({"billing": [ORDERS]}, {}) == {}
     assert not groups.tells_unstable()
     assert broker.of(OffsetFetchRequest) == []
 
@@ -164,7 +164,7 @@ def test_what_is_committed_is_what_is_read_back_byte_for_byte(broker, groups, ve
     broker.versions.update(versions)
     wanted = {ORDERS: Committed(3, "by ä\x00"), TopicPartition("payments", 1): Committed(0, "", 5)}
     assert groups.commit({"billing": wanted}, {}) == {"billing": {}}
-    assert groups.committed(["billing"], {}) == {"billing": wanted}
+    assert groups.read_committed(["billing"], {}) == {"billing": wanted}
 
 
 def test_what_a_broker_refuses_of_a_commit_is_said_by_partition(broker, groups):

@@ -24,7 +24,7 @@ def broker():
 def used(broker, **settings):
     """What a pool of these settings opens, once it was let go of."""
     pool = BrokerPool("west", {**broker.settings, **settings}, 2.0)
-    pool.leaders([TopicPartition("orders", 0)])
+    pool.find_leaders([TopicPartition("orders", 0)])
     (connection,) = pool.connections
     pool.release()
     return connection

@@ -22,7 +22,7 @@ WHEN = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def side(alias, *ids):
-    return Answer(alias=alias, ids=lambda: frozenset(ids), settings={"bootstrap.servers": f"{alias}-1:9092,{alias}-2:9092"})
+    return Answer(alias=alias, find_ids=lambda: frozenset(ids), settings={"bootstrap.servers": f"{alias}-1:9092,{alias}-2:9092"})
 
 
 @pytest.mark.parametrize("ids", [("a",), ("b", "a"), ("a", "b")])
@@ -67,7 +67,7 @@ class Side:
             raise ClusterUnreachable(self.alias, "bootstrap", 5.0)
         return self._id
 
-    def ids(self):
+    def find_ids(self):
         return frozenset((self.cluster_id(),))
 
 

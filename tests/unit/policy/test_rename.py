@@ -31,8 +31,8 @@ def policy(*rules, of=REMOTE_NAMES, aliases=("east", "west", "north")):
 )
 def test_a_rule_renames_what_it_matches_as_a_whole_and_back(rule, topic, name):
     parsed = RenameRule.parse(rule)
-    assert parsed.renamed(topic) == name
-    assert name is None or parsed.original(name) == topic
+    assert parsed.rename(topic) == name
+    assert name is None or parsed.restore(name) == topic
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_what_cannot_be_read_backwards_is_refused_with_what_is_wrong(rule, compl
 
 def test_the_first_rule_that_is_for_a_topic_counts():
     renames = Renames.parse(("shop.orders -> sales", "shop.(.+) -> store.$1"))
-    assert [renames.renamed(topic) for topic in ("shop.orders", "shop.clicks", "other")] == ["sales", "store.clicks", "other"]
-    assert renames.original("store.clicks") == "shop.clicks"
-    assert renames.original("store.orders") == "store.orders", "the first rule takes shop.orders elsewhere"
-    assert renames.original("shop.clicks") is None
+    assert [renames.rename(topic) for topic in ("shop.orders", "shop.clicks", "other")] == ["sales", "store.clicks", "other"]
+    assert renames.restore("store.clicks") == "shop.clicks"
+    assert renames.restore("store.orders") == "store.orders", "the first rule takes shop.orders elsewhere"
+    assert renames.restore("shop.clicks") is None
 
 
 RULES = st.lists(

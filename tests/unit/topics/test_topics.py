@@ -34,7 +34,7 @@ class MemoryCluster:
         self.unled_for = 0
         self.only_checks = True
 
-    def led(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+    def find_led(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
         self.unled_for -= 1
         return set() if self.unled_for >= 0 else set(partitions)
 

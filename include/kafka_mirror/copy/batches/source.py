@@ -62,11 +62,11 @@ class BatchSource:
         new = {}
         for assignment in work:
             there = self._fetched.get(assignment.source)
-            if there is None or not there.goes_on(assignment.start, assignment.leader_epoch):
+            if there is None or not there.continues_at(assignment.start, assignment.leader_epoch):
                 new[assignment.source] = assignment
         for tp in new:
             self._fetched.pop(tp, None)  # an answer that comes while the leaders are looked for is about another place
-        for tp, leader in self.pool.leaders(new).items():
+        for tp, leader in self.pool.find_leaders(new).items():
             self._fetched[tp] = FetchedPartition(new[tp].start, new[tp].leader_epoch, leader)
         return list(self._in_flight.values())
 

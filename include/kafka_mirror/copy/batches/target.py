@@ -121,7 +121,7 @@ class BatchProducer:
         """Begins a transaction unless one is open, and finds out who leads the remote partitions."""
         new = {partition.remote for partition in partitions} - self._leaders.keys()
         if new:
-            self._leaders.update(self.pool.leaders(new))
+            self._leaders.update(self.pool.find_leaders(new))
         if not self._transactions.is_open:
             self._transactions.begin()
             self.bytes = 0
@@ -143,7 +143,7 @@ class BatchProducer:
         for partition in ready:
             by_node.setdefault(self._leaders[partition.remote].node, []).append(partition)
         for node, of_node in by_node.items():
-            connection = self.pool.guard("connecting", partial(self.pool.to, node))
+            connection = self.pool.guard("connecting", partial(self.pool.connect, node))
             while of_node and connection.in_flight < _REQUESTS_IN_FLIGHT and connection.bytes_in_flight < _BYTES_IN_FLIGHT:
                 self._produce(connection, of_node)
                 of_node = [partition for partition in of_node if partition.may_send(now)]
@@ -196,7 +196,7 @@ class BatchProducer:
             by_partition[remote] = in_flight
             topics.setdefault(remote.topic, []).append((remote.partition, *batch.by_producer(*self._transactions.producer, sequence)))
         self.bytes += size
-        version = connection.version(produce_request.KEY, PRODUCE[self._transactions.version])
+        version = connection.choose_version(produce_request.KEY, PRODUCE[self._transactions.version])
         parts = self._requests.parts(topics)
         decode, answered = partial(read_produced, version=version), partial(self._take_acknowledgements, by_partition)
         connection.queue_parts(produce_request.KEY, version, parts, decode, answered)

@@ -173,7 +173,7 @@ class _TargetSurvey:
         chosen = {key: checkpoint for key, checkpoint in stored.items() if key[0] in names and self._is_moved(key[1], remotes, records)}
         logs = self._read_logs({remote for _, remote in chosen})
         shared_ends, silent = find_shared_ends(target, chosen, logs, context.request_seconds)
-        committed = self._move.sides.target_groups.committed(names, self._refused)
+        committed = self._move.sides.target_groups.read_committed(names, self._refused)
         offsets = {(name, tp): position.offset for name, of_group in committed.items() for tp, position in of_group.items()}
         positions = find_positions(chosen, wave_records, logs, offsets, shared_ends)
         missing = find_missing_records(wave_records, _find_sightings(stored, remotes, wave_records))

@@ -293,4 +293,4 @@ def _acls(move: Move) -> frozenset[PatternAcl] | Finding:
         return no_right
     if there is None:
         return stop(NoAuthorizer(source.alias))
-    return there if _RIGHT in source.operations() else no_right
+    return there if _RIGHT in source.list_operations() else no_right

@@ -140,12 +140,12 @@ def survey_groups(move: Move) -> WaveGroups:
     """Looks at the groups of the wave, and at their namesakes on the target. Raises what concerns a cluster as a whole."""
     context, topics, sides = move.context, move.topics.names, move.sides
     refused: dict[str, MirrorError] = {}
-    listed = sides.source_groups.listed()
+    listed = sides.source_groups.list_groups()
     names = [name for name, group in listed.items() if group.has_offsets or group.is_streams]
     candidates = may_be_unstable(sides.source, names)
     first = _find_first_positions(move, candidates, refused)
     undetermined = set(candidates) if candidates and not sides.source_groups.tells_unstable() else set[str]()
-    offsets = sides.source_groups.committed(names, refused)
+    offsets = sides.source_groups.read_committed(names, refused)
     with_positions = {
         name: positions for name, positions in offsets.items() if name in first or any(tp.topic in topics for tp in positions)
     }
@@ -157,7 +157,7 @@ def survey_groups(move: Move) -> WaveGroups:
     members = describe_groups(sides.source, [name for name in chosen if not listed[name].is_idle], refused)
     unstable = first | find_unstable_positions(move, chosen, refused)
     namesakes = describe_groups(sides.target, chosen, refused)
-    there = sides.target_groups.committed(chosen, refused)
+    there = sides.target_groups.read_committed(chosen, refused)
     by_filter = group_filter(move.flow)
     groups = tuple(
         WaveGroup(
@@ -188,7 +188,7 @@ def find_unstable_positions(
     Asked after the positions are read: a commit in between shows when they are read once more.
     """
     of_wave = set(move.source_partitions()) if offsets else set()
-    return move.sides.source_groups.unstable({name: of_wave | {*positions} for name, positions in offsets.items()}, refused)
+    return move.sides.source_groups.find_unstable({name: of_wave | {*positions} for name, positions in offsets.items()}, refused)
 
 
 def _find_first_positions(
@@ -196,7 +196,11 @@ def _find_first_positions(
 ) -> dict[str, tuple[TopicPartition, ...]]:
     """Where a transaction that is still open commits offsets of a group in the wave's topics, where it may have no position yet. Asked for
     before the positions: those that it commits meanwhile are among them."""
-    return move.sides.source_groups.unstable(dict.fromkeys(candidates, frozenset(move.source_partitions())), refused) if candidates else {}
+    return (
+        move.sides.source_groups.find_unstable(dict.fromkeys(candidates, frozenset(move.source_partitions())), refused)
+        if candidates
+        else {}
+    )
 
 
 def _select_moved(offsets: Offsets, topics: Collection[str], context: GroupContext) -> Offsets:

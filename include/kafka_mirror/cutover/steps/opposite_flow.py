@@ -103,7 +103,7 @@ def survey_opposite_fence(
         why = "it is unknown whether they still do, for the cluster does not let the mirror DESCRIBE it"
         return (), (warning(FenceOfEarlierWave(_names(noted), target.alias, why)),)
     standing = tuple(acl for acl in noted if acl in there)
-    if standing and "ALTER" not in target.operations():
+    if standing and "ALTER" not in target.list_operations():
         why = f"{first_few(standing)}. The cluster does not let the mirror ALTER it, so it cannot take them back"
         return (), (stop(FenceOfEarlierWave(_names(standing), target.alias, why)),)
     claimed = find_claimed_beside(opposite.flow) if standing else frozenset()

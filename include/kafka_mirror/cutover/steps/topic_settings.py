@@ -127,7 +127,7 @@ def _is_fence(acl: Acl) -> bool:
 def check_rights(flow: "Flow", source: Cluster, target: Cluster, refused: Errors) -> Iterator[Finding]:
     """A warning of each right that later steps would use, and that can be tested without writing. A control topic that may not be written
     is in `refused`."""
-    operations = source.operations()
+    operations = source.list_operations()
     if "DESCRIBE" not in operations:
         purpose = "seeing all consumer groups: those that it may not describe are not in this plan"
         yield warning(RightMissing(source.alias, "DESCRIBE", _CLUSTER, purpose, _INSTEAD))

@@ -43,7 +43,7 @@ class Source:
         self.listed, self.asked = list(topics), 0
         self.failure: Exception | None = None
 
-    def described(self, names: Any) -> list[DescribedTopic]:
+    def describe_topics(self, names: Any) -> list[DescribedTopic]:
         assert names is None
         self.asked += 1
         if self.failure:

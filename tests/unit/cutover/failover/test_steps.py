@@ -40,7 +40,7 @@ class Target:
     def __init__(self, there):
         self.there = there
 
-    def committed(self, names, _errors):
+    def read_committed(self, names, _errors):
         return {name: dict(self.there) for name in names}
 
     def add(self, wanted, _errors):

@@ -29,7 +29,7 @@ class TargetGroups:
         self.before_end = lambda: None
         """Called before a transaction ends."""
 
-    def committed(self, names, errors):
+    def read_committed(self, names, errors):
         errors |= {name: self.refusal[name] for name in names if name in self.refusal}
         return {name: dict(self.offsets.get(name, {})) for name in names if name not in self.refusal}
 

@@ -36,25 +36,25 @@ class SourceGroups:
         self.unstable_of = {}
         self.tells = True
 
-    def listed(self):
+    def list_groups(self):
         groups = {name: Group(name, "classic", "consumer", "Empty" if name == "old" else "Stable") for name in OFFSETS}
         flows = Group("flows", "Streams", "streams", "Stable")
         return {**groups, "fair": Group("fair", "share", "share", "Stable"), "flows": flows}
 
-    def committed(self, names, _errors):
+    def read_committed(self, names, _errors):
         assert "fair" not in names
         return {name: {TopicPartition(*tp): Committed(offset) for tp, offset in OFFSETS[name].items()} for name in names}
 
     def tells_unstable(self):
         return self.tells
 
-    def unstable(self, partitions, _errors):
+    def find_unstable(self, partitions, _errors):
         self.asked_for = partitions
         return {name: self.unstable_of[name] for name in partitions if name in self.unstable_of}
 
 
 class TargetGroups:
-    def committed(self, names, _errors):
+    def read_committed(self, names, _errors):
         return {name: {TopicPartition("east.orders", 0): Committed(9)} for name in names}
 
 

@@ -35,7 +35,7 @@ def step(**by_server):
         offsets=lambda partitions, at, errors: dict.fromkeys(partitions, 0 if at == "earliest" else 50),
     )
     sides = SimpleNamespace(
-        source=cluster, target=cluster, source_groups=SimpleNamespace(unstable=lambda *_: {}), target_groups=SimpleNamespace()
+        source=cluster, target=cluster, source_groups=SimpleNamespace(find_unstable=lambda *_: {}), target_groups=SimpleNamespace()
     )
     move = SimpleNamespace(
         flow=SimpleNamespace(name="east->west", source="east", target="west"),
@@ -124,18 +124,18 @@ class Coordinator:
                 offsets = self.pending.pop(group)
                 self.standing[group] = {**self.standing[group], **(offsets if how == "commit" else {})}
 
-    def listed(self):
+    def list_groups(self):
         self.call()
         return {name: Group(name, "classic", "", "Empty") for name in self.standing}
 
-    def committed(self, names, _errors):
+    def read_committed(self, names, _errors):
         self.call()
         return {name: {tp: Committed(at) for tp, at in self.standing[name].items()} for name in names}
 
     def tells_unstable(self):
         return True
 
-    def unstable(self, partitions, _errors):
+    def find_unstable(self, partitions, _errors):
         self.call()
         unstable = {name: tuple(sorted(self.pending.get(name, {}).keys() & set(wanted))) for name, wanted in partitions.items()}
         return {name: places for name, places in unstable.items() if places}
@@ -194,7 +194,7 @@ def test_what_is_moved_is_what_each_group_has_once_no_transaction_of_it_is_open(
 def move_all(coordinator, placed):
     """One run of the step; what it commits on the target is in `placed`."""
     target = SimpleNamespace(alias="west", offsets=coordinator.offsets)
-    nothing = SimpleNamespace(committed=lambda *_: {})
+    nothing = SimpleNamespace(read_committed=lambda *_: {})
     move = SimpleNamespace(
         flow=SimpleNamespace(name="east->west", source="east", target="west"),
         context=SimpleNamespace(selection=SimpleNamespace(from_target=lambda _: None, topic_filter=SimpleNamespace(should_replicate=bool))),

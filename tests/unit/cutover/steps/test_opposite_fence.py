@@ -29,7 +29,7 @@ def test_a_wave_that_is_not_open_keeps_its_fence():
 
 @pytest.mark.parametrize(("claimed", "acls", "codes"), [((), 1, []), ((deny_write("orders"),), 0, ["FenceOfAnotherFlow"])])
 def test_one_on_which_a_wave_of_another_flow_stands_stops_the_wave(monkeypatch, claimed, acls, codes):
-    east, deny = SimpleNamespace(alias="east", operations=lambda: {"ALTER"}), deny_write("orders")
+    east, deny = SimpleNamespace(alias="east", list_operations=lambda: {"ALTER"}), deny_write("orders")
     stored = SimpleNamespace(waves={"one": wave("one", OPENED, deny)})
     monkeypatch.setattr(opposite_flow, "WaveStore", lambda *_: SimpleNamespace(read=lambda: stored))
     monkeypatch.setattr(opposite_flow, "topic_acls", lambda *_: frozenset((deny,)))

@@ -229,7 +229,7 @@ def test_acls_that_a_cluster_hides_are_a_right_that_is_lacking(flow, monkeypatch
     [({"DESCRIBE", "ALTER"}, []), ({"DESCRIBE"}, ["ALTER"]), ({"ALTER"}, ["DESCRIBE"]), (set(), ["DESCRIBE", "ALTER"])],
 )
 def test_rights_on_the_source_are_named_and_the_control_topic_has_to_be_writable(flow, operations, lacking):
-    source, target = Answer(alias="east", operations=lambda: frozenset(operations)), Side("west")
+    source, target = Answer(alias="east", list_operations=lambda: frozenset(operations)), Side("west")
     warnings = [*check_rights(flow, source, target, {})]
     assert {each.kind for each in warnings} <= {WARNING}
     assert [each.message.partition("does not let the mirror ")[2].split()[0] for each in warnings] == lacking

@@ -321,7 +321,7 @@ class MemoryCluster:
     def cluster_id(self):
         return f"{self.alias}-id"
 
-    def operations(self):
+    def list_operations(self):
         return frozenset({"ALTER"})
 
     def topics(self, names, _errors=None, operation=None):
