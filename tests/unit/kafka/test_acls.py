@@ -7,18 +7,10 @@ from kafka_mirror.errors import AuthorizationRefused, KafkaFailure
 from kafka_mirror.kafka.acls import pattern_acls, topic_acls
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Acl, PatternAcl
-from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1
 
 SECURITY_DISABLED, CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR = 54, 31, -1
 READ, ALLOW, LITERAL, TOPIC = 3, 3, 3, 2
-
-
-@pytest.fixture
-def broker():
-    made = WireBroker()
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -25,15 +25,13 @@ START, STABLE, END = OffsetQuestion(EARLIEST), OffsetQuestion(LATEST, committed=
 
 
 @pytest.fixture
-def broker():
-    made = WireBroker()
-    made.log(*ORDERS).elect(0, epochs=3)
+def broker(broker):
+    broker.log(*ORDERS).elect(0, epochs=3)
     for key, value in ((b"a", b"1"), (b"b", b"2"), (b"a", b"3")):
         (batch,) = keyed_batches([(key, value)], 1000)
-        made.log(*ORDERS).append(bytes(batch.data))
-    made.log(*OTHER)
-    yield made
-    made.close()
+        broker.log(*ORDERS).append(bytes(batch.data))
+    broker.log(*OTHER)
+    return broker
 
 
 @pytest.fixture

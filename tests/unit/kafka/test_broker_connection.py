@@ -17,15 +17,7 @@ from kafka_mirror.kafka.produce_request import ProduceRequests, read_produced
 from services.certificates import KEY_PASSWORD, Authority
 from services.waiting import PATIENCE
 from tests.unit.copy.batches.conftest import batch_of
-from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import UNKNOWN_TOPIC_OR_PARTITION
-
-
-@pytest.fixture
-def broker():
-    made = WireBroker()
-    yield made
-    made.close()
 
 
 @pytest.fixture

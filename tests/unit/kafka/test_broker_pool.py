@@ -32,11 +32,9 @@ LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, COORDINATOR_NOT_AVAILABLE = 5,
 
 
 @pytest.fixture
-def broker():
-    made = WireBroker()
-    made.log(*ORDERS).epoch = 3
-    yield made
-    made.close()
+def broker(broker):
+    broker.log(*ORDERS).epoch = 3
+    return broker
 
 
 @pytest.fixture

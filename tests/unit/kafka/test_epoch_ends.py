@@ -7,19 +7,16 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import LogPosition
 from kafka_mirror.kafka.produce_request import keyed_batches
-from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import FENCED_LEADER_EPOCH, KAFKA_2_8
 
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 @pytest.fixture
-def broker():
-    made = WireBroker()
+def broker(broker):
     for tp in (ORDERS, OTHER):
-        append(made, tp, 5)
-    yield made
-    made.close()
+        append(broker, tp, 5)
+    return broker
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from kafka_mirror.kafka.fetch import BatchFetcher, Cause, FetchDispatch, FetchFa
 from kafka_mirror.kafka.fetch_response import FetchResponse, PartitionData
 from kafka_mirror.kafka.fetched_partition import FetchedPartition
 from kafka_mirror.kafka.polling import LONGEST_THROTTLE_SECONDS
-from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import OFFSET_OUT_OF_RANGE
 from tests.unit.formats.batches.test_record_batch import built
 from tests.unit.kafka.test_old_messages import PLAIN, written
@@ -137,12 +136,10 @@ def test_partitions_are_asked_for_at_their_leaders():
 
 
 @pytest.fixture
-def broker():
-    made = WireBroker()
+def broker(broker):
     for tp in (TP, OTHER):
-        made.log(*tp).append(BATCH)
-    yield made
-    made.close()
+        broker.log(*tp).append(BATCH)
+    return broker
 
 
 @pytest.fixture

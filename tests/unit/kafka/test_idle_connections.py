@@ -9,15 +9,12 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.broker_pool import BrokerPool, ask_metadata
 from kafka_mirror.kafka.idle_connections import IDLE, IdleConnections, login_of
-from tests.unit.copy.batches.wire_broker import WireBroker
 
 
 @pytest.fixture
-def broker():
-    made = WireBroker()
-    made.log("orders", 0)
-    yield made
-    made.close()
+def broker(broker):
+    broker.log("orders", 0)
+    yield broker
     IDLE.close()
 
 

@@ -10,7 +10,6 @@ from kafka_mirror.kafka.asked_cluster import AskedCluster
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.log_reader import LogMemory, LogState, newest_records
 from kafka_mirror.kafka.produce_request import keyed_batches
-from tests.unit.copy.batches.wire_broker import WireBroker
 
 LEDGER = TopicPartition("mm2-ledger.east.internal", 0)
 
@@ -22,11 +21,9 @@ def write(broker, *records):
 
 
 @pytest.fixture
-def broker():
-    made = WireBroker()
-    write(made, (b"a", b"1"), (b"b", b"2"), (b"a", b"3"))
-    yield made
-    made.close()
+def broker(broker):
+    write(broker, (b"a", b"1"), (b"b", b"2"), (b"a", b"3"))
+    return broker
 
 
 def newest(broker, end=None):

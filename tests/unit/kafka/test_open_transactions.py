@@ -17,7 +17,6 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.idle_connections import IDLE
 from kafka_mirror.kafka.producers import OpenTransaction, holders
-from tests.unit.copy.batches.wire_broker import WireBroker
 
 ORDERS = TopicPartition("orders", 0)
 LONGEST = 900
@@ -68,11 +67,9 @@ class Kafka:
 
 
 @pytest.fixture
-def broker():
-    made = WireBroker()
-    made.log(*ORDERS)
-    yield made
-    made.close()
+def broker(broker):
+    broker.log(*ORDERS)
+    return broker
 
 
 @pytest.fixture

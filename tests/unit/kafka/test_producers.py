@@ -9,7 +9,6 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import ActiveProducer
 from kafka_mirror.kafka.producers import active_producers
-from tests.unit.copy.batches.wire_broker import WireBroker
 from tests.unit.copy.batches.wire_protocol import KAFKA_2_1
 
 ORDERS, HIDDEN, ODD = (TopicPartition(name, 0) for name in ("orders", "hidden", "odd"))
@@ -37,13 +36,11 @@ def tell(request):
 
 
 @pytest.fixture
-def broker():
-    made = WireBroker()
+def broker(broker):
     for tp in (ORDERS, HIDDEN, ODD):
-        made.log(*tp)
-    made.answers[DescribeProducersRequest] = tell
-    yield made
-    made.close()
+        broker.log(*tp)
+    broker.answers[DescribeProducersRequest] = tell
+    return broker
 
 
 @pytest.fixture

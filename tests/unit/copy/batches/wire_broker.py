@@ -259,17 +259,15 @@ class WireBroker:
         owner = self.owners[request.transactional_id]
         of_topic = ProduceResponse.TopicProduceResponse
 
-        def row(tp: TopicPartition, data: object) -> object:
-            code, base = self._taken(owner, request, tp, bytes(data.records))
+        def row(topic: str, data: object) -> object:
+            code, base = self._taken(owner, request, TopicPartition(topic, data.index), bytes(data.records))
             of_row = of_topic.PartitionProduceResponse
             named = self.named if code else ()
             errors = [of_row.BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=f"record {at}") for at in named]
             return of_row(index=data.index, error_code=code, base_offset=base, record_errors=errors)
 
         topics = [
-            of_topic(
-                name=topic.name, partition_responses=[row(TopicPartition(topic.name, data.index), data) for data in topic.partition_data]
-            )
+            of_topic(name=topic.name, partition_responses=[row(topic.name, data) for data in topic.partition_data])
             for topic in request.topic_data
         ]
         return ProduceResponse(responses=topics, throttle_time_ms=self.throttle_ms)
@@ -338,38 +336,28 @@ class WireBroker:
     def _offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
         of_topic = ListOffsetsResponse.ListOffsetsTopicResponse
 
-        def row(tp: TopicPartition, asked: object) -> object:
+        def row(topic: str, asked: object) -> object:
+            tp = TopicPartition(topic, asked.partition_index)
             code, log = self._fenced(request, tp, asked.current_leader_epoch), self.logs[tp]
             offset = -1 if code else log.start if asked.timestamp == -2 else log.end
             return of_topic.ListOffsetsPartitionResponse(
                 partition_index=tp.partition, error_code=code, offset=offset, leader_epoch=log.epoch
             )
 
-        return ListOffsetsResponse(
-            topics=[
-                of_topic(
-                    name=topic.name, partitions=[row(TopicPartition(topic.name, each.partition_index), each) for each in topic.partitions]
-                )
-                for topic in request.topics
-            ]
-        )
+        topics = [of_topic(name=topic.name, partitions=[row(topic.name, each) for each in topic.partitions]) for topic in request.topics]
+        return ListOffsetsResponse(topics=topics)
 
     def _epoch_ends(self, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
         of_topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
 
-        def row(tp: TopicPartition, asked: object) -> object:
+        def row(topic: str, asked: object) -> object:
+            tp = TopicPartition(topic, asked.partition)
             code = self._fenced(request, tp, asked.current_leader_epoch)
             epoch, end = (-1, -1) if code else self.logs[tp].epoch_end(asked.leader_epoch)
             return of_topic.EpochEndOffset(error_code=code, partition=tp.partition, leader_epoch=epoch, end_offset=end)
 
-        return OffsetForLeaderEpochResponse(
-            topics=[
-                of_topic(
-                    topic=topic.topic, partitions=[row(TopicPartition(topic.topic, each.partition), each) for each in topic.partitions]
-                )
-                for topic in request.topics
-            ]
-        )
+        topics = [of_topic(topic=topic.topic, partitions=[row(topic.topic, each) for each in topic.partitions]) for topic in request.topics]
+        return OffsetForLeaderEpochResponse(topics=topics)
 
     def _fetched(self, asked: object, log: Log, code: int, records: bytes, isolation: int) -> object:
         kind = FetchResponse.FetchableTopicResponse.PartitionData
