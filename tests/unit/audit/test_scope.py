@@ -1,14 +1,21 @@
-"""What an audit is asked for, against a ledger and a source in memory."""
+"""What an audit is asked for, against a ledger and a source in memory; and what it may read where a marker still hides an end."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
-from kafka_mirror.audit.scope import Scope, list_not_begun, note_not_begun
+import pytest
+
+from kafka_mirror.audit.scope import LogBoundsReader, Scope, list_not_begun, note_not_begun
 from kafka_mirror.config import Flow
+from kafka_mirror.errors import TargetHidden
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from tests.unit.ledger_records import ledger_record
+from kafka_mirror.kafka import polling
+from kafka_mirror.kafka.model import Partition, Topic
+from kafka_mirror.ledger.record import Decided
+from tests.unit.ledger_records import WRITTEN_AT, ledger_record
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 FIRST, LAST = datetime(2026, 11, 20, 0, 0, 0, 123_000, UTC), datetime(2026, 11, 21, 0, 0, 0, 457_000, UTC)
@@ -88,3 +95,53 @@ def test_what_the_flow_mirrors_and_has_not_begun_is_said(make_flow: Callable[...
     assert list_not_begun(flow, source, Scope(), both, {"orders": 1, "returns": 1}) == ()
     assert list_not_begun(make_flow({"refresh.topics.enabled": "false"}), source, Scope(), {TP: RECORD}, {"orders": 3}) == ()
     assert list(note_not_begun(())) == []
+
+
+REMOTE = TopicPartition("east.orders", 0)
+WHOLE = ledger_record()
+CLOCK = SimpleNamespace(now=0.0)
+
+
+class Cluster:
+    """Both clusters: each log holds 100 offsets, of which the last one shows to readers after so many seconds."""
+
+    def __init__(self, shows_after: float = 0) -> None:
+        self.shows_after = shows_after
+
+    def topics(self, names: Iterable[str], errors: Any = None) -> dict[str, Topic]:
+        ids = {TP.topic: WHOLE.source_topic_id, REMOTE.topic: WHOLE.target_topic_id}
+        return {name: Topic(name, ids[name], (Partition(0, 1, (1,), (1,)),)) for name in names}
+
+    def configs(self, names: Iterable[str], errors: Any = None) -> dict[str, Any]:
+        return {}
+
+    def offsets(self, partitions: Iterable[TopicPartition], at: str, committed: bool = False, errors: Any = None) -> dict[Any, int]:
+        hides = committed and CLOCK.now < self.shows_after
+        return dict.fromkeys(partitions, 0 if at == "earliest" else 99 if hides else 100)
+
+
+@pytest.fixture(autouse=True)
+def passing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time passes by sleeping alone."""
+
+    def sleep(seconds: float) -> None:
+        CLOCK.now += seconds
+        assert CLOCK.now < 60, "it waits on and on"
+
+    CLOCK.now = 0.0
+    monkeypatch.setattr(polling, "time", SimpleNamespace(monotonic=lambda: CLOCK.now, sleep=sleep))
+
+
+@pytest.mark.parametrize(("shows_after", "waits"), [(0, 0), (1, 1), (60, 5)])
+def test_a_marker_is_waited_for_and_no_longer_than_some_seconds(shows_after: float, waits: float) -> None:
+    holdings = LogBoundsReader(Cluster(), Cluster(shows_after), {TP: WHOLE}, True)  # type: ignore[arg-type]
+    error = holdings.live_error(TP, WHOLE)
+    assert isinstance(error, TargetHidden) if shows_after == 60 else error is None
+    assert pytest.approx(waits, abs=0.15) == CLOCK.now
+
+
+def test_behind_a_moved_partition_stands_what_producers_write_there_now() -> None:
+    record = replace(WHOLE, target_next=90)
+    holdings = LogBoundsReader(Cluster(), Cluster(), {TP: record}, True)  # type: ignore[arg-type]
+    assert holdings.tail(TP, record) == (90, 100)
+    assert holdings.tail(TP, replace(record, moved=Decided("moved", "somebody", WRITTEN_AT, "a wave"))) is None

@@ -23,7 +23,7 @@ from kafka_mirror.ledger.record import (
     Writer,
     merge_skips,
 )
-from tests.unit.formats.offsets.map_texts import PAIRED
+from tests.unit.formats.offsets.flows import PAIRED
 
 AT = datetime(2026, 11, 21, 8, 0, 0, 123000, tzinfo=UTC)
 RECORD = LedgerRecord(

@@ -1,12 +1,29 @@
-"""Flows of any scale that offset maps grow from: what a copy's transactions bring, and how a group reads again by the map of it."""
+"""Flows of any scale that offset maps grow from: what a copy's transactions bring, how a group reads again by the map of it, and the map's
+texts in a ledger record."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
-from kafka_mirror.formats.offsets.map import OffsetMap, Run
-from tests.unit.formats.offsets.map_texts import reread
+from kafka_mirror.formats.offsets.map import OffsetMap, Run, decode_map
+from kafka_mirror.formats.offsets.map_bytes import Pairs, Runs
+
+PAIRED = OffsetMap.of(
+    Runs((Run(0, 0, 100), Run(2000, 2030, 10, True))), Pairs((Run(512, 520, 1, True), Run(1024, 1040, 1, True))), thinned_behind=False
+)
+"""A map with pairs in its hole."""
+
+
+def reread(built: OffsetMap) -> OffsetMap:
+    """The map as whoever reads the ledger record has it."""
+    text, pairs = built.encode()
+    return decode_map(text, pairs, built.thinned_behind)
+
+
+def text_length(built: OffsetMap) -> int:
+    """How many characters both of its texts have."""
+    return sum(len(text) for text in built.encode() if text)
 
 
 @dataclass

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, decode_map, runs_of
-from tests.unit.formats.offsets.map_texts import reread
+from tests.unit.formats.offsets.flows import reread
 
 steps = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 40)), max_size=60)
 

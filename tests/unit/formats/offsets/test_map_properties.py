@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_mirror.formats.offsets.map import MAX_ENCODED_BYTES, NEWEST, OffsetMap, Run, decode_map, runs_of
 from kafka_mirror.formats.offsets.map_bytes import numbers
-from tests.unit.formats.offsets.map_texts import reread, text_length
+from tests.unit.formats.offsets.flows import reread, text_length
 from tests.unit.formats.offsets.test_map import pairs_of, true_position
 
 gaps = st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 40))

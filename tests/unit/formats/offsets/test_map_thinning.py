@@ -11,8 +11,7 @@ from kafka_mirror.formats.mm2 import OffsetSync
 from kafka_mirror.formats.offsets.map import OffsetMap, Run, Translation
 from kafka_mirror.groups.offset_sync_store import OffsetSyncStore
 from kafka_mirror.groups.offset_syncs import choose_pairs
-from tests.unit.formats.offsets.flows import Flow, holes, too_wide
-from tests.unit.formats.offsets.map_texts import reread, text_length
+from tests.unit.formats.offsets.flows import Flow, holes, reread, text_length, too_wide
 
 WEEK, MONTH = 7 * 1440, 30 * 1440
 seeds = st.integers(0, 2**32).map(Random)

@@ -13,8 +13,7 @@ from kafka_mirror.formats.batches.varint import varint
 from kafka_mirror.formats.offsets.intervals import Run
 from kafka_mirror.formats.offsets.map import OffsetMap, decode_map
 from kafka_mirror.formats.offsets.map_bytes import decode_pairs, encode_pairs, numbers
-from tests.unit.formats.offsets.flows import Flow
-from tests.unit.formats.offsets.map_texts import PAIRED, reread
+from tests.unit.formats.offsets.flows import PAIRED, Flow, reread
 
 steps = st.tuples(st.integers(1, 2**45) | st.sampled_from([1, 2, 16, 64, 65, 512]), st.integers(0, 2**45), st.integers(1, 2**20))
 
