@@ -102,7 +102,7 @@ class BatchSide:
         """Whether nothing of the range is left to be fetched."""
         return self.fetched.position >= self._part.end
 
-    def first(self) -> tuple[RecordBatch, int] | None:
+    def peek_first(self) -> tuple[RecordBatch, int] | None:
         """The next batch, and how many of its records belong to the range; None: nothing is there."""
         batches = self.fetched.batches
         while batches:
@@ -132,7 +132,7 @@ class BatchSide:
         offsets = max(end - start, 0) - excluded
         if offsets in (0, batch.last_offset_delta + 1):
             return batch.record_count if offsets else 0
-        if batch.obstacle() is not None and batch.record_count != batch.last_offset_delta + 1:
+        if batch.find_obstacle() is not None and batch.record_count != batch.last_offset_delta + 1:
             raise NotComparable(f"the range begins or ends inside the batch at {batch.base_offset}, and offsets of it are missing")
         return offsets
 
@@ -217,7 +217,7 @@ class BatchComparison:
 
     def _take_same(self) -> list[BatchSide] | None:
         """Takes the next batch of both sides, up to which both have equally many records; gives the sides that have none."""
-        ours, theirs = self.source.first(), self.target.first()
+        ours, theirs = self.source.peek_first(), self.target.peek_first()
         if ours is None or theirs is None:
             return [side for side, first in ((self.source, ours), (self.target, theirs)) if first is None]
         (our_batch, our_count), (their_batch, their_count) = ours, theirs
@@ -240,7 +240,7 @@ class BatchComparison:
         """Takes batches of the side that has fewer records, until it has as many; gives the side if it has no batch."""
         number, side, sign = (SOURCE, self.source, 1) if self._surplus < 0 else (TARGET, self.target, -1)
         had = side.size
-        while self._surplus * sign < 0 and (first := side.first()) is not None:
+        while self._surplus * sign < 0 and (first := side.peek_first()) is not None:
             self._open_batch(number, *first)
         if side.size == had:
             return [side]

@@ -201,7 +201,7 @@ def _count_equal_records(sides: tuple[Side, Side], segments: Sequence[AuditRange
     parts = {segment: parts_of(segment) for segment in segments}
     errors: tuple[Errors, Errors] = ({}, {})
     try:
-        of_source, of_target = read_both(parts, (sides[0].digests, sides[1].digests), errors)
+        of_source, of_target = read_both(parts, (sides[0].read_digests, sides[1].read_digests), errors)
     except MirrorError as error:
         log.info("What lies between equal batches could not be read, so whole ranges are: %s", error)
         return {}
@@ -210,5 +210,5 @@ def _count_equal_records(sides: tuple[Side, Side], segments: Sequence[AuditRange
         for segment in segments
         if segment.source in of_source
         and segment.remote in of_target
-        and of_source[segment.source].first_different_block(of_target[segment.remote]) is None
+        and of_source[segment.source].find_different_block(of_target[segment.remote]) is None
     }

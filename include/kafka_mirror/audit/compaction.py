@@ -85,11 +85,11 @@ class _OneSide:
     log_end: int
     copied_end: int
 
-    def records(self) -> Generator[Record, None, None]:
-        return self.side.records(self.tp, self.part)
+    def read_records(self) -> Generator[Record, None, None]:
+        return self.side.read_records(self.tp, self.part)
 
     def at(self, offset: int) -> Record | None:
-        with closing(self.side.records(self.tp, Part(offset, offset + 1))) as records:
+        with closing(self.side.read_records(self.tp, Part(offset, offset + 1))) as records:
             return next(records, None)
 
     def end(self) -> int:
@@ -100,7 +100,7 @@ class _OneSide:
         """Which of these keys have a record in the intervals."""
         keys: set[bytes] = set()
         for start, end in intervals:
-            with closing(self.side.records(self.tp, Part(start, end))) as records:
+            with closing(self.side.read_records(self.tp, Part(start, end))) as records:
                 keys |= {key for record in records if (key := key_of(record)) in wanted}
         return keys
 
@@ -128,7 +128,7 @@ class CompactedComparison:
         self.unpaired = 0
         self._untold = False
 
-    def first_difference(self) -> FoundDifference | None:
+    def find_first_difference(self) -> FoundDifference | None:
         """The first difference. Logs may be cleaned while they are read, so one counts if it is seen twice."""
         difference = self._search()
         for _ in range(_LOOKS - 1):
@@ -150,7 +150,7 @@ class CompactedComparison:
         while residue < divisor:
             source, target = (NewestByKey(residue, divisor, self._most_keys, self._stretch.timed) for _ in range(2))
             for side, newest in ((self._source, source), (self._target, target)):
-                with closing(side.records()) as records:
+                with closing(side.read_records()) as records:
                     newest.take(records)
             # The side with more keys went further in dividing them; the other one's share becomes the same.
             divisor = max(source.divisor, target.divisor)
@@ -170,7 +170,7 @@ class CompactedComparison:
 
     def _tie(self) -> FoundDifference | None:
         timed = self._stretch.timed
-        with closing(self._source.records()) as sources, closing(self._target.records()) as targets:
+        with closing(self._source.read_records()) as sources, closing(self._target.read_records()) as targets:
             expected = next(sources, None)
             for actual in targets:
                 offset = self._stretch.source_of(actual.offset)

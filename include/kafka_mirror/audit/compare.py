@@ -77,7 +77,7 @@ class DuplicateWindow:
                 return count
         return len(target)
 
-    def source_of(self, record: Record) -> Record | None:
+    def find_source(self, record: Record) -> Record | None:
         """The source record of which this record of the target is one more copy, if it is remembered."""
         place = self._places.get(self._build_key(record))
         if place is None:
@@ -114,7 +114,7 @@ class Rules:
     may_add: Callable[[Record], bool] | None = None
     source_of: Callable[[int], int | None] = field(default=lambda _offset: None)
 
-    def same(self, source: Record, target: Record) -> bool:
+    def are_same(self, source: Record, target: Record) -> bool:
         """Whether one is a copy of the other."""
         return source.carries(self.timed) == target.carries(self.timed)
 
@@ -134,14 +134,14 @@ class Comparison:
         self.tolerated = 0
         self.missed = 0
 
-    def first_difference(self) -> FoundDifference | None:
+    def find_first_difference(self) -> FoundDifference | None:
         """Reads until the first difference, or to the end of both."""
         rules, source, target = self._rules, self._source, self._target
         while True:
-            expected, actual = source.first(), target.first()
+            expected, actual = source.peek_first(), target.peek_first()
             if expected is None and actual is None:
                 return None
-            if expected is not None and actual is not None and rules.same(expected, actual):
+            if expected is not None and actual is not None and rules.are_same(expected, actual):
                 self._recent.append((expected, actual))
                 self._remembered.add(expected)
                 source.drop()
@@ -165,7 +165,7 @@ class Comparison:
 
     def _follows(self, expected: Record) -> bool:
         """Whether the copy of a record stands a little further on: then others stand in front of it, and it is not missing."""
-        return self._rules.may_add is not None and any(self._rules.same(expected, record) for record in self._target.peek())
+        return self._rules.may_add is not None and any(self._rules.are_same(expected, record) for record in self._target.peek())
 
     # ------------------------------------------------------------ naming
 
@@ -198,12 +198,12 @@ class Comparison:
         return FoundDifference(change(expected, actual, self._rules.timed) if kind == CHANGED else kind, expected, actual)
 
     def _find_place(self, records: list[Record], wanted: Record) -> int | None:
-        return next((number for number, record in enumerate(records) if self._rules.same(record, wanted)), None)
+        return next((number for number, record in enumerate(records) if self._rules.are_same(record, wanted)), None)
 
     def _count_agreement(self, source: list[Record], target: list[Record]) -> int:
         """How many records are equal from here on. That both sides end together counts for more than any number."""
         for number, (expected, actual) in enumerate(zip(source, target, strict=False)):
-            if not self._rules.same(expected, actual):
+            if not self._rules.are_same(expected, actual):
                 return number
         ended = self._source.ended and self._target.ended and len(source) == len(target)
         return 2 * WINDOW if ended else min(len(source), len(target))
@@ -211,9 +211,9 @@ class Comparison:
     def _find_surplus(self, actual: Record, expected: Record | None) -> FoundDifference:
         """A target record too many: doubled, if it was there before."""
         for source, target in reversed(self._recent):
-            if self._rules.same(target, actual):
+            if self._rules.are_same(target, actual):
                 return FoundDifference(DOUBLED, source, actual)
-        remembered = self._remembered.source_of(actual)
+        remembered = self._remembered.find_source(actual)
         if remembered is not None:
             return FoundDifference(DOUBLED, remembered, actual)
         return FoundDifference(FOREIGN, expected, actual)
@@ -239,7 +239,7 @@ def found_first(records: Iterator[Record], first: Sequence[Record], rules: Rules
     last_records: deque[Record] = deque(maxlen=len(first))
     for record in records:
         last_records.append(record)
-        if len(last_records) == len(first) and all(rules.same(one, other) for one, other in zip(first, last_records, strict=True)):
+        if len(last_records) == len(first) and all(rules.are_same(one, other) for one, other in zip(first, last_records, strict=True)):
             return chain(last_records, records)
     return None
 
@@ -252,7 +252,7 @@ class _Ahead:
         self._next: deque[Record] = deque()
         self.ended = False
 
-    def first(self) -> Record | None:
+    def peek_first(self) -> Record | None:
         """The next record; None at the end."""
         if not self._next:
             self._fill(1)

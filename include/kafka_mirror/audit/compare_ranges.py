@@ -78,7 +78,7 @@ class _Round:
         parts = {
             stretch: parts_of(stretch, *skips.get(stretch, (0, 0))) for stretch in self._stretches if self._find_error(stretch) is None
         }
-        source, target = read_both(parts, (self._source.digests, self._target.digests), self._errors)
+        source, target = read_both(parts, (self._source.read_digests, self._target.read_digests), self._errors)
         outcomes = []
         for stretch in self._stretches:
             if (error := self._find_error(stretch)) is not None:
@@ -93,7 +93,9 @@ class _Round:
 
     def _find_skips(self, heads: Sequence[AuditRange]) -> Mapping[AuditRange, tuple[int, int]]:
         """How many records in front of what both sides have each side has."""
-        source, target = read_both({head: parts_of(head) for head in heads}, (self._source.counts, self._target.counts), self._errors)
+        source, target = read_both(
+            {head: parts_of(head) for head in heads}, (self._source.count_records, self._target.count_records), self._errors
+        )
         skips: dict[AuditRange, tuple[int, int]] = {}
         for head in heads:
             if self._find_error(head) is None:
@@ -108,7 +110,7 @@ def _judge(locator: "Locator", stretch: AuditRange, source: Digest, target: Dige
         first = source.blocks[0].first if source.blocks else stretch.end
         front = LeftOut(stretch.start, first, TARGET_GONE.format(stretch.remote, stretch.target_start))
         outcome = replace(outcome, left_out=(front,))
-    block = source.first_different_block(target)
+    block = source.find_different_block(target)
     if block is None:
         return outcome
     try:
@@ -130,7 +132,7 @@ class Locator:
         stretch = outcome.stretch
         if stretch.compacted:
             return self._compare_compacted(outcome)
-        block = source.back_from(block, REMEMBERED)
+        block = source.find_block_before(block, REMEMBERED)
         return self._locate_exactly(outcome, (_find_place(source, block, stretch.end), _find_place(target, block, stretch.target_end)))
 
     # ------------------------------------------------------------ inside
@@ -159,7 +161,7 @@ class Locator:
                 return compared
         with self._read_records(stretch, *places) as (ours, theirs):
             comparison = Comparison(ours, theirs, rules)
-            return comparison, comparison.first_difference()
+            return comparison, comparison.find_first_difference()
 
     def _compare_head(self, stretch: AuditRange, rules: Rules) -> tuple[Comparison, FoundDifference | None] | None:
         """A missing record moves all in front of it if they are counted from the end. So the beginning of one side is looked for in the
@@ -173,25 +175,25 @@ class Locator:
             whole = chain(first, later)
             source, target = (whole, aligned) if stretch.target_ahead else (aligned, whole)
             comparison = Comparison(source, target, rules)
-            return comparison, comparison.first_difference()
+            return comparison, comparison.find_first_difference()
 
     @contextmanager
     def _read_records(self, stretch: AuditRange, start: int, target_start: int) -> Iterator[tuple[Iterator[Record], Iterator[Record]]]:
         source, target = parts_of(stretch)
         with (
-            closing(self._source.records(stretch.source, source._replace(start=start))) as ours,
-            closing(self._target.records(stretch.remote, target._replace(start=target_start))) as theirs,
+            closing(self._source.read_records(stretch.source, source._replace(start=start))) as ours,
+            closing(self._target.read_records(stretch.remote, target._replace(start=target_start))) as theirs,
         ):
             yield ours, theirs
 
     def _compare_compacted(self, outcome: Outcome) -> Outcome:
         stretch, notes = outcome.stretch, outcome.notes
         compared = CompactedComparison(stretch, self._source, self._target)
-        difference_found = compared.first_difference()
+        difference_found = compared.find_first_difference()
         if difference_found is not None and stretch.timed and _is_stamped(difference_found):
             notes = (*notes, STAMPED)
             compared = CompactedComparison(replace(stretch, timed=False), self._source, self._target)
-            difference_found = compared.first_difference()
+            difference_found = compared.find_first_difference()
         difference = self._describe(stretch, difference_found) if difference_found is not None else None
         notes = (*notes, *compared.notes)
         return replace(outcome, source_digest="", target_digest="", difference=difference, unpaired=compared.unpaired, notes=notes)

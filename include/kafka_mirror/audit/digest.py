@@ -50,14 +50,14 @@ class Digest:
         """The digest of all of them, in hexadecimal: equal only for the same records in the same order."""
         return hashlib.blake2b(b"".join(block.digest for block in self.blocks), digest_size=_DIGEST_BYTES).hexdigest()
 
-    def first_different_block(self, other: "Digest") -> int | None:
+    def find_different_block(self, other: "Digest") -> int | None:
         """The number of the first block that is not the same on both sides; None if all are."""
         for number, (ours, theirs) in enumerate(zip(self.blocks, other.blocks, strict=False)):
             if (ours.records, ours.digest) != (theirs.records, theirs.digest):
                 return number
         return None if len(self.blocks) == len(other.blocks) else min(len(self.blocks), len(other.blocks))
 
-    def back_from(self, block: int, records: int) -> int:
+    def find_block_before(self, block: int, records: int) -> int:
         """The number of a block in front of which, up to `block`, at least this many records stand; the first one if there are fewer."""
         while block > 0 and records > 0:
             block -= 1

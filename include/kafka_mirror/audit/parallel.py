@@ -141,7 +141,7 @@ def work_on(context: AuditContext, task: Task) -> list[Answer]:
         return [outcome_of_digests(context, task.stretch, task.source, task.target)]
     if isinstance(task, PieceTask):
         try:
-            digest = sides_of(context)[0 if task.of_source else 1].piece(task.tp, task.part, task.piece)
+            digest = sides_of(context)[0 if task.of_source else 1].read_piece(task.tp, task.part, task.piece)
         except MirrorError as error:
             return [PieceDigest(task, Digest(), error.report())]
         return [PieceDigest(task, digest)]
@@ -194,7 +194,7 @@ def merge_pieces(stretches: Sequence[AuditRange], answers: Sequence[Answer]) -> 
                 Digest(tuple(block for piece in pieces if piece.task.of_source == of_source for block in piece.digest.blocks))
                 for of_source in (True, False)
             )
-            if source.first_different_block(target) is None:
+            if source.find_different_block(target) is None:
                 outcomes.append(Outcome.of(stretches[number], source, target))
             else:
                 second.append(DigestedRange(stretches[number], source, target))

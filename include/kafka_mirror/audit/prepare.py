@@ -75,7 +75,7 @@ class _LedgerPass:
         self._scope = scope
         self._decisions = decisions
         self.errors: list[ErrorReport] = [error.report() for error in view.unreadable.values()]
-        self.notices: list[str] = list(scope.unknown(view.records))
+        self.notices: list[str] = list(scope.list_unknown(view.records))
         self.stretches: list[AuditRange] = []
         self.left_out: dict[TopicPartition, list[LeftOut]] = {}
         self.tails: dict[TopicPartition, Interval] = {}
@@ -94,7 +94,7 @@ class _LedgerPass:
         self.left_on_source += self._note_left_on_source(wanted)
         for tp, record in sorted(self.records.items()):
             self.left_out[tp] = []
-            error = self._holdings.source_error(tp, record)
+            error = self._holdings.find_source_error(tp, record)
             if error is None and wanted is not None and tp not in wanted and self._scope.starts is None:
                 error = _report_leaderless(tp)
             if error is not None:
@@ -136,13 +136,13 @@ class _LedgerPass:
     # ------------------------------------------------------------ stretches
 
     def _add_live(self, tp: TopicPartition, record: LedgerRecord, wanted: Interval | None) -> None:
-        lenient, error = self._is_lenient(tp, record), self._holdings.live_error(tp, record)
+        lenient, error = self._is_lenient(tp, record), self._holdings.find_live_error(tp, record)
         if error is not None and record.covered:
             self._fail(tp, error)
             return
-        held = self._holdings.bounds(tp, record.target_topic if error is None else None)
+        held = self._holdings.find_bounds(tp, record.target_topic if error is None else None)
         stretches, left_out = live_ranges(tp, record, wanted, held)
-        if error is None and self._scope.reaches_the_end and not lenient and (tail := self._holdings.tail(tp, record)) is not None:
+        if error is None and self._scope.reaches_the_end and not lenient and (tail := self._holdings.find_tail(tp, record)) is not None:
             self.tails[tp] = tail
             stretches = stretches or [empty_range_at_end(tp, record, held)]
         self._add(tp, stretches, left_out, lenient)
@@ -161,7 +161,7 @@ class _LedgerPass:
     ) -> None:
         """What was asked for of the history in one topic, `written`. A topic of its own may be deleted when it has served: that is like
         retention, and no error."""
-        error = self._holdings.target_error(tp, topic.topic, topic.topic_id)
+        error = self._holdings.find_target_error(tp, topic.topic, topic.topic_id)
         if topic.topic != record.target_topic and isinstance(error, TargetMissing | TargetRecreated):
             gone = HISTORY_GONE.format(topic.topic, "is gone" if isinstance(error, TargetMissing) else "was recreated")
             self.left_out[tp] += [LeftOut(*interval, gone) for interval in written]
@@ -175,7 +175,7 @@ class _LedgerPass:
             return
         lenient = topic.topic == record.target_topic and self._is_shared(tp)
         for place in places:
-            self._add(tp, *history_range(tp, place, self._holdings.bounds(tp, topic.topic), record), lenient)
+            self._add(tp, *history_range(tp, place, self._holdings.find_bounds(tp, topic.topic), record), lenient)
 
     def _add(self, tp: TopicPartition, stretches: Iterable[AuditRange], left_out: Iterable[LeftOut], lenient: bool) -> None:
         self.left_out[tp] += left_out

@@ -69,11 +69,11 @@ class Side(PartReader):
         self._admin = admin
         self._on_read = on_read
 
-    def digests(self, parts: Mapping[TopicPartition, Part], errors: Errors) -> dict[TopicPartition, Digest]:
+    def read_digests(self, parts: Mapping[TopicPartition, Part], errors: Errors) -> dict[TopicPartition, Digest]:
         """The digest of each partition; one that cannot be read is in `errors`. Raises what concerns the cluster."""
         digesters = {tp: Digester(timed=part.timed, skip=part.skip) for tp, part in parts.items()}
         positions = {tp: part.start for tp, part in parts.items()}
-        for tp, messages in self.batches(parts, errors):
+        for tp, messages in self.read_batches(parts, errors):
             position = messages[-1].offset + 1
             self._on_read(position - positions[tp])
             positions[tp] = position
@@ -84,11 +84,11 @@ class Side(PartReader):
                     errors[tp] = RecordUnreadable(self.alias, *tp, unreadable.offset)
         return {tp: digester.digest() for tp, digester in digesters.items() if tp not in errors}
 
-    def piece(self, tp: TopicPartition, part: Part, piece: Piece) -> Digest:
+    def read_piece(self, tp: TopicPartition, part: Part, piece: Piece) -> Digest:
         """The blocks of a piece of what begins with `part`; reads no further than it has to. Raises what keeps it from being read."""
         errors: dict[TopicPartition, MirrorError] = {}
         digester = Digester(timed=part.timed, piece=piece)
-        with closing(self.batches({tp: part}, errors)) as batches:
+        with closing(self.read_batches({tp: part}, errors)) as batches:
             for _, messages in batches:
                 try:
                     digester.take(messages)
@@ -100,18 +100,18 @@ class Side(PartReader):
             raise errors[tp]
         return digester.digest()
 
-    def counts(self, parts: Mapping[TopicPartition, Part], errors: Errors) -> dict[TopicPartition, int]:
-        """How many records each partition has; as `digests` in the rest."""
+    def count_records(self, parts: Mapping[TopicPartition, Part], errors: Errors) -> dict[TopicPartition, int]:
+        """How many records each partition has; as `read_digests` in the rest."""
         counted = dict.fromkeys(parts, 0)
-        for tp, messages in self.batches(parts, errors):
+        for tp, messages in self.read_batches(parts, errors):
             counted[tp] += len(messages)
         return {tp: number for tp, number in counted.items() if tp not in errors}
 
-    def records(self, tp: TopicPartition, part: Part) -> Generator[Record, None, None]:
+    def read_records(self, tp: TopicPartition, part: Part) -> Generator[Record, None, None]:
         """The records of one partition. Raises what keeps it from being read."""
         errors: dict[TopicPartition, MirrorError] = {}
         skip = part.skip
-        with closing(self.batches({tp: part}, errors)) as batches:
+        with closing(self.read_batches({tp: part}, errors)) as batches:
             for _, messages in batches:
                 try:
                     yield from (record_of(message) for message in messages[skip:])

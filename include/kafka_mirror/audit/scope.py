@@ -57,14 +57,14 @@ class LogBoundsReader:
         # A commit is decided before its markers are written, and the ledger's may be there first.
         poll_until(self._is_all_shown, _MARKER_SECONDS, every=0.1)
 
-    def bounds(self, tp: TopicPartition, name: str | None) -> LogBounds:
+    def find_bounds(self, tp: TopicPartition, name: str | None) -> LogBounds:
         """Returns the offsets that a source partition and a topic of the target hold (None: nothing is read there)."""
         if name is None:
             return LogBounds(self.starts[tp], self.ends[tp], 0, 0)
         remote = TopicPartition(name, tp.partition)
         return LogBounds(self.starts[tp], self.ends[tp], self._target_starts[remote], self._stable[remote])
 
-    def tail(self, tp: TopicPartition, record: LedgerRecord) -> Interval | None:
+    def find_tail(self, tp: TopicPartition, record: LedgerRecord) -> Interval | None:
         """Where a record after the copy would be unexplained; None if nothing stands there but the marker of our own transaction, and where
         producers write since a cutover moved the partition."""
         if record.moved is not None:
@@ -80,7 +80,7 @@ class LogBoundsReader:
 
     # ------------------------------------------------------------ what keeps a partition from being compared
 
-    def source_error(self, tp: TopicPartition, record: LedgerRecord) -> MirrorError | None:
+    def find_source_error(self, tp: TopicPartition, record: LedgerRecord) -> MirrorError | None:
         """Why the source partition cannot be read, or is another one."""
         refused, topic = self.refused.get(tp.topic), self._sources.get(tp.topic)
         if refused is not None:
@@ -93,7 +93,7 @@ class LogBoundsReader:
             return SourceRecreated(*tp, record.watermark, record.source_topic_id, topic.id)
         return None
 
-    def target_error(self, tp: TopicPartition, name: str, topic_id: str) -> MirrorError | None:
+    def find_target_error(self, tp: TopicPartition, name: str, topic_id: str) -> MirrorError | None:
         """Why a partition of a topic of the target cannot be read, or is another one."""
         remote, topic = TopicPartition(name, tp.partition), self._targets.get(name)
         if name in self._refused_there:
@@ -106,9 +106,9 @@ class LogBoundsReader:
             return TargetUnavailable(*tp, name, "it has no leader")
         return None
 
-    def live_error(self, tp: TopicPartition, record: LedgerRecord) -> MirrorError | None:
+    def find_live_error(self, tp: TopicPartition, record: LedgerRecord) -> MirrorError | None:
         """The error of the remote partition; also that an open transaction hides what was copied."""
-        error = self.target_error(tp, record.target_topic, record.target_topic_id)
+        error = self.find_target_error(tp, record.target_topic, record.target_topic_id)
         if error is None and self._is_hidden(tp, record):
             stable = self._stable[TopicPartition(record.target_topic, tp.partition)]
             return TargetHidden(*tp, record.target_topic, stable, record.target_next)
@@ -168,7 +168,7 @@ class Scope:
         """Whether it goes up to where the copy is, so that what stands after that is asked for too."""
         return self.source_offsets is None and self.times is None
 
-    def unknown(self, records: Records) -> Iterator[str]:
+    def list_unknown(self, records: Records) -> Iterator[str]:
         """Sentences about what the ledger does not know."""
         for name in sorted(set(self.topics) - {tp.topic for tp in records}):
             yield UNKNOWN_TOPIC.format(name)

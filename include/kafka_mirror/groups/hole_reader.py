@@ -213,7 +213,7 @@ class _SidePass:
     def run(self, spending: _ReadBudget) -> bool:
         """Whether all was read; else the budget ended first."""
         try:
-            with closing(self._side.batches(self._parts, self.errors)) as batches:
+            with closing(self._side.read_batches(self._parts, self.errors)) as batches:
                 for tp, messages in batches:
                     if tp not in self.errors:
                         self._add(tp, messages, spending)

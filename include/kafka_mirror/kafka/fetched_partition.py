@@ -111,7 +111,7 @@ class FetchedPartition:
             self._read_some(1)
         return self._there[0] if self._there else None
 
-    def answers(self) -> list[Any]:
+    def list_buffers(self) -> list[Any]:
         """The memory in which batches wait."""
         return [answer.data.obj for answer in self._answers] + [batch.data.obj for batch, _ in self._there]
 

@@ -62,7 +62,7 @@ class LogMemory:
         self._lock = threading.Lock()
         self._states: dict[LogKey, LogState] = {}
 
-    def state(self, key: LogKey, end: int) -> LogState | None:
+    def recall(self, key: LogKey, end: int) -> LogState | None:
         """What is remembered of a log that is read up to `end`; None: nothing, or more than that."""
         with self._lock:
             state = self._states.get(key)
@@ -95,14 +95,14 @@ def stored_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges
     Raises StaleAnswer if a leader's log ends in front of a range."""
     with _log_in(cluster, settings) as reader:
         reading = RangeReader(reader, _drop_empty(ranges), _LIMITS)
-        return [record for tp, batches in reading.batches() for record in _records(tp, batches, ranges[tp])]
+        return [record for tp, batches in reading.read_batches() for record in _records(tp, batches, ranges[tp])]
 
 
 def newest_records(cluster: Cluster, settings: Mapping[str, Any], ranges: Ranges) -> list[StoredRecord]:
     """The newest committed record of each key in the ranges, in the order in which they were written in each partition. Logs that are read
     from their beginning are remembered: this process reads only what follows the next time."""
     with _log_in(cluster, settings) as reader:
-        return _NewestReading(reader, _drop_empty(ranges)).newest()
+        return _NewestReading(reader, _drop_empty(ranges)).read_newest()
 
 
 def login(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,9 +142,9 @@ class _NewestReading(RangeReader):
         self._places: dict[TopicPartition, tuple[int, int]] = {}
         """The offset after the last batch of each log that was read, and the batch's leader epoch."""
 
-    def newest(self) -> list[StoredRecord]:
+    def read_newest(self) -> list[StoredRecord]:
         """Reads all of them."""
-        for tp, batches in self.batches():
+        for tp, batches in self.read_batches():
             start, end = self._ranges[tp]
             newest = self._newest[tp]
             for record in _records(tp, batches, (start, end)):
@@ -162,7 +162,7 @@ class _NewestReading(RangeReader):
         """The offset after what is remembered."""
         start, end = self._ranges[tp]
         self._keys[tp] = leader.topic_id, tp.partition
-        state = MEMORY.state(self._keys[tp], end) if not start else None
+        state = MEMORY.recall(self._keys[tp], end) if not start else None
         if state is None:
             return start, None
         self._newest[tp] = dict(state.newest)

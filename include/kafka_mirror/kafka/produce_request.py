@@ -83,7 +83,7 @@ class ProduceRequests:
     def __init__(self, transactional_id: str, timeout_ms: int) -> None:
         self._start = _string(transactional_id) + _ACKS.pack(ALL_REPLICAS, timeout_ms)
 
-    def parts(self, topics: Mapping[str, Sequence[Batch]]) -> list[Part]:
+    def build_parts(self, topics: Mapping[str, Sequence[Batch]]) -> list[Part]:
         """A request's body as the pieces that make it up; the records among them are those that were given."""
         parts: list[Part] = []
         between = bytearray(self._start)

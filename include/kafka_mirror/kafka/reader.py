@@ -80,7 +80,7 @@ class RangeReader:
         self.open.pop(tp, None)
         self._fetched.pop(tp, None)
 
-    def batches(self) -> Iterator[tuple[TopicPartition, Batches]]:
+    def read_batches(self) -> Iterator[tuple[TopicPartition, Batches]]:
         """What comes of each range, in order. Raises DeadlineExceeded when nothing comes, TimeIsUp, StaleAnswer when a broker's log ends in
         front of a range, and what concerns the whole cluster."""
         while self._waiting or self.open:
@@ -243,7 +243,7 @@ Records = Generator[tuple[TopicPartition, list[ReadRecord]], None, None]
 
 
 def _records(reading: RangeReader, ranges: Ranges) -> Records:
-    for tp, batches in reading.batches():
+    for tp, batches in reading.read_batches():
         try:
             for records in records_within(tp, batches, *ranges[tp]):
                 yield tp, records
@@ -354,7 +354,7 @@ class PartReader:
         self._seconds = seconds
         self._ends_at = ends_at
 
-    def batches(self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]) -> Records:
+    def read_batches(self, parts: Mapping[TopicPartition, Part], errors: MutableMapping[TopicPartition, MirrorError]) -> Records:
         """The visible records of each part in their order, some of one partition at a time; `skip` is not heeded.
 
         A partition that cannot be read to its end is in `errors`: LogMoved if its start is gone (also while it is read),

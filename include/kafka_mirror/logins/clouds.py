@@ -47,10 +47,10 @@ class MskIamTokens(TokenProvider):
             def load(self) -> Any:
                 return credentials
 
-        value, expires = generate_auth_token_from_credentials_provider(self.region(), Found())
+        value, expires = generate_auth_token_from_credentials_provider(self.find_region(), Found())
         return LoginToken(value, expires / 1000)
 
-    def region(self) -> str:
+    def find_region(self) -> str:
         """Of the cluster. Raises ValueError if nothing says it."""
         import botocore.session
 

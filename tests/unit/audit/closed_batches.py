@@ -71,17 +71,17 @@ class DigestingSide(MemorySide):
 
     read: list[Part] = field(default_factory=list)
 
-    def digests(self, parts: dict[TopicPartition, Part], _errors: Any) -> dict[TopicPartition, Digest]:
+    def read_digests(self, parts: dict[TopicPartition, Part], _errors: Any) -> dict[TopicPartition, Digest]:
         answer = {}
         for tp, part in parts.items():
             self.read.append(part)
             digester = Digester(timed=part.timed, skip=part.skip, mean_records=8)
-            digester.take([MemoryMessage(each) for each in self.records(tp, part)])
+            digester.take([MemoryMessage(each) for each in self.read_records(tp, part)])
             answer[tp] = digester.digest()
         return answer
 
-    def counts(self, parts: dict[TopicPartition, Part], _errors: Any) -> dict[TopicPartition, int]:
-        return {tp: sum(1 for _ in self.records(tp, part)) for tp, part in parts.items()}
+    def count_records(self, parts: dict[TopicPartition, Part], _errors: Any) -> dict[TopicPartition, int]:
+        return {tp: sum(1 for _ in self.read_records(tp, part)) for tp, part in parts.items()}
 
 
 class MemoryReading:

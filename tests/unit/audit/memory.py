@@ -46,7 +46,7 @@ class MemorySide:
     def end(self, tp: TopicPartition) -> int:
         return self.ends.get(tp, 0)
 
-    def records(self, tp: TopicPartition, part: Part) -> Iterator[Record]:
+    def read_records(self, tp: TopicPartition, part: Part) -> Iterator[Record]:
         def visible() -> Iterator[Record]:
             for each in self.logs[tp]:
                 if part.start <= each.offset < part.end and not any(start <= each.offset < end for start, end in part.excluded):

@@ -53,7 +53,7 @@ def look(
     stretch = AuditRange(TP, REMOTE, 0, end, 100, end + 100, log_end, watermark + 100, runs=runs, compacted=True, watermark=watermark)
     sides = MemorySide("east", {TP: source}, {TP: now[0]}), MemorySide("west", {REMOTE: target}, {REMOTE: now[1]})
     comparison = CompactedComparison(stretch, *sides, most_keys=most_keys)  # type: ignore[arg-type]
-    return comparison.first_difference(), comparison.unpaired
+    return comparison.find_first_difference(), comparison.unpaired
 
 
 VALUES = st.lists(st.tuples(st.integers(0, 5), st.none() | st.integers(0, 3)), min_size=1, max_size=40)

@@ -15,7 +15,7 @@ SOURCE = numbered(200)
 
 
 def compared(source: Sequence[Record], target: Sequence[Record], rules: Rules | None = None) -> FoundDifference | None:
-    return Comparison(iter(source), iter(at_offsets(target, TARGET)), rules or Rules()).first_difference()
+    return Comparison(iter(source), iter(at_offsets(target, TARGET)), rules or Rules()).find_first_difference()
 
 
 def changed(**fields: object) -> list[Record]:
@@ -92,7 +92,7 @@ def test_records_that_are_no_copies_may_stand_between_and_are_counted() -> None:
     foreign = [record(0, b"x%d" % number) for number in range(3 * WINDOW)]
     target = at_offsets([*SOURCE[:50], *foreign, *SOURCE[50:]], TARGET)
     comparison = Comparison(iter(SOURCE), iter(target), Rules(may_add=lambda _record: True))
-    assert comparison.first_difference() is None
+    assert comparison.find_first_difference() is None
     assert comparison.tolerated == len(foreign)
 
 
@@ -115,7 +115,7 @@ def test_copies_that_may_be_missing_are_counted_and_others_are_not_excused() -> 
 
     target = at_offsets([*SOURCE[:45], *SOURCE[47:]], TARGET)
     comparison = Comparison(iter(SOURCE), iter(target), Rules(may_miss=unsure))
-    assert comparison.first_difference() is None
+    assert comparison.find_first_difference() is None
     assert comparison.missed == 2
     assert compared(SOURCE, [*SOURCE[:70], *SOURCE[71:]], Rules(may_miss=unsure)) is not None
 

@@ -56,7 +56,7 @@ def located(target: Sequence[Record], **fields: Any) -> Outcome:
     copies = at_offsets(target, 0)
     stretch = AuditRange(TP, REMOTE, 0, 60, 0, len(target), 60, len(target), **fields)
     ours, theirs = digest(SOURCE), digest(copies)
-    block = ours.first_different_block(theirs)
+    block = ours.find_different_block(theirs)
     assert block is not None
     locator = Locator(MemorySide("east", {TP: SOURCE}), MemorySide("west", {REMOTE: copies}), False)  # type: ignore[arg-type]
     return locator.locate(Outcome(stretch, source_digest=ours.text, target_digest=theirs.text), ours, theirs, block)

@@ -130,15 +130,15 @@ def test_the_first_block_that_differs_is_named() -> None:
     ends = [sum(block.records for block in full.blocks[: number + 1]) for number in range(len(full.blocks))]
     (of_13,) = (number for number, block in enumerate(full.blocks) if ends[number] - block.records <= 13 < ends[number])
     assert len(ends) > 4
-    assert full.first_different_block(digest(changed, mean_records=2)) == of_13
-    assert full.first_different_block(digest(records[: ends[1]], mean_records=2)) == 2
-    assert full.first_different_block(digest(records[: ends[2] - 1], mean_records=2)) == 2
-    assert full.first_different_block(digest(records, mean_records=2)) is None
+    assert full.find_different_block(digest(changed, mean_records=2)) == of_13
+    assert full.find_different_block(digest(records[: ends[1]], mean_records=2)) == 2
+    assert full.find_different_block(digest(records[: ends[2] - 1], mean_records=2)) == 2
+    assert full.find_different_block(digest(records, mean_records=2)) is None
 
 
 def test_going_back_takes_as_many_blocks_as_it_needs() -> None:
     full = Digest(tuple(Block(first, 2, b"") for first in range(0, 20, 2)))
-    assert [full.back_from(5, records) for records in (0, 1, 2, 3, 99)] == [5, 4, 4, 3, 0]
+    assert [full.find_block_before(5, records) for records in (0, 1, 2, 3, 99)] == [5, 4, 4, 3, 0]
 
 
 def test_a_record_with_a_header_name_that_is_not_utf_8_is_named() -> None:

@@ -58,9 +58,9 @@ def stretch(number: int, offsets: int, **fields: Any) -> AuditRange:
 class PiecewiseSide(MemorySide):
     """A side whose digests have short blocks."""
 
-    def piece(self, tp: TopicPartition, part: Part, piece: Piece) -> Digest:
+    def read_piece(self, tp: TopicPartition, part: Part, piece: Piece) -> Digest:
         digester = Digester(mean_records=8, piece=piece)
-        digester.take([MemoryMessage(each) for each in self.records(tp, part)])
+        digester.take([MemoryMessage(each) for each in self.read_records(tp, part)])
         return digester.digest()
 
 
@@ -94,7 +94,7 @@ def test_a_difference_is_left_to_a_second_round_with_what_is_equal_in_front_of_i
         source = numbered(300)
         (outcomes, (left,)) = read([*source[:missing], *source[missing + 1 :]], cores, monkeypatch)
         assert outcomes == []
-        block = left.source.first_different_block(left.target)
+        block = left.source.find_different_block(left.target)
         assert block is not None
         assert left.source.blocks[block].first <= missing < left.source.blocks[block].first + left.source.blocks[block].records
 

@@ -41,19 +41,19 @@ class FakeLogBounds:
     def __init__(self, *_: Any) -> None:
         self.partitions = {"orders": 1}
 
-    def source_error(self, *_: Any) -> None:
+    def find_source_error(self, *_: Any) -> None:
         return None
 
-    def live_error(self, *_: Any) -> MirrorError | None:
+    def find_live_error(self, *_: Any) -> MirrorError | None:
         return self.refused
 
-    def target_error(self, tp: TopicPartition, name: str, topic_id: str) -> MirrorError | None:
+    def find_target_error(self, tp: TopicPartition, name: str, topic_id: str) -> MirrorError | None:
         return self.amiss.get(name, self.refused)
 
-    def bounds(self, *_: Any) -> LogBounds:
+    def find_bounds(self, *_: Any) -> LogBounds:
         return LogBounds(0, 100, 0, 101)
 
-    def tail(self, *_: Any) -> None:
+    def find_tail(self, *_: Any) -> None:
         return None
 
     def is_compacted(self, *_: Any) -> bool:

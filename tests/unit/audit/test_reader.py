@@ -15,7 +15,7 @@ class BatchesSide(Side):
         super().__init__("east", {"bootstrap.servers": "127.0.0.1:1"}, True, 1.0, {}, on_read=on_read)
         self._read = batches
 
-    def batches(self, parts, errors):
+    def read_batches(self, parts, errors):
         yield from self._read
 
 
@@ -27,6 +27,6 @@ def test_offsets_are_told_batch_by_batch_with_the_holes_between_them():
     first, second = messages(at_offsets(numbered(3), 10)), messages([record(20), record(25)])
     told = []
     side = BatchesSide([(ONE, first), (OTHER, messages([record(0)])), (ONE, second)], told.append)
-    side.digests({ONE: Part(5, 30), OTHER: Part(0, 10)}, {})
+    side.read_digests({ONE: Part(5, 30), OTHER: Part(0, 10)}, {})
     assert told == [8, 1, 13]
     assert sum(told) == (26 - 5) + 1

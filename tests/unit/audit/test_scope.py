@@ -80,7 +80,7 @@ def test_only_topics_of_the_flow_or_those_that_are_named(make_flow: Callable[...
     assert set(Scope().select_partitions(flow, records)) == {TP, OTHER}
     assert set(Scope(topics=("returns",)).select_partitions(flow, records)) == {gone}
     assert set(Scope(source_offsets={OTHER: (0, 9)}).select_partitions(flow, records)) == {OTHER}
-    assert [each.split(":")[0] for each in Scope(("nope", "orders")).unknown(records)] == ["nope"]
+    assert [each.split(":")[0] for each in Scope(("nope", "orders")).list_unknown(records)] == ["nope"]
 
 
 def test_what_the_flow_mirrors_and_has_not_begun_is_said(make_flow: Callable[..., Flow]) -> None:
@@ -135,7 +135,7 @@ def passing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("shows_after", "waits"), [(0, 0), (1, 1), (60, 5)])
 def test_a_marker_is_waited_for_and_no_longer_than_some_seconds(shows_after: float, waits: float) -> None:
     holdings = LogBoundsReader(Cluster(), Cluster(shows_after), {TP: WHOLE}, True)  # type: ignore[arg-type]
-    error = holdings.live_error(TP, WHOLE)
+    error = holdings.find_live_error(TP, WHOLE)
     assert isinstance(error, TargetHidden) if shows_after == 60 else error is None
     assert pytest.approx(waits, abs=0.15) == CLOCK.now
 
@@ -143,5 +143,5 @@ def test_a_marker_is_waited_for_and_no_longer_than_some_seconds(shows_after: flo
 def test_behind_a_moved_partition_stands_what_producers_write_there_now() -> None:
     record = replace(WHOLE, target_next=90)
     holdings = LogBoundsReader(Cluster(), Cluster(), {TP: record}, True)  # type: ignore[arg-type]
-    assert holdings.tail(TP, record) == (90, 100)
-    assert holdings.tail(TP, replace(record, moved=Decided("moved", "somebody", WRITTEN_AT, "a wave"))) is None
+    assert holdings.find_tail(TP, record) == (90, 100)
+    assert holdings.find_tail(TP, replace(record, moved=Decided("moved", "somebody", WRITTEN_AT, "a wave"))) is None

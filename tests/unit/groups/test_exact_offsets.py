@@ -55,7 +55,7 @@ class Brokers:
             def __init__(self, alias, *_):
                 self.alias = alias
 
-            def batches(self, parts, errors):
+            def read_batches(self, parts, errors):
                 for tp, part in parts.items():
                     brokers.reads.append((self.alias, tp, part.start, part.end))
                     kept = [each for each in brokers.logs[tp] if part.start <= each.offset < part.end]

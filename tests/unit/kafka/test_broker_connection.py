@@ -31,7 +31,7 @@ def connection(broker):
 def test_a_request_of_more_parts_and_bytes_than_a_socket_takes_arrives_whole(connection, broker, partitions):
     connection._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 * 1024)
     batch = bytes(batch_of([b"v" * 10_000]))
-    parts = ProduceRequests("id", 1).parts({"orders": [(number, batch[:61], memoryview(batch)[61:]) for number in range(partitions)]})
+    parts = ProduceRequests("id", 1).build_parts({"orders": [(number, batch[:61], memoryview(batch)[61:]) for number in range(partitions)]})
     answers = []
     connection.queue_parts(produce_request.KEY, 12, parts, lambda body: read_produced(body, 12), answers.append)
     connection.flush()
@@ -81,7 +81,7 @@ def test_requests_that_were_queued_are_sent_together_and_answered_in_order(conne
     batch = bytes(batch_of([b"v"]))
     answers = []
     for topic in ("orders", "payments", "returns"):
-        parts = ProduceRequests("id", 1).parts({topic: [(0, batch[:61], memoryview(batch)[61:])]})
+        parts = ProduceRequests("id", 1).build_parts({topic: [(0, batch[:61], memoryview(batch)[61:])]})
         connection.queue_parts(produce_request.KEY, 12, parts, lambda body: read_produced(body, 12), answers.append)
     assert broker.of(ProduceRequest) == []
     assert connection.in_flight == 3
@@ -127,7 +127,7 @@ def test_an_answer_that_cannot_be_read_is_an_error_of_the_protocol(connection):
     def nonsense(body):
         return struct.unpack(">q", body)
 
-    parts = ProduceRequests("id", 1).parts({"orders": []})
+    parts = ProduceRequests("id", 1).build_parts({"orders": []})
     connection.queue_parts(produce_request.KEY, 12, parts, nonsense, lambda _: None)
     connection.flush()
     with pytest.raises(KafkaProtocolError, match="an answer cannot be read"):

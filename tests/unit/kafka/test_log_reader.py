@@ -106,20 +106,20 @@ def test_a_deleted_key_is_not_remembered_for_compaction_takes_out_what_deletes_i
     memory = LogMemory()
     memory.keep(("id", 0), state())
     memory.keep(("id", 0), state(None))
-    assert memory.state(("id", 0), 9) is None
+    assert memory.recall(("id", 0), 9) is None
 
 
 def test_what_was_read_least_recently_makes_room():
     memory = LogMemory(most_bytes=2 * state().bytes)
     for number in (0, 1, 0, 2):
         memory.keep(("id", number), state())
-    assert [number for number in range(3) if memory.state(("id", number), 9)] == [0, 2]
+    assert [number for number in range(3) if memory.recall(("id", number), 9)] == [0, 2]
 
 
 def test_a_topic_without_an_id_is_not_remembered():
     memory = LogMemory()
     memory.keep(("AAAAAAAAAAAAAAAAAAAAAA", 0), state())
-    assert memory.state(("AAAAAAAAAAAAAAAAAAAAAA", 0), 9) is None
+    assert memory.recall(("AAAAAAAAAAAAAAAAAAAAAA", 0), 9) is None
 
 
 def test_a_range_that_begins_further_on_is_read_by_itself_and_remembered_by_nobody(broker):

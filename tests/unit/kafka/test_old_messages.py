@@ -43,7 +43,7 @@ def read(data):
     fetched = FetchedPartition(0, None, None)
     fetched.add(answer(data))
     fetched.read_old(1 << 20)
-    assert all(batch.is_intact and batch.obstacle() is None for batch, _ in fetched.batches)
+    assert all(batch.is_intact and batch.find_obstacle() is None for batch, _ in fetched.batches)
     return [row for batch, _ in fetched.batches for row in opened(bytes(batch.data))]
 
 

@@ -16,7 +16,7 @@ of_topics = st.dictionaries(topics, st.lists(batches, min_size=1, max_size=4), m
 @given(of_topics, VERSIONS, st.text(min_size=1, max_size=200), st.integers(0, 2**31 - 1))
 def test_a_request_is_the_one_that_kafka_python_would_read(wanted, version, transactional_id, timeout):
     given_records = {name: [(*each[:2], memoryview(each[2])) for each in of_topic] for name, of_topic in wanted.items()}
-    parts = ProduceRequests(transactional_id, timeout).parts(given_records)
+    parts = ProduceRequests(transactional_id, timeout).build_parts(given_records)
     read = ProduceRequest.decode(b"".join(parts), version=version)
     assert (read.transactional_id, read.acks, read.timeout_ms) == (transactional_id, -1, timeout)
     found = {each.name: [(data.index, bytes(data.records)) for data in each.partition_data] for each in read.topic_data}
@@ -25,7 +25,7 @@ def test_a_request_is_the_one_that_kafka_python_would_read(wanted, version, tran
 
 def test_records_are_handed_on_where_they_stand():
     records = memoryview(b"records")
-    assert any(part is records for part in ProduceRequests("id", 1).parts({"orders": [(0, b"header", records)]}))
+    assert any(part is records for part in ProduceRequests("id", 1).build_parts({"orders": [(0, b"header", records)]}))
 
 
 rows = st.dictionaries(

@@ -251,7 +251,7 @@ def parts(broker: WireBroker) -> Callable[[Mapping[TopicPartition, Part]], Found
     def run(wanted: Mapping[TopicPartition, Part]) -> Found:
         found: dict[TopicPartition, list[int]] = {tp: [] for tp in wanted}
         errors: dict[TopicPartition, MirrorError] = {}
-        for tp, records in PartReader("west", broker.settings, True, 30).batches(wanted, errors):
+        for tp, records in PartReader("west", broker.settings, True, 30).read_batches(wanted, errors):
             found[tp] += [record.offset for record in records]
         return found, errors
 
@@ -270,7 +270,7 @@ def test_many_records_come_some_at_a_time(broker: WireBroker, monkeypatch: pytes
     (batch,) = keyed_batches([(b"k", b"%d" % number) for number in range(8)], 1 << 20)
     broker.log("many").append(bytes(batch.data))
     tp = TopicPartition("many", 0)
-    read = PartReader("west", broker.settings, True, 30).batches({tp: Part(0, 8)}, {})
+    read = PartReader("west", broker.settings, True, 30).read_batches({tp: Part(0, 8)}, {})
     assert [[record.offset for record in records] for _, records in read] == [[0, 1, 2], [3, 4, 5], [6, 7]]
 
 
@@ -293,7 +293,7 @@ def test_a_part_whose_start_went_away_is_an_error_of_its_own(broker: WireBroker,
 
 def test_a_log_that_is_cut_off_while_it_is_read_is_another_log(broker: WireBroker) -> None:
     errors: dict[TopicPartition, MirrorError] = {}
-    reading = PartReader("west", broker.settings, True, 30).batches({TP: Part(0, 6)}, errors)
+    reading = PartReader("west", broker.settings, True, 30).read_batches({TP: Part(0, 6)}, errors)
     assert [record.offset for record in next(reading)[1]] == [0, 1, 2, 3]
     broker.log(*TP).elect(2)
     write(broker, TP, *(b"another" for _ in range(4)))
@@ -312,9 +312,9 @@ def test_a_damaged_batch_is_an_error_behind_what_stands_in_front_of_it(broker: W
 
 def test_a_reading_of_which_nothing_comes_is_late_and_one_beyond_its_time_is_over(broker: WireBroker) -> None:
     with pytest.raises(DeadlineExceeded, match=r"nothing came for 0.1 s, and the end of ledger-0@9 was not reached"):
-        list(PartReader("west", broker.settings, True, 0.1).batches({TP: Part(0, 9)}, {}))
+        list(PartReader("west", broker.settings, True, 0.1).read_batches({TP: Part(0, 9)}, {}))
     with pytest.raises(TimeIsUp):
-        list(PartReader("west", broker.settings, True, 1000, ends_at=time.monotonic() + 0.05).batches({TP: Part(0, 9)}, {}))
+        list(PartReader("west", broker.settings, True, 1000, ends_at=time.monotonic() + 0.05).read_batches({TP: Part(0, 9)}, {}))
 
 
 def test_whoever_takes_the_records_may_take_his_time(broker: WireBroker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,14 +323,14 @@ def test_whoever_takes_the_records_may_take_his_time(broker: WireBroker, monkeyp
     monkeypatch.setattr(reader.time, "monotonic", lambda: real() + passed[0])
     taken = []
     settings = {**broker.settings, "max.partition.fetch.bytes": 1}
-    for _, records in PartReader("west", settings, True, 5).batches({TP: Part(0, 4)}, {}):
+    for _, records in PartReader("west", settings, True, 5).read_batches({TP: Part(0, 4)}, {}):
         passed[0] += 60
         taken += records
     assert len(taken) == 4
 
 
 def test_who_reads_no_further_leaves_nothing_open(broker: WireBroker) -> None:
-    with closing(PartReader("west", broker.settings, True, 30).batches({TP: Part(0, 4)}, {})) as reading:
+    with closing(PartReader("west", broker.settings, True, 30).read_batches({TP: Part(0, 4)}, {})) as reading:
         next(reading)
     assert read_again(broker) == [0, 1, 2, 3]
 

@@ -143,9 +143,9 @@ def test_the_region_of_hosts_that_do_not_say_it_is_the_environments(monkeypatch)
     with pytest.raises(ValueError, match="the region of the MSK cluster is unknown"):
         elsewhere.token()
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-north-1")
-    assert elsewhere.region() == "eu-north-1"
+    assert elsewhere.find_region() == "eu-north-1"
     monkeypatch.setenv("AWS_REGION", "eu-south-1")
-    assert elsewhere.region() == "eu-south-1"
+    assert elsewhere.find_region() == "eu-south-1"
 
 
 def test_a_java_class_that_knows_the_region_is_refused():

@@ -123,7 +123,7 @@ class BatchSource:
 
     def _count_answers(self) -> int:
         """How large all the answers are in which batches wait."""
-        waiting = [answer for fetched in self._fetched.values() for answer in fetched.answers()]
+        waiting = [answer for fetched in self._fetched.values() for answer in fetched.list_buffers()]
         return sum(len(answer) for answer in {id(answer): answer for answer in waiting}.values() if isinstance(answer, (bytes, bytearray)))
 
     def _is_wanted(self, tp: TopicPartition, fetched: FetchedPartition) -> bool:
@@ -249,7 +249,7 @@ def reason_to_rewrite(batch: RecordBatch, work: PartitionAssignment) -> str:
         return "its range begins inside a batch"
     if batch.next_offset > work.end:
         return "its range ends inside a batch"
-    if (obstacle := batch.obstacle()) is not None:
+    if (obstacle := batch.find_obstacle()) is not None:
         return obstacle
     if batch.size > work.limits.max_message_bytes:
         return f"a batch is larger than the remote topic's max.message.bytes={work.limits.max_message_bytes}"

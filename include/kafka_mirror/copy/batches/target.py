@@ -197,7 +197,7 @@ class BatchProducer:
             topics.setdefault(remote.topic, []).append((remote.partition, *batch.by_producer(*self._transactions.producer, sequence)))
         self.bytes += size
         version = connection.choose_version(produce_request.KEY, PRODUCE[self._transactions.version])
-        parts = self._requests.parts(topics)
+        parts = self._requests.build_parts(topics)
         decode, answered = partial(read_produced, version=version), partial(self._take_acknowledgements, by_partition)
         connection.queue_parts(produce_request.KEY, version, parts, decode, answered)
 

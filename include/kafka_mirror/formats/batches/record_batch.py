@@ -134,7 +134,7 @@ class RecordBatch(NamedTuple):
             and self.base_timestamp == other.base_timestamp
             and self.max_timestamp == other.max_timestamp
             and not (self.attributes ^ other.attributes) & ~_TRANSACTIONAL
-            and self.obstacle() is None
+            and self.find_obstacle() is None
         ):
             return False
         ours, theirs = bytes(self.data[_CRC_FROM:]), bytes(other.data[_CRC_FROM:])
@@ -142,7 +142,7 @@ class RecordBatch(NamedTuple):
         # Two views are compared byte by byte in Python; this is one call of the C library.
         return is_intact and ours.endswith(memoryview(theirs)[_COVERED.size :])
 
-    def obstacle(self) -> str | None:
+    def find_obstacle(self) -> str | None:
         """Why a producer could not send the batch as it is; None: it could."""
         if self.record_count != self.last_offset_delta + 1:
             return "compaction left holes in a batch"
@@ -161,7 +161,7 @@ class RecordBatch(NamedTuple):
 
         Raises ValueError for a batch with an obstacle: it would be another batch on the target than it says it is.
         """
-        if obstacle := self.obstacle():
+        if obstacle := self.find_obstacle():
             raise ValueError(obstacle)
         times = (self.last_offset_delta, self.base_timestamp, self.max_timestamp)
         attributes = self.attributes | _TRANSACTIONAL if transactional else self.attributes & ~_TRANSACTIONAL

@@ -95,6 +95,7 @@ class RegistryContent:
     settings: Mapping[SubjectName, SubjectSettings] = field(default_factory=dict)
     deleted: frozenset[tuple[SubjectName, int]] = frozenset()
 
+    @property
     def subjects(self) -> list[SubjectName]:
         """The subjects that have versions, in order."""
         return sorted({name for name, _ in self.versions})

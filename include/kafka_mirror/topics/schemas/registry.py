@@ -68,8 +68,8 @@ class Registry:
 
     # ------------------------------------------------------------ what it holds
 
-    def content(self) -> RegistryContent:
-        """All subjects of all contexts with their versions; settings come by `settings`."""
+    def read_content(self) -> RegistryContent:
+        """All subjects of all contexts with their versions; settings come by `read_settings`."""
         names = set(self._list_subjects(deleted=False))
         listed = set(self._list_subjects(deleted=True))
         numbers = self._ask_each(names, self._list_versions)
@@ -81,11 +81,11 @@ class Registry:
             live, {}, frozenset((name, number) for name, numbers_of_name in every.items() for number in numbers_of_name) - live.keys()
         )
 
-    def settings(self, names: Iterable[SubjectName]) -> dict[SubjectName, SubjectSettings]:
+    def read_settings(self, names: Iterable[SubjectName]) -> dict[SubjectName, SubjectSettings]:
         """What counts for each of the subjects, also for those that do not exist yet."""
-        return self._ask_each(names, self._read_settings)
+        return self._ask_each(names, self._read_settings_of)
 
-    def newest(self, names: Iterable[SubjectName]) -> dict[SubjectName, SchemaVersion | None]:
+    def find_newest(self, names: Iterable[SubjectName]) -> dict[SubjectName, SchemaVersion | None]:
         """The newest version of each of the subjects; None of one that it does not have."""
         return self._ask_each(names, lambda name: self._read_version(name, "latest"))
 
@@ -118,7 +118,7 @@ class Registry:
             json.dumps(contract, sort_keys=True) if contract else "",
         )
 
-    def _read_settings(self, name: SubjectName) -> SubjectSettings:
+    def _read_settings_of(self, name: SubjectName) -> SubjectSettings:
         whole = {"defaultToGlobal": "true"}
         compatibility = self._ask("GET", f"/config/{_build_path(name)}", f"show the compatibility of {name}", query=whole) or {}
         mode = self._ask("GET", f"/mode/{_build_path(name)}", f"show the mode of {name}", query=whole) or {}

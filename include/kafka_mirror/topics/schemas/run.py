@@ -105,11 +105,11 @@ def difference(flow: "Flow", source: Registry, target: Registry) -> SchemaPlan:
     contexts = Contexts(parse_contexts(flow.value("mirror.schemas.contexts")))
     members = flow.value("mirror.schemas.subjects")
     pattern = compile_java("|".join(members))
-    there, here = source.content(), target.content()
-    names = there.subjects()
+    there, here = source.read_content(), target.read_content()
+    names = there.subjects
     planned = plan(
-        replace(there, settings=source.settings(names)),
-        replace(here, settings=target.settings(map(contexts.rename, names))),
+        replace(there, settings=source.read_settings(names)),
+        replace(here, settings=target.read_settings(map(contexts.rename, names))),
         contexts,
         lambda name: pattern.matches(name.subject),
     )
@@ -180,14 +180,14 @@ def _register(target: Registry, versions: Sequence[SchemaVersion]) -> tuple[list
 @contextmanager
 def _enter_import_mode(target: Registry, name: SubjectName) -> Iterator[None]:
     """The subject takes ids inside the block. Afterwards it has its own mode again, unless that was IMPORT: then a run was killed."""
-    before = target.settings([name])[name].own_mode
+    before = target.read_settings([name])[name].own_mode
     try:
         target.set_mode(name, IMPORT)
     except RegistryRefused as refused:
         if refused.status != _UNPROCESSABLE:
             raise
         raise RegistryRefused("target", f"put {name} into the mode IMPORT", refused.status, refused.said, _NO_IMPORT_NEXT) from refused
-    now = target.settings([name])[name].mode
+    now = target.read_settings([name])[name].mode
     if now != IMPORT:  # nothing to take back, and a registry without modes refuses to
         raise RegistryRefused("target", f"put {name} into the mode IMPORT", _OK, f"the mode is {now} all the same", _NO_IMPORT_NEXT)
     try:
@@ -202,9 +202,9 @@ def _change(target: Registry, changes: Sequence[SettingsChange]) -> tuple[list[S
         try:
             if change.what == "compatibility":
                 target.set_compatibility(change.name, change.wanted)
-            elif change.there == IMPORT and target.settings([change.name])[change.name].own_mode == IMPORT:
+            elif change.there == IMPORT and target.read_settings([change.name])[change.name].own_mode == IMPORT:
                 target.set_mode(change.name, None)
-                if target.settings([change.name])[change.name].mode != change.wanted:
+                if target.read_settings([change.name])[change.name].mode != change.wanted:
                     target.set_mode(change.name, change.wanted)
             else:
                 target.set_mode(change.name, change.wanted)
@@ -247,7 +247,7 @@ def find_newest_schemas(flow: "Flow", topics: Iterable[str]) -> Mapping[str, tup
     subjects = {topic: [SubjectName(DEFAULT_CONTEXT, f"{topic}-{part}") for part in _PARTS] for topic in topics}
     try:
         with source_registry(flow) as registry:
-            newest = registry.newest(name for names in subjects.values() for name in names)
+            newest = registry.find_newest(name for names in subjects.values() for name in names)
     except MirrorError as error:
         log.warning("%s: the lineage names no schemas: %s", flow.name, error)
         return {}

@@ -54,7 +54,7 @@ def test_an_answer_is_cut_into_its_whole_batches(batches, cut_off):
         judge = DefaultRecordBatch(bytes(batch.data))
         assert (batch.base_offset, batch.next_offset, batch.record_count) == (offset, offset + len(rows), len(rows))
         assert (batch.crc, batch.max_timestamp, batch.attributes) == (judge.crc, judge.max_timestamp, judge.attributes)
-        assert (batch.leader_epoch, batch.is_control, batch.is_intact, batch.obstacle()) == (3, False, True, None)
+        assert (batch.leader_epoch, batch.is_control, batch.is_intact, batch.find_obstacle()) == (3, False, True, None)
 
 
 @given(filled, st.integers(0, 2**62), st.integers(0, 2**15 - 1), st.integers(0, 2**31 - 1))
@@ -95,7 +95,7 @@ def test_a_byte_that_changed_behind_the_checksum_is_noticed(batch, data):
 def test_what_would_be_another_batch_on_the_target_is_never_made(at, value, why):
     spoilt = bytearray(plain())
     spoilt[at] = value
-    assert why in one(spoilt).obstacle()
+    assert why in one(spoilt).find_obstacle()
     with pytest.raises(ValueError, match=why):
         one(spoilt).by_producer(1, 0, 0)
 
