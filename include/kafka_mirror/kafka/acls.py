@@ -4,7 +4,7 @@ They are asked for over our own connections: librdkafka's client gives an empty 
 that we may not see its ACLs. It changes them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import kafka.errors as errors
@@ -80,28 +80,24 @@ def _read_bindings(answer: Any) -> tuple[int, list[PatternAcl]]:
 def create_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError | None]:
     """Creates bindings; the answer has, for each, what went wrong, or None. One that is there already is none the worse for it."""
     bindings = {acl: AclBinding(*_words(acl)) for acl in acls}
-    if not bindings:
-        return {}
-    answers = cluster.admin.send(
-        "creating ACLs", lambda client, seconds: client.create_acls(list(bindings.values()), request_timeout=seconds)
-    )
-    return {
-        acl: cluster.admin.await_failure(answers[bound], f"creating an ACL of {acl.topic} ({acl})", "ALTER")
-        for acl, bound in bindings.items()
-    }
+    return _change(cluster, "creating", bindings, lambda client, wanted, seconds: client.create_acls(wanted, request_timeout=seconds))
 
 
 def delete_acls(cluster: Cluster, acls: Iterable[Acl]) -> dict[Acl, MirrorError | None]:
     """Takes bindings away; the answer has, for each, what went wrong, or None. One that is not there is none the worse for it."""
     filters = {acl: AclBindingFilter(*_words(acl)) for acl in acls}
-    if not filters:
+    return _change(cluster, "taking away", filters, lambda client, wanted, seconds: client.delete_acls(wanted, request_timeout=seconds))
+
+
+def _change(
+    cluster: Cluster, verb: str, bindings: Mapping[Acl, Any], request: Callable[[Any, list[Any], float], Any]
+) -> dict[Acl, MirrorError | None]:
+    if not bindings:
         return {}
-    answers = cluster.admin.send(
-        "taking ACLs away", lambda client, seconds: client.delete_acls(list(filters.values()), request_timeout=seconds)
-    )
+    answers = cluster.admin.send(f"{verb} ACLs", lambda client, seconds: request(client, list(bindings.values()), seconds))
     return {
-        acl: cluster.admin.await_failure(answers[wanted], f"taking away an ACL of {acl.topic} ({acl})", "ALTER")
-        for acl, wanted in filters.items()
+        acl: cluster.admin.await_failure(answers[bound], f"{verb} an ACL of {acl.topic} ({acl})", "ALTER")
+        for acl, bound in bindings.items()
     }
 
 

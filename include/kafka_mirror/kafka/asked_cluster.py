@@ -162,8 +162,6 @@ class AskedCluster:
         self, names: Sequence[str], entries: Collection[str] | None
     ) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
         """The configs of topics, or these `entries` of them; and the error codes of topics that have none for us."""
-        keys, of_topic = None if entries is None else sorted(entries), DescribeConfigsRequest.DescribeConfigsResource
-        resources = [of_topic(resource_type=_TOPIC, resource_name=name, configuration_keys=keys) for name in names]
 
         def read(answer: Any) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
             """Raises ValueError for an answer about other topics, and kafka-python's error for a refusal that passes."""
@@ -190,7 +188,9 @@ class AskedCluster:
             return configs, codes
 
         def question(pool: BrokerPool) -> tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]:
-            connection = pool.pick_connection()
+            connection, keys = pool.pick_connection(), None if entries is None else sorted(entries)
+            of_topic = DescribeConfigsRequest.DescribeConfigsResource
+            resources = [of_topic(resource_type=_TOPIC, resource_name=name, configuration_keys=keys) for name in names]
             version = connection.choose_version(DescribeConfigsRequest.API_KEY, _CONFIGS_NEWEST, _CONFIGS_OLDEST)
             answer = connection.ask(DescribeConfigsRequest(version=version, resources=resources), read)
             return cast("tuple[dict[str, dict[str, ConfigEntry]], dict[str, int]]", answer)

@@ -168,13 +168,13 @@ class _NewestReading(RangeReader):
         self._newest[tp] = dict(state.newest)
         return state.position, state.epoch
 
-    def meet_another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
+    def handle_another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
         """Reads all of it again if it is another log than the one that is remembered, or was read so far."""
         log.debug("Cluster '%s': %s is read again, it does not hold @%d.", self.cluster.alias, tp, position)
         MEMORY.forget(self._keys[tp])
         start = self._ranges[tp][0]
         if position == start and diverged_at is None:
-            super().meet_another_log(tp, position, diverged_at)
+            super().handle_another_log(tp, position, diverged_at)
             return
         self._newest[tp].clear()
         self._places.pop(tp, None)

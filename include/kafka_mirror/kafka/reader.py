@@ -100,7 +100,7 @@ class RangeReader:
                 self._end_if_read(tp)
             self._check(came)
 
-    def meet_another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
+    def handle_another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
         """The leader's log does not hold the position: it begins or ends elsewhere, or it is another one from `diverged_at` on."""
         if diverged_at is not None:
             raise StaleAnswer(tp, diverged_at, position)
@@ -145,7 +145,7 @@ class RangeReader:
     def _heed(self, tp: TopicPartition, fault: FetchFault) -> None:
         match fault.cause:
             case Cause.OUT_OF_RANGE | Cause.DIVERGED:
-                self.meet_another_log(tp, fault.position, fault.diverged_at)
+                self.handle_another_log(tp, fault.position, fault.diverged_at)
             case Cause.LEADER_MOVED | Cause.PASSING:
                 self.cluster.forget(tp.topic)
             case Cause.NO_BATCHES:
@@ -335,7 +335,7 @@ class Part(NamedTuple):
 class _PartReading(RangeReader):
     """Of a log that does not hold a position, nothing more is read."""
 
-    def meet_another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
+    def handle_another_log(self, tp: TopicPartition, position: int, diverged_at: int | None) -> None:
         """Fails the partition."""
         why = "it is not in its log" if diverged_at is None else f"another leader wrote what follows @{diverged_at}"
         self.failed(tp, LogMoved(self.cluster.alias, *tp, f"@{position}: {why}"))

@@ -88,12 +88,11 @@ class ReadRecord:
         return headers or None
 
 
-def unpack_records(batch: RecordBatch, limit: int = LARGEST_UNPACKED) -> bytes:
-    """The bytes of a batch's records. Raises ValueError for a batch that is not intact or cannot be unpacked, and UnpacksTooLarge for more
-    than `limit` bytes."""
+def unpack_records(batch: RecordBatch) -> bytes:
+    """The bytes of a batch's records. Raises ValueError for a batch that is not intact or cannot be unpacked."""
     if (data := batch.intact_records()) is None:
         raise ValueError("its checksum is not that of its bytes")
-    return bytes(decompress(batch.codec, memoryview(data), limit)) if batch.is_packed else data
+    return bytes(decompress(batch.codec, memoryview(data))) if batch.is_packed else data
 
 
 def records_of(partition: TopicPartition, batch: RecordBatch, data: bytes) -> Iterator[ReadRecord]:
