@@ -11,7 +11,7 @@ import pytest
 
 from kafka_mirror.copy.run_result import DONE
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.bootstrap_servers import begin_at_server, servers
+from kafka_mirror.kafka.broker_pool import begin_at_server, servers
 from kafka_mirror.kafka.cluster import Cluster
 from services.kafka import KafkaCluster
 from services.oracle import Oracle

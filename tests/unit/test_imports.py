@@ -84,7 +84,7 @@ LATE_IMPORTS = {
     "__main__.py": (1, "what redraws a terminal"),
     "config": (1, "a flow without key stores needs no cryptography"),
     "formats": (1, "a copy that opens no batch needs no codecs"),
-    "kafka": (4, "only a failed handshake needs cryptography; sockets of a process and of its forks know each other"),
+    "kafka": (3, "only a failed handshake needs cryptography"),
     "logins": (11, "packages of clouds that one login alone needs"),
     "plugin.py": (5, "every task of Airflow loads it"),
     "spark": (20, "PySpark is an optional package, and there are two of it"),

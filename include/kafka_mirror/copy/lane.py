@@ -22,7 +22,7 @@ from kafka_mirror.errors import (
     TransactionTooSlow,
     UnexpectedOffset,
 )
-from kafka_mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, connect_anew, servers
+from kafka_mirror.kafka.broker_pool import OF_ANOTHER_BROKER, connect_anew, servers
 
 _MAX_FAILURES = 4
 """How many attempts in a row may end without a commit; then the lane is left to the next run."""

@@ -12,7 +12,7 @@ from kafka_mirror.copy.model import LaneTask
 from kafka_mirror.copy.run import LANES_AT_ONCE
 from kafka_mirror.errors import DeadlineExceeded
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.bootstrap_servers import OF_ANOTHER_BROKER, connect_anew
+from kafka_mirror.kafka.broker_pool import OF_ANOTHER_BROKER, connect_anew
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.checks import check_ledger
 from kafka_mirror.ledger.codec import encode, encode_key

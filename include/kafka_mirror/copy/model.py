@@ -17,7 +17,7 @@ from kafka_mirror.errors.words import count_text
 from kafka_mirror.formats.batches.compression import LARGEST_UNPACKED
 from kafka_mirror.formats.offsets.map import Run
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.bootstrap_servers import begin_at_server
+from kafka_mirror.kafka.broker_pool import begin_at_server
 from kafka_mirror.ledger.control_records import Decision
 from kafka_mirror.ledger.record import LastRecord, Skipped
 from kafka_mirror.policy import TopicSelection

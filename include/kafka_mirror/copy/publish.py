@@ -18,7 +18,7 @@ from kafka_mirror.errors import DeadlineExceeded, MirrorError, StaleAnswer
 from kafka_mirror.formats.offsets.intervals import cut_within
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_syncs import NO_SYNCS, OffsetSyncsResult, emit
-from kafka_mirror.kafka.bootstrap_servers import begin_at_server, connect_anew
+from kafka_mirror.kafka.broker_pool import begin_at_server, connect_anew
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.polling import repeat_meanwhile
 from kafka_mirror.ledger.apply_decisions import is_applied

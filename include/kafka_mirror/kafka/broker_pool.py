@@ -7,6 +7,10 @@ twice as long: one server that hangs must not use up the time that the others ne
 In a pool that carries batches only opening (`pick_connection`, `find_leaders`, `find_coordinator`) goes on over new connections. With a
 broken connection goes what was under way on it, which only the owner of the pool knows. There the first one is an error, and the owner
 closes the pool.
+
+A broker that is cut off from its cluster, and not from us, goes on answering as the leader that it was. The others have struck it from
+their list: who begins at one of them never asks it. So where what a broker said is in doubt, the cluster is asked by one of its bootstrap
+servers at a time.
 """
 
 import select
@@ -18,9 +22,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 import kafka.errors as errors
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from kafka_mirror.errors import MirrorError
+from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded, KafkaFailure, LedgerHidden, MirrorError, StaleAnswer, UnexpectedOffset
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.bootstrap_servers import servers
 from kafka_mirror.kafka.broker_connection import BrokerConnection, Needs
 from kafka_mirror.kafka.client_login import python_settings
 from kafka_mirror.kafka.cluster_answers import (
@@ -53,6 +56,10 @@ _GATHERING_SECONDS, _MUCH_GATHERING_SECONDS = 0.001, 0.004
 under way: then one answer more or less, a few milliseconds later, holds nothing up."""
 _MUCH_BYTES = 256 * 1024
 _FIRST_PORT = 9092
+_SERVERS = "bootstrap.servers"
+OF_ANOTHER_BROKER = (UnexpectedOffset, StaleAnswer, LedgerHidden, DeadlineExceeded, ClusterUnreachable, KafkaFailure)
+"""After these, other brokers are asked: the one that was asked may be cut off from its cluster. It tells what is not so any more, refuses
+what it cannot decide alone (NOT_COORDINATOR), or waits for a controller and peers that it does not reach, while the others live."""
 
 Result = TypeVar("Result")
 
@@ -327,6 +334,41 @@ def _ready(connections: Iterable[BrokerConnection], seconds: float) -> tuple[lis
     events = poll.poll(seconds * 1000)
     readable = [by_descriptor[descriptor] for descriptor, event in events if event & ~select.POLLOUT]
     return readable, [by_descriptor[descriptor] for descriptor, event in events if event & select.POLLOUT]
+
+
+def servers(settings: Mapping[str, Any]) -> list[str]:
+    """The bootstrap servers of a client's settings, one by one."""
+    return [server.strip() for server in str(settings.get(_SERVERS, "")).split(",") if server.strip()]
+
+
+def begin_at_server(settings: Mapping[str, Any], turn: int) -> dict[str, Any]:
+    """The client's settings with one bootstrap server alone, another one each turn; with turn 0 as they are."""
+    addresses = servers(settings)
+    return {**settings, _SERVERS: addresses[turn % len(addresses)]} if turn and addresses else dict(settings)
+
+
+def connect_anew() -> None:
+    """Closes the connections that this process keeps: before another broker is asked. One address may lead to several brokers, and a
+    connection to the one that was wrong would be asked again and again."""
+    IDLE.close()
+
+
+def ask_with_server(settings: Mapping[str, Any], ask: Callable[[Mapping[str, Any]], Result]) -> Result:
+    """What `ask` gives with these client settings. An offset that one broker gave another one may never reach, so after DeadlineExceeded or
+    StaleAnswer it looks again with each bootstrap server alone, until one gives it all. Raises the first error if none does."""
+    try:
+        return ask(settings)
+    except (DeadlineExceeded, StaleAnswer) as late:
+        first = late
+        connect_anew()
+    number = len(servers(settings))
+    for turn in range(1, number + 1 if number > 1 else 1):
+        try:
+            return ask(begin_at_server(settings, turn))
+        except MirrorError as error:
+            if not error.retriable:
+                raise
+    raise first
 
 
 def _address(server: str) -> tuple[str, int]:

@@ -19,8 +19,8 @@ from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.admin import Admin
 from kafka_mirror.kafka.asked_cluster import AskedCluster
-from kafka_mirror.kafka.bootstrap_servers import begin_at_server, connect_anew, servers
 from kafka_mirror.kafka.broker_connection import Needs
+from kafka_mirror.kafka.broker_pool import begin_at_server, connect_anew, servers
 from kafka_mirror.kafka.client_login import keep_secret
 from kafka_mirror.kafka.cluster_answers import EARLIEST, LATEST, DescribedTopic
 from kafka_mirror.kafka.connection_errors import TOPIC_DENIED, UNKNOWN_TOPIC, Errors, collect_refusal

@@ -9,7 +9,7 @@ from kafka_mirror.errors import DeadlineExceeded, LanesChanged, LedgerDamaged, L
 from kafka_mirror.formats.batches.batch_records import StoredRecord
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka import create_topics
-from kafka_mirror.kafka.bootstrap_servers import ask_with_server
+from kafka_mirror.kafka.broker_pool import ask_with_server
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.connection_errors import report_no_leader
 from kafka_mirror.kafka.log_reader import newest_records

@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka_mirror.errors import MirrorError
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.bootstrap_servers import servers
+from kafka_mirror.kafka.broker_pool import servers
 from kafka_mirror.kafka.model import ConfigEntry, End, LogOffsets, Partition, Topic
 
 PARTITIONS = tuple(Partition(number, 1, (1,), (1,)) for number in range(4))

@@ -6,8 +6,8 @@ import pytest
 
 from kafka_mirror.errors import ClusterUnreachable, DeadlineExceeded, LedgerDamaged, MirrorError, StaleAnswer
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.kafka.bootstrap_servers import ask_with_server, begin_at_server
 from kafka_mirror.kafka.broker_connection import BrokerConnection
+from kafka_mirror.kafka.broker_pool import ask_with_server, begin_at_server
 from kafka_mirror.kafka.client_login import python_settings
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.idle_connections import IDLE, login_of
