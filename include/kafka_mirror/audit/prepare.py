@@ -96,7 +96,9 @@ class _LedgerPass:
             self.left_out[tp] = []
             error = self._holdings.find_source_error(tp, record)
             if error is None and wanted is not None and tp not in wanted and self._scope.starts is None:
-                error = _report_leaderless(tp)
+                message = f"{tp}: no leader says which of its offsets the times come to. Nothing of it was compared."
+                advice = "Look at the source's brokers, and audit again."
+                error = SourceUnreadable(message, topic=tp.topic, partition=tp.partition, next=advice)
             if error is not None:
                 self._fail(tp, error)
             else:
@@ -204,8 +206,3 @@ class _LedgerPass:
             return True
         decided = {decision.decision for decision in self._decisions.of(tp)} | ({record.decided.decision} if record.decided else set())
         return bool(decided & {ACCEPT_RECORDS, RESTART})
-
-
-def _report_leaderless(tp: TopicPartition) -> SourceUnreadable:
-    message = f"{tp}: no leader says which of its offsets the times come to. Nothing of it was compared."
-    return SourceUnreadable(message, topic=tp.topic, partition=tp.partition, next="Look at the source's brokers, and audit again.")

@@ -199,10 +199,14 @@ class Cluster(AskedCluster):
         """
         if dry_run and not self.only_checks:
             return dict.fromkeys(changes)
-        resources = [
-            ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[_alteration(*entry) for entry in sorted(entries.items())])
+        reset, put = AlterConfigOpType.DELETE, AlterConfigOpType.SET
+        altered = {
+            topic: [
+                ClientConfigEntry(*entry, incremental_operation=reset if entry[1] is None else put) for entry in sorted(entries.items())
+            ]
             for topic, entries in sorted(changes.items())
-        ]
+        }
+        resources = [ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=of_topic) for topic, of_topic in altered.items()]
         if not resources:
             return {}
         answers = self.admin.send(
@@ -325,8 +329,3 @@ def _usable(partitions: Partitions) -> list[TopicPartition]:
     wanted = list(partitions)
     impossible = {topic for topic in {tp.topic for tp in wanted} if unusable(topic)}
     return [tp for tp in wanted if tp.topic not in impossible]
-
-
-def _alteration(name: str, value: str | None) -> ClientConfigEntry:
-    operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
-    return ClientConfigEntry(name, value, incremental_operation=operation)

@@ -136,17 +136,14 @@ def compare_topics(flow: "Flow", selection: TopicSelection, topics: Mapping[str,
     names = {name: selection.remote(name) for name in topics}
     shared = selection.with_shared_remote_name(topics)
     if shared:
-        shared = selection.with_shared_remote_name(topics, _select_mirrored(flow, target))
+        ledger = ledger_of(flow, target)
+        in_ledger = {tp.topic for tp in ledger.read().records} if ledger.topic_id() is not None else set()
+        shared = selection.with_shared_remote_name(topics, in_ledger)
     refused: dict[str, MirrorError] = {}
     there = target.topics(names.values(), refused)
     left_out = {**shared, **{name: refused[remote] for name, remote in names.items() if remote in refused}}
     diff = plan_topics({name: topic for name, topic in topics.items() if name not in left_out}, there, names)
     return replace(diff, errors={**left_out, **diff.errors})
-
-
-def _select_mirrored(flow: "Flow", target: "Cluster") -> set[str]:
-    ledger = ledger_of(flow, target)
-    return {tp.topic for tp in ledger.read().records} if ledger.topic_id() is not None else set()
 
 
 @dataclass(frozen=True)
