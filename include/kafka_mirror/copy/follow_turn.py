@@ -74,7 +74,7 @@ class Discovery:
     def has_news(self, source: Cluster) -> bool:
         """Whether the source's topics are others than the plan knew. Asks the source if it is time; raises what it answers."""
         if self._known_topics is not None and self._is_slot_begun():
-            topics = source.described(None)
+            topics = source.describe_topics(None)
             self._has_news = digest_of(self._known_topics.selection, topics) != self._known_topics.digest
         return self._has_news
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kafka_mirror.spark.driver import Spark
 
 from kafka_mirror.audit import parallel
 from kafka_mirror.audit import parallel as module

@@ -88,7 +88,7 @@ def test_what_was_moved_holds_until_the_group_is_used_on_the_source_or_lost_a_po
     remote, notes, coordinator = TopicPartition("east.stock", 0), NotesInMemory(), Coordinator({"a": here}, {})
     noted = GroupMove({remote: Committed(3)}, {remote: Committed(10)}, {PLACE: 10})
     notes.steps, notes.groups = {MOVE_GROUPS: {GROUPS: ["a"]}}, {"a": facts_of_move(noted)}
-    target = SimpleNamespace(committed=lambda *_: {"a": {} if there is None else {remote: Committed(there)}})
+    target = SimpleNamespace(read_committed=lambda *_: {"a": {} if there is None else {remote: Committed(there)}})
     move = SimpleNamespace(
         flow=SimpleNamespace(source="east", target="west"),
         sides=SimpleNamespace(source=coordinator, source_groups=coordinator, target_groups=target),
