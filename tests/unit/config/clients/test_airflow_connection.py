@@ -175,7 +175,7 @@ def test_a_connection_of_another_type_and_one_that_is_not_there_are_named(made, 
     assert "'kafka_east' is of the type http, and must be of the type kafka" in complaint(made().client, "source", "admin")
     missing = configuration(FILE.replace("kafka_east", "nowhere")).flow("east->west")
     assert "Airflow gives no connection 'nowhere'" in complaint(missing.client, "source", "admin")
-    assert "Airflow gives no connection 'nowhere'" in complaint(missing.bootstrap, "source")
+    assert "Airflow gives no connection 'nowhere'" in complaint(missing.find_bootstrap, "source")
 
 
 def test_a_job_is_handed_the_connection_and_needs_no_airflow(made, kafka_east, monkeypatch):
