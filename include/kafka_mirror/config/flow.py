@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from itertools import product
+from typing import Any, Literal, get_args
 
 from kafka_mirror.config import inheritance
 from kafka_mirror.config.catalogue import CATALOGUE
@@ -26,14 +27,7 @@ _NOT_FOR_AIRFLOW = re.compile(r"[^A-Za-z0-9_.-]")
 
 Side = Literal["source", "target"]
 Role = Literal["admin", "consumer", "producer"]
-CLIENTS: tuple[tuple[Side, Role], ...] = (
-    ("source", "admin"),
-    ("source", "consumer"),
-    ("source", "producer"),
-    ("target", "admin"),
-    ("target", "consumer"),
-    ("target", "producer"),
-)
+CLIENTS: tuple[tuple[Side, Role], ...] = tuple(product(get_args(Side), get_args(Role)))
 _FALLBACK_WORDS = {"mirror.on.gap": "fail", "mirror.on.unexplained.target": "fail", "mirror.backfill.on.wild.timestamp": "fail"}
 
 

@@ -4,7 +4,7 @@ How both sides stand; how old the oldest record is that each partition has not c
 fetches); how old the newest heartbeat of each way is that reached the target; and what the mirror may not write.
 """
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -118,10 +118,12 @@ def observe(flow: Flow, remembered: OldestRecords | None = None) -> Observation:
                 observation = _with_error(observation, error)
         else:
             observation = replace(observation, silent=silent, errors=tuple(silent.values()))
-        if flow.target not in observation.silent:
-            observation = _as_far_as_it_goes(observation, lambda: _target_alone(flow, target, observation))
-        if flow.source not in observation.silent:
-            observation = _as_far_as_it_goes(observation, lambda: _source_alone(flow, source, observation))
+        for alias, cluster, look in ((flow.target, target, _target_alone), (flow.source, source, _source_alone)):
+            if alias not in observation.silent:
+                try:
+                    observation = look(flow, cluster, observation)
+                except MirrorError as error:
+                    observation = _with_error(observation, error)
         return observation
 
 
@@ -205,13 +207,6 @@ def _source_alone(flow: Flow, source: Cluster, observation: Observation) -> Obse
     return replace(
         observation, topics=topics, source=partitions, errors=(*observation.errors, *(error.report() for error in refused.values()))
     )
-
-
-def _as_far_as_it_goes(observation: Observation, observe_side: Callable[[], Observation]) -> Observation:
-    try:
-        return observe_side()
-    except MirrorError as error:
-        return _with_error(observation, error)
 
 
 def _with_error(observation: Observation, error: MirrorError) -> Observation:

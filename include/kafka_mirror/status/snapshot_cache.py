@@ -11,12 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from kafka_mirror.config import Configuration, Flow, load
 from kafka_mirror.errors import ConfigurationError, ErrorReport, MirrorError, report_unexpected
 from kafka_mirror.status.observation import CheckObservation
 from kafka_mirror.status.snapshot import FlowSnapshot, Snapshots
+
+if TYPE_CHECKING:
+    from kafka_mirror.status.snapshot_builder import FlowSnapshotBuilder
 
 IDLE_SECONDS = 900.0
 """After so long a time without a question nothing is looked at any more. Of several workers of an api-server each is asked only now and
@@ -34,28 +37,11 @@ _COMPUTING_SHARE = 10
 log = logging.getLogger(__name__)
 
 
-class SnapshotTaker(Protocol):
-    """Takes snapshots of one flow; see `snapshot_builder.FlowSnapshotBuilder`."""
-
-    def take(self) -> FlowSnapshot:
-        """A new one."""
-
-    def with_groups(self, snapshot: FlowSnapshot) -> FlowSnapshot:
-        """A snapshot with its groups."""
-
-    def from_check(self, check: CheckObservation, failed: FlowSnapshot) -> FlowSnapshot:
-        """What `freshness` saw, in the place of one that failed."""
-
-
 LastCheck = Callable[[str], CheckObservation | None]
-"""What the task `freshness` saw last of a flow, as far as that is known."""
+"""What the task `freshness` saw last of a flow; None where there is no Airflow, or it is not known."""
 
 
-def _no_check(_flow: str) -> None:
-    """Where there is no Airflow."""
-
-
-def _make_taker(flow: Flow) -> SnapshotTaker:
+def _make_taker(flow: Flow) -> "FlowSnapshotBuilder":
     from kafka_mirror.status.snapshot_builder import FlowSnapshotBuilder
 
     return FlowSnapshotBuilder(flow)
@@ -66,7 +52,7 @@ class _Watched:
     """A flow whose snapshot is taken again and again."""
 
     flow: Flow
-    taker: SnapshotTaker | None = None
+    taker: "FlowSnapshotBuilder | None" = None
     due: float = 0.0
     busy: bool = False
     again: bool = False
@@ -79,11 +65,11 @@ class SnapshotCache:
     def __init__(
         self,
         configuration: Callable[[], Configuration] = load,
-        taking: Callable[[Flow], SnapshotTaker] = _make_taker,
+        taking: Callable[[Flow], "FlowSnapshotBuilder"] = _make_taker,
         idle_seconds: float = IDLE_SECONDS,
         refresh_seconds: float | None = None,
         reload_seconds: float = RELOAD_SECONDS,
-        last_check: LastCheck = _no_check,
+        last_check: LastCheck = lambda _flow: None,
     ) -> None:
         """`refresh_seconds`: instead of what the flows' `mirror.status.refresh.seconds` say. `last_check`: what is shown where this process
         cannot reach a cluster."""
@@ -192,7 +178,7 @@ class SnapshotCache:
                 watched.due, watched.busy = 0.0 if watched.again else time.monotonic() + pause, False
                 self._changed.notify_all()
 
-    def _prefer_check(self, taker: SnapshotTaker, taken: FlowSnapshot) -> FlowSnapshot:
+    def _prefer_check(self, taker: "FlowSnapshotBuilder", taken: FlowSnapshot) -> FlowSnapshot:
         """A look that failed gives way to what `freshness` saw since this process could look itself, if that is not old."""
         check = None if taken.is_good else self._last_check(taken.flow)
         if check is None or not check.comparable or time.time() - check.now > CHECK_OLD_SECONDS:
@@ -242,7 +228,7 @@ class SnapshotCache:
 _shared: list[SnapshotCache] = []
 
 
-def shared_cache(last_check: LastCheck = _no_check) -> SnapshotCache:
+def shared_cache(last_check: LastCheck = lambda _flow: None) -> SnapshotCache:
     """Returns the one cache of this process, which page and metrics share. Who asks first says what `freshness` saw last."""
     if not _shared:
         _shared.append(SnapshotCache(last_check=last_check))
