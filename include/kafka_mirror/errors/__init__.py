@@ -16,7 +16,6 @@ from kafka_mirror.errors.base import Unexpected as Unexpected
 from kafka_mirror.errors.base import name_flow_in_errors as name_flow_in_errors
 from kafka_mirror.errors.base import report_unexpected as report_unexpected
 from kafka_mirror.errors.configuration import *
-from kafka_mirror.errors.failover import *
 from kafka_mirror.errors.kafka import *
 from kafka_mirror.errors.lane import *
 from kafka_mirror.errors.ledger import *

@@ -109,11 +109,10 @@ CHAPTERS: Mapping[str, str] = {
     "ledger": "The ledger and the decisions",
     "side_jobs": "Backfill, audit and schema registries",
     "migration": "MirrorMaker 2",
-    "wave": "Waves of a cutover",
+    "wave": "Waves of a cutover, and failovers",
     "wave_topics": "Waves: topics and their copy",
     "wave_fence": "Waves: who writes, the fence, the audit and `open`",
     "wave_groups": "Waves: consumer groups",
-    "failover": "Failover",
     "base": "A mistake in the mirror",
 }
 """The title of each chapter, by the module of this package that has its errors."""
