@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from kafka_mirror.config.clients import sasl
-from kafka_mirror.config.clients.mapping import client_settings
 from kafka_mirror.config.clients.sasl import why_impossible
-from kafka_mirror.config.setting import Client, MappedSettings, Setting
+from kafka_mirror.config.setting import MappedSettings
 from kafka_mirror.logins.token import KEYTAB, PRINCIPAL, SERVICE, TICKET_CACHE
+from tests.unit.config.clients.java_client import map_java
 
 MODULE = "com.sun.security.auth.module.Krb5LoginModule required"
 
@@ -27,10 +27,7 @@ def mapped(jaas: str, mechanism: str | None = "GSSAPI", **java: str) -> MappedSe
     """What becomes of a client's settings."""
     named = {"sasl.mechanism": mechanism} if mechanism else {}
     more = {key.replace("_", "."): text for key, text in java.items()}
-    texts = {"security.protocol": "SASL_SSL", "sasl.jaas.config": jaas, **named, **more}
-    settings = {"bootstrap.servers": "127.0.0.1:9", **texts}
-    given = {name: Setting(text, f"east.{name}") for name, text in settings.items()}
-    return client_settings(given, Client("east->west", "east", "source", "admin", files=True))
+    return map_java({"security.protocol": "SASL_SSL", "sasl.jaas.config": jaas, **named, **more}, files=True)
 
 
 @pytest.mark.parametrize("mechanism", ["GSSAPI", None])

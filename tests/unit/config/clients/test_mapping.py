@@ -7,6 +7,7 @@ from kafka_mirror.config.clients.catalogue import CLIENT_PROPERTIES
 from kafka_mirror.config.clients.mapping import client_settings
 from kafka_mirror.config.setting import Client, Setting
 from kafka_mirror.errors import ConfigurationError
+from tests.unit.config.clients.java_client import complaints_of, map_java
 
 LARGEST = str(2**31 - 1)
 SAMPLES = {
@@ -18,12 +19,11 @@ SAMPLES = {
 
 
 def mapped(java, role="consumer", side="source", files=False):
-    settings = {name: Setting(text, f"east.{name}") for name, text in {"bootstrap.servers": "127.0.0.1:9", **java}.items()}
-    return client_settings(settings, Client("east->west", "east", side, role, files))
+    return map_java(java, role, side, files)
 
 
 def complaints(java, role="consumer", **more):
-    return {problem.property: problem.message for problem in mapped(java, role, **more).problems}
+    return complaints_of(map_java(java, role, **more))
 
 
 @pytest.mark.parametrize("name", [each.name for each in CLIENT_PROPERTIES.values() if each.librdkafka and "admin" in each.roles])

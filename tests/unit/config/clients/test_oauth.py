@@ -7,10 +7,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 import kafka_mirror.logins.token
-from kafka_mirror.config.clients.mapping import client_settings
-from kafka_mirror.config.setting import Client, Setting
 from kafka_mirror.kafka.admin import ClientErrors, settings_with
 from kafka_mirror.logins.token import CLASS, PROPERTIES
+from tests.unit.config.clients.java_client import complaints_of, map_java
 
 KAFKA = "org.apache.kafka.common.security.oauthbearer."
 MSK = "software.amazon.msk.auth.iam."
@@ -22,12 +21,7 @@ BOOTSTRAP = "b-1.x.y.c2.kafka.us-east-1.amazonaws.com:9098"
 
 def mapped(java, unresolved=()):
     settings = {"bootstrap.servers": BOOTSTRAP, "security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
-    settings |= {f"sasl.{name}": text for name, text in java.items()}
-    given = {
-        name: Setting(text, f"east.{name}", unresolved=f"sasl.{name}" in unresolved or name in unresolved)
-        for name, text in settings.items()
-    }
-    return client_settings(given, Client("east->west", "east", "source", "admin"))
+    return map_java(settings | {f"sasl.{name}": text for name, text in java.items()}, unresolved=unresolved)
 
 
 def class_and_properties(java):
@@ -37,7 +31,7 @@ def class_and_properties(java):
 
 
 def complaints(java):
-    return {problem.property: problem.message for problem in mapped(java).problems}
+    return complaints_of(mapped(java))
 
 
 # As AWS's guide for its Java library has them.

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from kafka_mirror.config.clients.mapping import client_settings
 from kafka_mirror.config.clients.sasl import parse_jaas
 from kafka_mirror.config.setting import Client, Setting
+from tests.unit.config.clients.java_client import complaints_of, map_java
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -16,15 +17,12 @@ HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallback
 
 
 def mapped(java, unresolved=()):
-    settings = {"bootstrap.servers": "127.0.0.1:9", "security.protocol": "SASL_PLAINTEXT"} | {
-        f"sasl.{name}": text for name, text in java.items()
-    }
-    given = {name: Setting(text, f"east.{name}", unresolved=name in unresolved) for name, text in settings.items()}
-    return client_settings(given, Client("east->west", "east", "source", "admin", files=True))
+    settings = {"security.protocol": "SASL_PLAINTEXT", **{f"sasl.{name}": text for name, text in java.items()}}
+    return map_java(settings, files=True, unresolved=unresolved)
 
 
 def complaints(java, unresolved=()):
-    return {problem.property: problem.message for problem in mapped(java, unresolved).problems}
+    return complaints_of(mapped(java, unresolved))
 
 
 @pytest.mark.parametrize(("mechanism", "module"), [("PLAIN", PLAIN), ("SCRAM-SHA-256", SCRAM), ("scram-sha-512", SCRAM)])

@@ -15,9 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat, pkcs12
 from cryptography.x509.oid import NameOID
 
-from kafka_mirror.config.clients.mapping import client_settings
-from kafka_mirror.config.setting import Client, Setting
 from services.waiting import PATIENCE
+from tests.unit.config.clients.java_client import complaints_of, map_java
 
 
 class Authority:
@@ -112,15 +111,11 @@ def handshake(authority):
 
 
 def mapped(java, files=True):
-    settings = {"bootstrap.servers": "127.0.0.1:9", "security.protocol": "SSL"} | java
-    return client_settings(
-        {name: Setting(text, f"east.{name}") for name, text in settings.items()},
-        Client("east->west", "east", "source", "admin", files=files),
-    )
+    return map_java({"security.protocol": "SSL", **java}, files=files)
 
 
 def complaints(java, files=True):
-    return {problem.property: problem.message for problem in mapped(java, files).problems}
+    return complaints_of(mapped(java, files))
 
 
 ANY_NAME = {"ssl.endpoint.identification.algorithm": ""}
