@@ -16,14 +16,14 @@ def get_provider_info() -> dict[str, Any]:
         "versions": [__version__],
         "description": "Mirrors Apache Kafka clusters as MirrorMaker 2 does, in DAGs that run short, bounded Spark jobs.",
         "operators": [{"integration-name": "Kafka mirror", "python-modules": ["kafka_mirror.airflow.operators"]}],
-        "sensors": [{"integration-name": "Kafka mirror", "python-modules": ["kafka_mirror.airflow.sensors"]}],
+        "sensors": [{"integration-name": "Kafka mirror", "python-modules": ["kafka_mirror.airflow.operators"]}],
         "triggers": [
             {
                 "integration-name": "Kafka mirror",
                 "python-modules": ["kafka_mirror.airflow.complete_trigger", "kafka_mirror.airflow.heartbeat_trigger"],
             }
         ],
-        "hooks": [{"integration-name": "Kafka mirror", "python-modules": ["kafka_mirror.airflow.hooks"]}],
+        "hooks": [{"integration-name": "Kafka mirror", "python-modules": ["kafka_mirror.airflow.operators"]}],
         "extra-links": [f"kafka_mirror.airflow.links.{name}" for name in ("StatusPageLink", "RunbookLink", "SparkLink")],
         "plugins": [{"name": "mirror", "plugin-class": "kafka_mirror.plugin.MirrorPlugin"}],
         "integrations": [{"integration-name": "Kafka mirror", "external-doc-url": "https://kafka.apache.org/", "tags": ["apache"]}],

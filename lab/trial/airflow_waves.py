@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from kafka_mirror.airflow.cutover import task_id_of
+from kafka_mirror.airflow.flow_operator import task_id_of
 from kafka_mirror.config import load
 from kafka_mirror.cutover.wave.step import FENCE, MOVE_GROUPS, OPEN
 from lab.trial.airflow_service import TrialAirflow, cutover_dag, is_alive, start_trial_airflow

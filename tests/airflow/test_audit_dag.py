@@ -15,7 +15,7 @@ def test_an_audit_is_green_or_red_by_the_first_difference_and_starts_spark_only_
     pair: ClusterPair, oracle: Oracle, mm2_properties: Callable[..., Path], run_dag: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kafka_mirror.__main__ import main
-    from kafka_mirror.airflow import audit as audit_operator
+    from kafka_mirror.airflow.operators import MirrorAuditOperator
     from kafka_mirror.audit.compare_ranges import compare_audit_ranges
     from kafka_mirror.audit.reader import audit_context
 
@@ -26,7 +26,7 @@ def test_an_audit_is_green_or_red_by_the_first_difference_and_starts_spark_only_
         submitted.append(len(work.stretches))
         return compare_audit_ranges(audit_context(flow, work.show_payload), work.stretches)
 
-    monkeypatch.setattr(audit_operator.MirrorAuditOperator, "spark_runner", lambda *_: SimpleNamespace(run=run_job))
+    monkeypatch.setattr(MirrorAuditOperator, "spark_runner", lambda *_: SimpleNamespace(run=run_job))
     file = mm2_properties(extra={"source->target.mirror.lanes": "4", "source->target.mirror.audit.spark.threshold": "30"})
     monkeypatch.setenv("MIRROR_CONFIG", str(file))
     dag = f"{pair.source}-to-{pair.target}.audit"

@@ -84,19 +84,16 @@ def test_a_run_by_hand_fills_and_audits_what_is_below_the_start_and_the_next_one
 @pytest.fixture
 def slices(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Which part each slice was of, and how many offsets it had; they run in this process, and the next one at once."""
-    from kafka_mirror.airflow.backfill import FillOperator
-
     seen: list[tuple[str, int]] = []
 
-    def in_this_process(self: Any, flow: Any, plan: Any) -> Any:
+    def in_this_process(operator: Any, flow: Any, plan: Any) -> Any:
         from kafka_mirror.copy.run import copy_in_process
 
-        seen.append((self.part, sum(each.offsets for each in plan.ranges)))
+        seen.append((operator.part, sum(each.offsets for each in plan.ranges)))
         return copy_in_process(flow, plan)
 
-    assert callable(FillOperator.copy_by_job)
-    monkeypatch.setattr(FillOperator, "copy_by_job", in_this_process)
-    monkeypatch.setattr("kafka_mirror.airflow.backfill.PAUSE", timedelta(0))
+    monkeypatch.setattr("kafka_mirror.airflow.work.backfill.copy_by_job", in_this_process)
+    monkeypatch.setattr("kafka_mirror.airflow.work.backfill.PAUSE", timedelta(0))
     return seen
 
 

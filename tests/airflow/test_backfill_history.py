@@ -25,8 +25,8 @@ ALL_EMPTY = {"topics": [], "from": None, "to": None, "history": False, "into": N
 def test_history_is_written_where_somebody_asked_for_it(
     airflow_home: Path, monkeypatch: pytest.MonkeyPatch, run_type: str, params: dict[str, Any], asked: bool
 ) -> None:
-    from kafka_mirror.airflow import backfill_xcom
+    from kafka_mirror.airflow.work import backfill_run
 
     context = {"params": {**ALL_EMPTY, **params}, "dag_run": SimpleNamespace(run_type=run_type)}
-    monkeypatch.setattr(backfill_xcom, "get_current_context", lambda: context)
-    assert backfill_xcom.history_is_requested() is asked
+    monkeypatch.setattr(backfill_run, "get_current_context", lambda: context)
+    assert backfill_run.history_is_requested() is asked

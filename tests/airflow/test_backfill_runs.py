@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.backfill.model import TimeInterval
-from kafka_mirror.backfill.summary import BackfillSummary
+from kafka_mirror.backfill.model import BackfillSummary, TimeInterval
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 11, 1, tzinfo=UTC)
@@ -56,18 +55,18 @@ class Airflow:
 
 @pytest.fixture
 def airflow(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> Airflow:
-    from kafka_mirror.airflow import backfill_runs
+    from kafka_mirror.airflow.work import backfill_run
 
     made = Airflow()
-    monkeypatch.setattr(backfill_runs, "get_current_context", lambda: {"dag_run": made.present, "ti": made})
-    monkeypatch.setattr(backfill_runs, "run_before", made.before)
+    monkeypatch.setattr(backfill_run, "get_current_context", lambda: {"dag_run": made.present, "ti": made})
+    monkeypatch.setattr(backfill_run, "newest_run", made.before)
     return made
 
 
 @pytest.fixture
 def end(airflow: Airflow) -> Callable[..., Any]:
     """Lets the run of a day end; gives the range that it tells, as the numbers of its days."""
-    from kafka_mirror.airflow.backfill_runs import SUMMARY, range_to_tell
+    from kafka_mirror.airflow.work.backfill_run import SUMMARY, range_to_tell
 
     def run(day: int, records: int = 1) -> list[int] | None:
         present = airflow.present = airflow.runs[f"run-{day}"]
@@ -134,7 +133,7 @@ def test_scheduled_run_tells_nothing_and_is_no_part_of_a_backfill_and_a_run_by_h
 
 def test_two_that_end_in_the_same_moment_agree_on_the_earlier_one(airflow: Airflow, end: Callable[..., Any]) -> None:
     """Both have left their summaries, and both their marks, before either looks at the other's mark."""
-    from kafka_mirror.airflow.backfill_runs import NOTIFIED, SUMMARY
+    from kafka_mirror.airflow.work.backfill_run import NOTIFIED, SUMMARY
 
     airflow.add(0)
     airflow.add(1)

@@ -92,17 +92,17 @@ def command_line(tmp_path):
         "clusters = east, west\neast.bootstrap.servers = ${conn:kafka_east:host}\nwest.bootstrap.servers = b:1\neast->west.enabled = true\n"
     )
 
-    def run(**variables: str) -> subprocess.CompletedProcess[str]:
+    def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "MIRROR"))}
         environment |= {"HOME": str(tmp_path), **variables}
-        arguments = [sys.executable, "-m", "kafka_mirror", "--config", str(tmp_path / "mm2.properties"), "config"]
+        arguments = [sys.executable, "-m", "kafka_mirror", "--config", str(tmp_path / "mm2.properties"), *words]
         return subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=180)
 
     return run
 
 
 def test_a_command_line_without_airflow_says_what_to_set_and_makes_no_airflow(command_line, tmp_path):
-    done = command_line()
+    done = command_line("config")
     assert done.returncode == 2
     assert (
         "${conn:kafka_east:host} cannot be read: Airflow's connections are known where Airflow is; on the command line set AIRFLOW_HOME"
@@ -111,8 +111,17 @@ def test_a_command_line_without_airflow_says_what_to_set_and_makes_no_airflow(co
     assert [path.name for path in tmp_path.iterdir()] == ["mm2.properties"]
 
 
+@pytest.mark.parametrize("way", ["connections = on_call", "notifiers = pagers.Pager()"])
+def test_an_alert_by_a_command_line_without_airflow_says_what_to_set_and_makes_no_airflow(command_line, tmp_path, way):
+    file = tmp_path / "mm2.properties"
+    file.write_text(file.read_text().replace("${conn:kafka_east:host}", "a:1") + f"mirror.alert.{way}\n")
+    done = command_line("freshness", "--test-alert")
+    assert (done.returncode, "Airflow's connections are known where Airflow is" in done.stderr) == (1, True), done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mm2.properties"]
+
+
 def test_a_command_line_with_airflows_environment_finds_the_connection(command_line, another_airflow_home):
     declared = json.dumps({"conn_type": "kafka", "host": "a:1"})
-    done = command_line(AIRFLOW_HOME=str(another_airflow_home), AIRFLOW_CONN_KAFKA_EAST=declared)
+    done = command_line("config", AIRFLOW_HOME=str(another_airflow_home), AIRFLOW_CONN_KAFKA_EAST=declared)
     assert done.returncode == 0, done.stderr
     assert "${conn:kafka_east:host}" in done.stdout

@@ -111,8 +111,8 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     monkeypatch.setattr(
         "kafka_mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options)
     )
-    monkeypatch.setattr("kafka_mirror.airflow.follow.due_time", due_time)
-    monkeypatch.setattr("kafka_mirror.airflow.follow.checkpoints_meanwhile", lambda _flow, _due: nullcontext())
+    monkeypatch.setattr("kafka_mirror.airflow.work.follow.due_time", due_time)
+    monkeypatch.setattr("kafka_mirror.airflow.work.follow.checkpoints_meanwhile", lambda _flow, _due: nullcontext())
     monkeypatch.setattr("kafka_mirror.airflow.spark_hook.TaskRunner", Runner)
     yield core
     assert not [path for path in core.files if path.exists()]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.airflow.copy_xcom import verdict_from_xcom
+from kafka_mirror.airflow.work.copy import verdict_from_xcom
 from kafka_mirror.config import load
 from kafka_mirror.copy.model import LaneResult, Watermark
 from kafka_mirror.copy.plan.model import Plan, Range
@@ -104,7 +104,7 @@ def core(configured: Callable[..., None], airflow_home: Path, monkeypatch: pytes
     core = Core()
     monkeypatch.setattr("kafka_mirror.copy.plan.run.plan", core.plan)
     monkeypatch.setattr("kafka_mirror.copy.run_result.publish", core.publish)
-    monkeypatch.setattr("kafka_mirror.copy.publish.read_reached", core.reached)
+    monkeypatch.setattr("kafka_mirror.airflow.work.copy.read_reached", core.reached)
     monkeypatch.setattr(
         "kafka_mirror.airflow.spark_hook.JobHook.submit", lambda hook, *args, **options: core.submit(hook, *args, **options)
     )
@@ -253,7 +253,7 @@ def test_assets_are_told_what_a_copy_brought_however_it_ended(
     elif end == "killed":
         core.outages = [OtherCluster("west", "a", "b")]
     else:
-        monkeypatch.setattr("kafka_mirror.airflow.copy.verdict_from_xcom", lambda _: Verdict("done", records=4))
+        monkeypatch.setattr("kafka_mirror.airflow.work.copy.verdict_from_xcom", lambda _: Verdict("done", records=4))
     run = run_dag(COPY)
     red = end != "too large for XCom"
     assert (run.state, run.tasks["copy"]) == (("failed", "failed") if red else ("success", "success")), "as red as the copy"

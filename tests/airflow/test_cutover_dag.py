@@ -176,15 +176,15 @@ def test_a_step_that_is_stopped_is_red_with_the_reason_and_the_way_back(
 def test_a_step_that_waits_gives_its_place_away_and_looks_again(
     pair: ClusterPair, oracle: Oracle, cutover: Any, transaction: str, monkeypatch: pytest.MonkeyPatch, task_log: TaskLog
 ) -> None:
-    from kafka_mirror.airflow import cutover as tasks
+    from kafka_mirror.airflow.work import cutover as tasks
 
     wait, waited = tasks._wait, []
 
-    def let_it_end(flow: str, wave: str, outcome: Any, *more: Any) -> None:
+    def let_it_end(outcome: Any, *more: Any) -> None:
         if not waited:
             oracle.end_transaction(transaction, "commit")
         waited.append(outcome.step)
-        wait(flow, wave, outcome, *more)
+        wait(outcome, *more)
 
     monkeypatch.setattr(tasks, "_wait", let_it_end)
     monkeypatch.setattr(tasks, "_AT_ONCE_SECONDS", 0.5)
@@ -200,7 +200,7 @@ def test_a_step_that_waits_gives_its_place_away_and_looks_again(
 def test_a_wait_ends_after_its_minutes_and_begins_anew_with_a_cleared_task(monkeypatch: pytest.MonkeyPatch, airflow_home: Path) -> None:
     from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
-    from kafka_mirror.airflow import cutover as tasks
+    from kafka_mirror.airflow.work import cutover as tasks
     from kafka_mirror.cutover.wave.step import StepOutcome
 
     now, waited_since, pushed = [datetime(2026, 11, 1, tzinfo=UTC)], list[datetime](), list[Any]()
@@ -217,7 +217,7 @@ def test_a_wait_ends_after_its_minutes_and_begins_anew_with_a_cleared_task(monke
 
     def wait() -> None:
         outcome = StepOutcome("move-groups", "waiting", ("billing has members.",))
-        tasks._wait("east->west", "mine", outcome, "value", 5, "move_groups")
+        tasks._wait(outcome, "value", timedelta(minutes=5), "move_groups", "kafka-mirror cutover rollback")
 
     for _ in range(3):
         with pytest.raises(AirflowRescheduleException):
@@ -227,7 +227,7 @@ def test_a_wait_ends_after_its_minutes_and_begins_anew_with_a_cleared_task(monke
     with pytest.raises(AirflowFailException, match=r"move-groups has waited for 5 minutes: billing has members\.") as late:
         wait()
     assert "Clear the task move_groups with those after it" in str(late.value)
-    assert "cutover rollback --flow 'east->west' --wave mine" in str(late.value)
+    assert str(late.value).endswith("or roll back: kafka-mirror cutover rollback")
     assert pushed == ["value"]
     waited_since.clear()
     with pytest.raises(AirflowRescheduleException):
@@ -237,7 +237,7 @@ def test_a_wait_ends_after_its_minutes_and_begins_anew_with_a_cleared_task(monke
 def test_steps_have_the_time_that_their_work_may_take(configured: Callable[..., None], dags: Callable[[], dict[str, Any]]) -> None:
     from airflow.serialization.serialized_objects import DagSerialization
 
-    from kafka_mirror.airflow.cutover import _AT_ONCE_SECONDS
+    from kafka_mirror.airflow.work.cutover import _AT_ONCE_SECONDS
 
     configured(
         "clusters = east, west",

@@ -239,7 +239,7 @@ def test_a_mismatch_that_an_audit_found_is_told_until_an_audit_finds_it_equal(
         difference = Difference(CHANGED_VALUE, topic, 0, "r.orders", 4, 4) if state == DIFFERENT else None
         row = PartitionAudit(topic, 0, "r.orders", state, (0, 9), difference=difference)
         found = AuditResult(freshness.pair.flow, datetime.now(UTC), (row,))
-        monkeypatch.setattr("kafka_mirror.audit.run.audit", lambda _flow, **_asked: found)
+        monkeypatch.setattr("kafka_mirror.airflow.work.audit.audit", lambda _flow, **_asked: found)
         assert run_dag(audit).state == ("failed" if difference else "success")
 
     assert freshness.run()["open"] == []
@@ -289,7 +289,7 @@ def test_what_only_a_step_can_see_is_told_for_as_long_as_it_stands(
 
 
 def test_of_audits_that_end_at_the_same_moment_none_is_lost(airflow_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kafka_mirror.airflow import alert_store
+    from kafka_mirror.airflow.work import state_stores
 
     class Slow:
         """A store whose readers and writers overlap."""
@@ -305,7 +305,7 @@ def test_of_audits_that_end_at_the_same_moment_none_is_lost(airflow_home: Path, 
             self.document = document
 
     store = Slow()
-    monkeypatch.setattr(alert_store, "_store", lambda _flow: store)
+    monkeypatch.setattr(state_stores, "asset_store", lambda _flow: store)
     flow = FlowName("east", "west")
     found = {
         f"run {number}": AuditResult(flow.name, datetime.now(UTC), (PartitionAudit("orders", number, "r", DIFFERENT, (0, 9)),))
@@ -313,9 +313,9 @@ def test_of_audits_that_end_at_the_same_moment_none_is_lost(airflow_home: Path, 
     }
     with ThreadPoolExecutor(len(found)) as audits:
         for run, result in found.items():
-            audits.submit(alert_store.remember_audit, flow, run, result.as_document())
-    assert set(alert_store.audits_of(flow).counted) == set(found)
-    assert {each.partition for each in alert_store.audits_of(flow).mismatches} == {0, 1, 2, 3}
+            audits.submit(state_stores.remember_audit, flow, run, result.as_document())
+    assert set(state_stores.audits_of(flow).counted) == set(found)
+    assert {each.partition for each in state_stores.audits_of(flow).mismatches} == {0, 1, 2, 3}
 
 
 def test_a_check_that_fails_unexpectedly_is_red_and_told(make_freshness: Callable[..., Freshness], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,7 +340,7 @@ def test_a_page_whose_api_server_reaches_no_broker_shows_what_the_last_run_saw(
     found = freshness.run()
     nowhere = {f"{side}.bootstrap.servers": "127.0.0.1:1" for side in ("source", "target")}
     file = pair.properties(extra={**nowhere, "admin.timeout.ms": "1000"}, file="api-server.properties")
-    cache = SnapshotCache(lambda: load([file]), last_check=AirflowAccess().last_check)
+    cache = SnapshotCache(lambda: load([file]), last_check=AirflowAccess().read_last_check)
     shown = eventually(lambda: (snapshot := cache.get().by_name[pair.flow]).is_good and snapshot, "what freshness saw")
     cache.stop()
     assert shown.not_reached.code == "ClusterUnreachable"

@@ -28,7 +28,7 @@ EMITTER = """
 import json, sys
 from airflow.sdk.observability.metrics.stats_utils import get_stats_factory
 from airflow.sdk.observability import stats
-from kafka_mirror.airflow.gauges import emit_gauges
+from kafka_mirror.airflow.work.freshness import emit_gauges
 from kafka_mirror.config.flow import FlowName
 if hasattr(stats, "initialize"):  # as Airflow's task runner does, in 3.3 and in 3.2
     stats.initialize(factory=get_stats_factory(), export_legacy_names=True)

@@ -114,7 +114,7 @@ def test_very_many_groups_go_to_a_spark_job_and_its_answer_is_the_tasks(
         "east->west.enabled = true",
     )
     known = KnownGroups(("a", "b"), 20_001)
-    monkeypatch.setattr("kafka_mirror.airflow.groups.GroupOperator._fresh_groups", lambda *_: known)
+    monkeypatch.setattr("kafka_mirror.airflow.work.groups.recall_fresh_groups", lambda *_: known)
     answers: list[Any] = [
         StepResult({"written": 7}, {"written": 7}, ("seven",)),
         StepResult({"written": 1}, {}, (), (_report(ClusterUnreachable),)),

@@ -14,7 +14,7 @@ import pytest
 from openlineage.client.naming.dataset import Kafka
 from openlineage.client.serde import Serde
 
-from kafka_mirror.airflow.lineage import SCHEMAS, Lineage, TopicLineage, facets, lineage_of_audit
+from kafka_mirror.airflow.work.lineage import SCHEMAS, Lineage, TopicLineage, facets, lineage_of_audit
 from kafka_mirror.audit.model import DIFFERENT, EQUAL, UNPROVEN, AuditResult, PartitionAudit
 from kafka_mirror.config import Flow
 from kafka_mirror.config.flow import FlowName
@@ -97,7 +97,7 @@ def test_an_audit_that_compared_nothing_of_a_topic_asserts_nothing_and_one_diffe
 
 def test_history_is_written_to_its_own_topics() -> None:
     copied = Lineage("kafka://a:1", "kafka://b:1", (TopicLineage("orders", "east.orders", 1, 1), TopicLineage("x", "east.x", 1, 1)), True)
-    assert [each.remote for each in copied.into({"orders": "east.orders.history"}).topics] == ["east.orders.history", "east.x"]
+    assert [each.remote for each in copied.redirect({"orders": "east.orders.history"}).topics] == ["east.orders.history", "east.x"]
 
 
 def test_both_topics_have_the_ids_that_their_registries_know() -> None:

@@ -149,7 +149,7 @@ def test_a_copy_and_a_backfill_are_one_task_each(
 def test_a_hook_says_whether_a_copy_would_work(
     pair: ClusterPair, oracle: Oracle, mm2_properties: Callable[..., Path], airflow_home: Path
 ) -> None:
-    from kafka_mirror.airflow.hooks import MirrorHook
+    from kafka_mirror.airflow.operators import MirrorHook
 
     topic = pair.topic("orders")
     oracle.create_topic(pair.source_bootstrap, topic)

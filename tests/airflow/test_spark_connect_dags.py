@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.airflow.audit import MirrorAuditOperator
-from kafka_mirror.airflow.groups import GroupOperator
+from kafka_mirror.airflow.dags.steps import GroupOperator
+from kafka_mirror.airflow.operators import MirrorAuditOperator
+from kafka_mirror.airflow.work.audit import name_auditor
 from kafka_mirror.audit.copied_ranges import AuditRange, Outcome
 from kafka_mirror.audit.parallel import compare_by_job
 from kafka_mirror.audit.reader import AuditContext
@@ -59,7 +60,7 @@ def spark(airflow_home: Any, configured: Callable[..., None], monkeypatch: pytes
 @pytest.fixture
 def flow(spark: SparkOfThisProcess, monkeypatch: pytest.MonkeyPatch) -> Flow:
     """The flow, for operators outside of a run; what they know of theirs is told them."""
-    monkeypatch.setattr("kafka_mirror.airflow.audit.run_name", lambda: "east-to-west.backfill / manual__1")
+    monkeypatch.setattr("kafka_mirror.airflow.work.audit.run_name", lambda: "east-to-west.backfill / manual__1")
     monkeypatch.setattr("kafka_mirror.airflow.spark_hook.connect_master", lambda _flow: MASTER)
     return load().flow("east->west")
 
@@ -67,7 +68,7 @@ def flow(spark: SparkOfThisProcess, monkeypatch: pytest.MonkeyPatch) -> Flow:
 @pytest.fixture
 def many_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     known = KnownGroups(("a", "b", "c"), 20_001)
-    monkeypatch.setattr(GroupOperator, "_fresh_groups", lambda *_: known)
+    monkeypatch.setattr("kafka_mirror.airflow.work.groups.recall_fresh_groups", lambda *_: known)
 
 
 def test_a_step_for_very_many_groups_runs_on_the_server_of_the_flows_connection(
@@ -96,7 +97,7 @@ def test_a_large_audit_runs_on_the_server_and_a_killed_task_interrupts_it(spark:
     audit.on_kill()
     assert spark.interrupted == 0, "nothing runs yet"
     spark.meanwhile = audit.on_kill
-    compare = compare_by_job(flow, partial(audit.spark_runner, flow), audit.audited_by())
+    compare = compare_by_job(flow, partial(audit.spark_runner, flow), name_auditor(audit))
     assert compare(CONTEXT, [RANGE]) == [Outcome(RANGE)]
     assert spark.sessions == [("audit", "east-to-west.backfill / manual__1 / audit", MASTER)]
     assert spark.interrupted == len(spark.tasks) > 0

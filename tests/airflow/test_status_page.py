@@ -153,15 +153,15 @@ def test_the_newest_verdict_of_a_copy_is_told(api: TestClient, run_dag: Callable
     from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
 
-    from kafka_mirror.airflow.copy_xcom import verdict_to_xcom
     from kafka_mirror.airflow.page import AirflowAccess
+    from kafka_mirror.airflow.work.copy import verdict_to_xcom
     from kafka_mirror.config.flow import FlowName
     from kafka_mirror.copy.run_result import Verdict
 
     judged, run = Verdict("done", records=5, bytes=12), run_dag("east-to-west.copy").run_id
     with create_session() as session:
         XComModel.set("return_value", verdict_to_xcom(judged), dag_id="east-to-west.copy", task_id="copy", run_id=run, session=session)
-    view = AirflowAccess().view(admin(), FlowName("east", "west"))
+    view = AirflowAccess().read_view(admin(), FlowName("east", "west"))
     assert (view.copied, view.copied_by) == ("done: 5 records, 12 bytes copied", run)
 
 
@@ -172,7 +172,7 @@ def test_airflows_database_tells_paused_dags_pools_and_runs(
     from kafka_mirror.airflow.page import AirflowAccess
     from kafka_mirror.config.flow import FlowName
 
-    view = AirflowAccess().view(admin(), FlowName("east", "west"))
+    view = AirflowAccess().read_view(admin(), FlowName("east", "west"))
     copy = view.find_dag("copy")
     assert copy is not None
     assert copy.newest is not None
@@ -183,9 +183,9 @@ def test_airflows_database_tells_paused_dags_pools_and_runs(
     assert view.freshness is None
     assert (view.copied, view.copied_by) == ("", ""), "a copy that failed has no verdict to show"
     run_dag("east-to-west.freshness", with_others=True)
-    document = AirflowAccess().view(admin(), FlowName("east", "west")).freshness
+    document = AirflowAccess().read_view(admin(), FlowName("east", "west")).freshness
     assert {"time", "open", "lag_records", "lag_seconds", "lag_bytes"} <= set(document)
-    assert AirflowAccess().view(admin(), FlowName("east", "we")).dags == (), "another flow's DAGs are not ours"
+    assert AirflowAccess().read_view(admin(), FlowName("east", "we")).dags == (), "another flow's DAGs are not ours"
 
     api.post(DECISIONS, json={**PAUSE, "seen": "0"}, headers=headers("uma"))
     listed = api.get("/api/v2/eventLogs", params={"event": "mirror_decide"}, headers=headers("ada")).json()["event_logs"]

@@ -5,9 +5,8 @@ import pytest
 from kafka_mirror.__main__ import main
 from kafka_mirror.backfill.history import history_slice
 from kafka_mirror.backfill.live import live_slice
-from kafka_mirror.backfill.model import BackfillRequest
+from kafka_mirror.backfill.model import BackfillRequest, summarize
 from kafka_mirror.backfill.resolve import resolve
-from kafka_mirror.backfill.summary import summary
 from kafka_mirror.copy.run import copy_in_process
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from tests.integration.access import acl, only_error, source_topic, with_user
@@ -34,7 +33,7 @@ def test_a_remote_topic_that_was_deleted_makes_it_red_and_the_other_topics_are_f
 
     done = backfilling.fill(ALL, deleted, other)
 
-    judged = summary(done.resolution, done.live, done.history)
+    judged = summarize(done.resolution, done.live, done.history)
     assert (judged.state, judged.history_records, judged.not_had) == ("failed", DAYS * 40, ())
     assert told(judged.errors) == [("TargetMissing", deleted, number) for number in range(PARTITIONS)], "each is told once"
     assert backfilling.fill(ALL, other).resolution.errors == (), "it is no matter of a backfill of others"

@@ -1,16 +1,25 @@
 """Channels for alerts: a mail server or a web service by an Airflow connection, or one of Airflow's notifiers by its name."""
 
 import html
+import importlib
 import json
+import logging
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_mirror.airflow.connections import connection_of
-from kafka_mirror.config.catalogue.alerts import is_notifier
-from kafka_mirror.errors import AlertConnectionUnusable, NotificationFailed
+from airflow.sdk import BaseNotifier
+from airflow.sdk.exceptions import AirflowException
+
+from kafka_mirror.airflow.connections import connection_of, mask
+from kafka_mirror.airflow.flow_files import configured_flow
+from kafka_mirror.config.catalogue.alerts import NotifierCall, is_notifier, parse_notifiers
+from kafka_mirror.errors import AlertConnectionUnusable, AlertNotifierUnusable, NotificationFailed
+from kafka_mirror.formats.documents import to_document
 from kafka_mirror.status.alerts.channels import Channel
 from kafka_mirror.status.alerts.webhook import SECONDS, Webhook
 from kafka_mirror.status.problems import Alert
+
+log = logging.getLogger(__name__)
 
 _SMTP = "smtp"
 _WEB = ("http", "generic")
@@ -20,8 +29,6 @@ _WEB = ("http", "generic")
 def channel(connection: str) -> Channel:
     """The channel of an Airflow connection, or of a notifier by its name. Raises AlertConnectionUnusable with the reason."""
     if is_notifier(connection):
-        from kafka_mirror.airflow.notifier_channel import NotifierChannel
-
         return NotifierChannel(connection)
     airflow_connection, extra = _read(connection)
     return _mail(connection, extra) if airflow_connection.conn_type == _SMTP else _webhook(connection, airflow_connection, extra)
@@ -44,7 +51,6 @@ class Mail:
     def send(self, alert: Alert, cleared: bool) -> None:
         """Mails that an alert has begun, or that it is over. Raises NotificationFailed."""
         from airflow.providers.smtp.notifications.smtp import SmtpNotifier
-        from airflow.sdk.exceptions import AirflowException
 
         notifier = SmtpNotifier(
             to=list(self.to),
@@ -93,7 +99,7 @@ def _webhook(connection: str, airflow_connection: Any, extra: dict[str, Any]) ->
         raise AlertConnectionUnusable(
             connection, f"{reason}; {possible}. Slack, PagerDuty and others are reached by Airflow's own notifiers: mirror.alert.notifiers"
         )
-    password = _secret(airflow_connection.password)
+    password = mask(airflow_connection.password) if airflow_connection.password else ""
     login = (airflow_connection.login, password) if airflow_connection.login else None
     headers = {"Authorization": f"Bearer {password}"} if password and not login else {}
     return Webhook(connection, _address(connection, airflow_connection, extra), headers, login, _seconds(connection, extra))
@@ -119,10 +125,39 @@ def _address(connection: str, airflow_connection: Any, extra: dict[str, Any]) ->
     return base.rstrip("/") + str(extra.get("path", ""))
 
 
-def _secret(value: str | None) -> str:
-    """A secret, masked in Airflow's logs from now on."""
-    if value:
-        from airflow.sdk.log import mask_secret
+@dataclass(frozen=True)
+class NotifierChannel:
+    """The notifier of this name, as the flow of each alert has it."""
 
-        mask_secret(value)
-    return value or ""
+    name: str
+
+    def send(self, alert: Alert, cleared: bool) -> None:
+        """Calls the notifier. Its templates find the alert as `alert`. Raises AlertNotifierUnusable or NotificationFailed."""
+        calls = {call.name: call for call in parse_notifiers(configured_flow(alert.flow).value("mirror.alert.notifiers"))}
+        if self.name not in calls:
+            raise AlertNotifierUnusable(self.name, "the flow's mirror.alert.notifiers does not name it any more")
+        call = calls[self.name]
+        notifier = _make_notifier(call, self.name)
+        words = {"title": alert.write_title(cleared), "text": alert.write_text(cleared), "cleared": cleared}
+        try:
+            notifier({"alert": {**to_document(alert), **words}})
+        except Exception as error:
+            # Whatever somebody's class raises. Its words may hold a secret: Airflow masks them in the log, and not in XCom.
+            log.exception("%s did not take the alert %s", self.name, alert.key)
+            raise NotificationFailed(self.name, call.path, f"{type(error).__name__}; the log has its words") from None
+
+
+def _make_notifier(call: NotifierCall, name: str) -> Any:
+    module_name, _, class_name = call.path.rpartition(".")
+    try:
+        kind = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError) as error:
+        raise AlertNotifierUnusable(name, f"{call.path} cannot be imported: {error}") from None
+    if not (isinstance(kind, type) and issubclass(kind, BaseNotifier)):
+        raise AlertNotifierUnusable(name, f"{call.path} is no class that derives from airflow.sdk.BaseNotifier")
+    try:
+        return kind(**call.arguments)
+    except TypeError as error:
+        raise AlertNotifierUnusable(name, f"it does not take these arguments: {error}") from None
+    except Exception as error:  # noqa: BLE001 — whatever somebody's class raises; its words may quote an argument
+        raise AlertNotifierUnusable(name, f"it does not take these arguments ({type(error).__name__})") from None

@@ -2,22 +2,34 @@
 
 Checked on Airflow 3.3.2 with its Task SDK 1.3.2. Look here first when Airflow is upgraded: the public interface is `airflow.sdk`,
 `airflow.sdk.exceptions`, `airflow.sdk.log`, `airflow.triggers.base`, `airflow.plugins_manager` and the providers' hooks and notifiers.
-Imports stand in the functions: each task parses its DAG file, which imports this file. What the api-server needs is in `api_server`.
+What the api-server needs is in `api_server`, what tasks remember in `work.state_stores`. Each task parses its DAG file, which imports this
+file: what `airflow.sdk` does not bring anyhow is imported in the functions.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
+
+import airflow
+import pendulum
+import structlog
+from airflow.sdk import BaseHook, TaskInstanceState
+from airflow.sdk.configuration import conf
+from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException, AirflowRuntimeError, ErrorType
+from airflow.sdk.execution_time import task_runner
+from airflow.sdk.execution_time.comms import GetPreviousDagRun, GetPreviousTI
+from airflow.sdk.execution_time.context import InletEventsAccessor
+from airflow.sdk.observability.stats import Stats
 
 from kafka_mirror.config.support import AIRFLOW, minor
 from kafka_mirror.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping, Sequence
-    from datetime import datetime
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +44,6 @@ def log_without_traceback(error: Exception) -> None:
 
     Airflow logs it by structlog, with `exc_info`; the processor that takes that away stays in this process, which is the task's own.
     """
-    import structlog
-
     _expected.add(error)
     processors = structlog.get_config()["processors"]
     if _drop_traceback not in processors:
@@ -51,8 +61,6 @@ def set_gauge(name: str, value: float, tags: Mapping[str, str]) -> None:
 
     Public in intent, as Airflow's own deprecated `airflow.stats` names it; the same in Airflow 3.2 and 3.3.
     """
-    from airflow.sdk.observability.stats import Stats
-
     Stats.gauge(name, value, tags=dict(tags))
 
 
@@ -61,8 +69,6 @@ def set_gauge(name: str, value: float, tags: Mapping[str, str]) -> None:
 
 def require_airflow() -> None:
     """Raises UsageError in an Airflow that is too old: it lacks what the DAGs use. Warns of one that was not tested."""
-    import airflow
-
     running = minor(airflow.__version__)
     if running < minor(AIRFLOW.oldest):
         raise UsageError(
@@ -75,8 +81,6 @@ def require_airflow() -> None:
 
 def has_partition_keys() -> bool:
     """Whether asset events can have partition keys, which Airflow has from 3.3 on."""
-    import airflow
-
     return minor(airflow.__version__) >= (3, 3)
 
 
@@ -85,8 +89,6 @@ def is_deferrable_by_default() -> bool:
 
     Public: the same of `airflow.providers.common.compat`, which brings a provider's dependencies.
     """
-    from airflow.sdk.configuration import conf
-
     return bool(conf.getboolean("operators", "default_deferrable", fallback=False))
 
 
@@ -101,35 +103,29 @@ def is_dags_test() -> bool:
 # In a task, a trigger or a callback
 
 
-def has_supervisor() -> bool:
-    """Whether Airflow's supervisor answers this process: it runs a task, a trigger, or the callback of a missed deadline.
-
-    Public: `get_current_context`, which only tasks have.
-    """
-    return hasattr(sys.modules.get("airflow.sdk.execution_time.task_runner"), "SUPERVISOR_COMMS")
-
-
-def run_before(dag_id: str, time: datetime) -> Any:
-    """The run of a DAG with the latest logical date before this time; None if there is none. Runs triggered by hand may have no such date.
+def newest_run(dag_id: str, before: datetime | None = None) -> Any:
+    """The run of a DAG with the latest logical date before this time (None: of all); None if there is none. Runs triggered by hand may have
+    no such date.
 
     Public: `ti.get_previous_dagrun`, of the task's own DAG and date alone. The execution API answers for any.
     """
-    from airflow.sdk.execution_time.comms import GetPreviousDagRun
+    query = GetPreviousDagRun(dag_id=dag_id, logical_date=before or _tomorrow())
+    return getattr(task_runner.SUPERVISOR_COMMS.send(query), "dag_run", None)
 
-    return getattr(_ask_supervisor(GetPreviousDagRun(dag_id=dag_id, logical_date=time)), "dag_run", None)
 
-
-def success_before(dag_id: str, task_id: str, time: datetime) -> str | None:
-    """The id of the latest run before this time in which the task of a DAG succeeded; None if there is none.
+def newest_success(dag_id: str, task_id: str) -> str | None:
+    """The id of the newest run in which the task of a DAG succeeded; None if there is none. Runs are ordered by logical date: one without,
+    triggered by hand, does not count, for PostgreSQL would sort it as the newest for ever.
 
     Public: `ti.get_previous_ti`, of the task itself alone.
     """
-    from airflow.sdk import TaskInstanceState
-    from airflow.sdk.execution_time.comms import GetPreviousTI
-
-    query = GetPreviousTI(dag_id=dag_id, task_id=task_id, logical_date=time, state=TaskInstanceState.SUCCESS)
-    instance = getattr(_ask_supervisor(query), "task_instance", None)
+    query = GetPreviousTI(dag_id=dag_id, task_id=task_id, logical_date=_tomorrow(), state=TaskInstanceState.SUCCESS)
+    instance = getattr(task_runner.SUPERVISOR_COMMS.send(query), "task_instance", None)
     return None if instance is None else str(instance.run_id)
+
+
+def _tomorrow() -> datetime:
+    return datetime.now(UTC) + timedelta(days=1)
 
 
 def asset_events(uri: str, after: datetime) -> list[Any]:
@@ -137,9 +133,6 @@ def asset_events(uri: str, after: datetime) -> list[Any]:
 
     Public: `context["inlet_events"]`, of the task's own inlets alone.
     """
-    from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
-    from airflow.sdk.execution_time.context import InletEventsAccessor
-
     try:
         return list(InletEventsAccessor(asset_uri=uri).after(after.isoformat()))
     except AirflowRuntimeError as error:
@@ -161,27 +154,30 @@ def tell_partitions(context: Any, asset: Any, keys: Sequence[str], extra: Mappin
     events.extra = dict(extra)
 
 
-def connection_outside_tasks(connection: str) -> Any:
-    """A connection as `airflow connections get` finds it: in the secret backends, the environment and the database.
+def get_connection(name: str) -> Any:
+    """A connection: in a task, a trigger or a callback as Airflow's supervisor gives it, elsewhere as `airflow connections get` finds it,
+    in the secret backends, the environment and the database. Raises ValueError with the reason.
 
-    Public: `BaseHook.get_connection`, which does not ask the database in a process of its own.
+    Public: `BaseHook.get_connection`, which does not ask the database in a process without a supervisor.
     """
-    from airflow.models.connection import Connection
+    try:
+        if hasattr(task_runner, "SUPERVISOR_COMMS"):
+            return BaseHook.get_connection(name)
+        from airflow.models.connection import Connection
 
-    return Connection.get_connection_from_secrets(connection)
+        return Connection.get_connection_from_secrets(name)
+    except AirflowNotFoundException:
+        reason = f"Airflow gives no connection '{name}': there is none of this name, or its secret backend did not answer"
+    except (AirflowException, PermissionError) as error:
+        # The second one: the callback of a missed deadline may not ask for what stands in the database.
+        reason = f"Airflow does not give the connection '{name}' ({type(error).__name__})"
+    raise ValueError(reason)
 
 
 def last_data_interval(cron: str, time: datetime) -> tuple[datetime, datetime]:
     """Start and end of the last data interval of a cron schedule (UTC) that has ended by this time. Public classes of timetables describe
     a schedule and compute nothing."""
-    import pendulum
     from airflow.timetables.interval import CronDataIntervalTimetable
 
     interval = CronDataIntervalTimetable(cron, "UTC").infer_manual_data_interval(run_after=pendulum.instance(time))
     return interval.start, interval.end
-
-
-def _ask_supervisor(message: Any) -> Any:
-    from airflow.sdk.execution_time import task_runner
-
-    return task_runner.SUPERVISOR_COMMS.send(message)

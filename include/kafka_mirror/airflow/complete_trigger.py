@@ -44,7 +44,7 @@ class MirrorCompleteTrigger(BaseTrigger):
         """Looks until everything is there. Airflow cancels it with its task."""
         while True:
             try:
-                arrival = await asyncio.to_thread(look, self.flow, self.files, self.topics, self.up_to)
+                arrival = await asyncio.to_thread(look, self.flow, self.topics, self.up_to, self.files)
             except MirrorError as error:
                 yield TriggerEvent({"error": to_document(error.report())})  # type: ignore[no-untyped-call]
                 return
@@ -54,9 +54,9 @@ class MirrorCompleteTrigger(BaseTrigger):
             await asyncio.sleep(self.seconds)
 
 
-def look(flow: str, files: Sequence[str], topics: Sequence[str], up_to: int) -> Arrival | None:
+def look(flow: str, topics: Sequence[str], up_to: int, files: Sequence[str]) -> Arrival | None:
     """Asks the clusters and the ledger once, and logs the answer; None if they do not answer now. Raises what does not pass by itself."""
-    # Not while a DAG file is parsed: this brings the Kafka clients.
+    # It brings the Kafka clients: not where Airflow's triggerer imports the trigger, which other triggers wait for.
     from kafka_mirror.backfill.arrival import find_arrival
 
     try:

@@ -3,10 +3,10 @@
 import json
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from kafka_mirror.airflow.compat import connection_outside_tasks, has_supervisor
 from kafka_mirror.config.references import EXTRA, extra_key
 from kafka_mirror.config.setting import is_secret
 
@@ -23,58 +23,46 @@ def lookup(connection: str, field: str) -> str:
     if value is None or value == "":
         raise ValueError(f"Airflow's connection '{connection}' has no {field}")
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    if field not in _NOT_SECRET:
-        from airflow.sdk.log import mask_secret
-
-        mask_secret(text)
-    return text
+    return text if field in _NOT_SECRET else mask(text)
 
 
-def connection_of(connection: str) -> Any:
-    """The connection, as a task sees it, or on the command line as `airflow connections get` does. Raises ValueError with the reason."""
-    supervised = has_supervisor()
-    if not supervised and not _has_airflow():
+def require_airflow() -> None:
+    """Raises ValueError where no Airflow is set up for this process: to import Airflow there would create one in the home directory."""
+    if not (
+        "airflow" in sys.modules
+        or any(name == "AIRFLOW_HOME" or name.startswith(("AIRFLOW__", "AIRFLOW_CONN_")) for name in os.environ)
+        or Path("~/airflow/airflow.cfg").expanduser().exists()
+    ):
         raise ValueError(
             "Airflow's connections are known where Airflow is; on the command line set AIRFLOW_HOME as for `airflow connections get`, "
             "or use ${env:…}, ${file:…} or ${dir:…}"
         )
-    try:
-        from airflow.sdk import BaseHook
-        from airflow.sdk.exceptions import AirflowException
-    except ImportError:
-        raise ValueError("Airflow's connections cannot be asked for: apache-airflow is not installed here") from None
-    try:
-        return BaseHook.get_connection(connection) if supervised else connection_outside_tasks(connection)
-    except (AirflowException, PermissionError) as error:
-        # The second one: the callback of a missed deadline may not ask for what stands in the database.
-        raise ValueError(_reason(connection, error)) from None
+    if find_spec("airflow") is None:
+        raise ValueError("Airflow's connections cannot be asked for: apache-airflow is not installed here")
 
 
-def _has_airflow() -> bool:
-    """Whether an Airflow is set up for this process. Importing Airflow without one would create one in the home directory."""
-    return (
-        "airflow" in sys.modules
-        or any(name == "AIRFLOW_HOME" or name.startswith(("AIRFLOW__", "AIRFLOW_CONN_")) for name in os.environ)
-        or Path("~/airflow/airflow.cfg").expanduser().exists()
-    )
+def connection_of(connection: str) -> Any:
+    """The connection, as a task sees it, or on the command line as `airflow connections get` does. Raises ValueError with the reason."""
+    require_airflow()
+    from kafka_mirror.airflow.compat import get_connection
+
+    return get_connection(connection)
 
 
-def _reason(connection: str, error: Exception) -> str:
-    from airflow.sdk.exceptions import AirflowNotFoundException
+def mask(secret: str) -> str:
+    """The secret, which Airflow masks in logs from now on."""
+    from airflow.sdk.log import mask_secret
 
-    if isinstance(error, AirflowNotFoundException):
-        return f"Airflow gives no connection '{connection}': there is none of this name, or its secret backend did not answer"
-    return f"Airflow does not give the connection '{connection}' ({type(error).__name__})"
+    mask_secret(secret)
+    return secret
 
 
 def _whole_extra(connection: str, extra: str | None) -> str:
     """All of it as JSON, each secret in it masked in logs from now on."""
-    from airflow.sdk.log import mask_secret
-
     document = _document(connection, extra)
     for key, value in document.items():
         if is_secret(key) or key.endswith("key.pem"):
-            mask_secret(str(value))
+            mask(str(value))
     return json.dumps(document)
 
 

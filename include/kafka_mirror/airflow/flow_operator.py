@@ -1,27 +1,25 @@
-"""What all tasks of a flow share: the flow, the files that it is configured in, values that may be templates, and a class of their own."""
+"""What all tasks of a flow share while their DAG file is read: the flow and its files, values that may be templates, classes of their own.
+
+Each task parses its DAG file, which imports this file and the operators: what a task needs once it runs stands in `work`.
+"""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.python import PythonOperator
-from airflow.sdk import BaseOperator, get_current_context
-from airflow.sdk.exceptions import AirflowRuntimeError
+from airflow.sdk import BaseOperator
 
 from kafka_mirror.airflow.flow_files import flow_name, set_files
 from kafka_mirror.config.load import paths_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
+    from kafka_mirror.airflow.work.lineage import Lineage
+    from kafka_mirror.config import Flow
     from kafka_mirror.config.flow import FlowName
-
-FAILURE = "failure"
-"""The key in XCom under which a task leaves the code of the error with which it failed, for its link to the runbook."""
-
-SPARK_UI = "spark_ui"
-"""The key in XCom under which a task leaves the address of Spark's page while its job runs, and '' afterwards."""
+    from kafka_mirror.spark.run import SparkRunner
 
 
 class FlowOperator(BaseOperator):
@@ -43,10 +41,31 @@ class FlowOperator(BaseOperator):
         return flow_name(self.flow)
 
 
-def leave(key: str, value: str) -> None:
-    """Leaves a value in XCom for a link of the task. Nothing hangs on it: a task that cannot leave it goes on."""
-    with suppress(RuntimeError, KeyError, AirflowRuntimeError):
-        get_current_context()["ti"].xcom_push(key, value)
+class SparkOperator(FlowOperator):
+    """An operator that may run a job on Spark. Its task sets its lineage as soon as it knows."""
+
+    lineage: Lineage | None = None
+    _runner: SparkRunner | None = None
+
+    def spark_runner(self, flow: Flow) -> SparkRunner:
+        """What runs the task's job, on the Spark of the flow's connection. Raises ConfigurationError."""
+        from kafka_mirror.airflow.spark_hook import TaskRunner
+
+        self._runner = TaskRunner(flow)
+        return self._runner
+
+    def on_kill(self) -> None:
+        """Ends the job, if there is one: what it has not committed is aborted by the next one."""
+        if self._runner is not None:
+            self._runner.end()
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 — Airflow's provider gives it
+        """Airflow's OpenLineage provider calls this, after a failure too; None: the task did nothing that it could tell."""
+        if self.lineage is None:
+            return None
+        from kafka_mirror.airflow.work.lineage import facets
+
+        return facets(self.lineage)
 
 
 class FlowTask(PythonOperator):
@@ -70,12 +89,6 @@ def flow_task(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Fl
     return decorate
 
 
-def split_names(names: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Names that stand in a list, or between commas in one text: a template gives text."""
-    texts = names.split(",") if isinstance(names, str) else names or ()
-    return tuple(filter(None, (str(text).strip() for text in texts)))
-
-
-def is_true(value: Any) -> bool:
-    """Whether a value means yes: a template gives the text 'True', 'False' or nothing."""
-    return str(value).strip().lower() in ("true", "1", "yes") if isinstance(value, str) else bool(value)
+def task_id_of(step: str) -> str:
+    """The id of the task that runs a step."""
+    return step.replace("-", "_")

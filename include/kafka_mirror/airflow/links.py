@@ -6,15 +6,19 @@ each task that ends.
 
 from __future__ import annotations
 
-from importlib import import_module
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperatorLink
 
 from kafka_mirror.airflow.flow_files import flow_name
-from kafka_mirror.airflow.flow_operator import FAILURE, SPARK_UI, FlowOperator, FlowTask
+from kafka_mirror.airflow.flow_operator import FlowOperator, FlowTask
+from kafka_mirror.airflow.tasks import FAILURE, SPARK_UI
+from kafka_mirror.errors.runbook import link
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from airflow.sdk import BaseOperator
 
 
@@ -24,22 +28,29 @@ class TaskLink(BaseOperatorLink):
     @property
     def operators(self) -> list[type[BaseOperator]]:  # type: ignore[override]  # a list there, which would be imported in every process
         """The classes of all tasks of a flow."""
-        for module in ("operators", "groups", "heartbeats"):
-            import_module(f"kafka_mirror.airflow.{module}")
+        from kafka_mirror.airflow.dags import backfill, steps  # noqa: F401 — they and what they import have them all
+
         return [FlowTask, *_subclasses_of(FlowOperator)]
+
+    def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
+        """The address; empty, and then Airflow shows no link, while there is nothing to lead to."""
+        from kafka_mirror.airflow import api_server
+
+        return self._find_address(operator, ti_key.dag_id, api_server.base_url(), partial(api_server.read_pushed, ti_key))
+
+    def _find_address(self, operator: BaseOperator, dag_id: str, airflow: str, read: Callable[[str], Any]) -> str:
+        """`airflow` is where Airflow is, `read` gives what the task left in XCom under a key."""
+        raise NotImplementedError
 
 
 class StatusPageLink(TaskLink):
-    """The page of the task's flow."""
+    """The page of the task's flow; none where the flow is unknown."""
 
     name = "Mirror"
 
-    def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
-        """The address of the page; empty where the flow is unknown."""
-        from kafka_mirror.airflow import api_server
-
-        flow = airflow_name_of(operator, ti_key.dag_id)
-        return f"{api_server.base_url()}/mirror/flows/{flow}" if flow else ""
+    def _find_address(self, operator: BaseOperator, dag_id: str, airflow: str, read: Callable[[str], Any]) -> str:  # noqa: ARG002
+        flow = airflow_name_of(operator, dag_id)
+        return f"{airflow}/mirror/flows/{flow}" if flow else ""
 
 
 class RunbookLink(TaskLink):
@@ -47,25 +58,18 @@ class RunbookLink(TaskLink):
 
     name = "Runbook"
 
-    def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:  # noqa: ARG002 — the base class's
-        """The address of the section; empty while nothing failed, and then Airflow shows no link."""
-        from kafka_mirror.airflow import api_server
-        from kafka_mirror.errors.runbook import link
-
-        section = link(str(api_server.read_pushed(ti_key, FAILURE) or ""))
-        return f"{api_server.base_url()}{section}" if section else ""
+    def _find_address(self, operator: BaseOperator, dag_id: str, airflow: str, read: Callable[[str], Any]) -> str:  # noqa: ARG002
+        section = link(str(read(FAILURE) or ""))
+        return f"{airflow}{section}" if section else ""
 
 
 class SparkLink(TaskLink):
-    """The page of the Spark application that runs the task's job."""
+    """The page of the Spark application that runs the task's job; none where no job runs, or where it has no page."""
 
     name = "Spark UI"
 
-    def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:  # noqa: ARG002 — the base class's
-        """The address of the page; empty where no job runs, or where it has no page."""
-        from kafka_mirror.airflow import api_server
-
-        return str(api_server.read_pushed(ti_key, SPARK_UI) or "")
+    def _find_address(self, operator: BaseOperator, dag_id: str, airflow: str, read: Callable[[str], Any]) -> str:  # noqa: ARG002
+        return str(read(SPARK_UI) or "")
 
 
 def airflow_name_of(operator: Any, dag_id: str) -> str:

@@ -1,27 +1,26 @@
 """The Airflow that the web application runs in: logins, permissions, audit log, and what its database says of a flow.
 
-It implements `kafka_mirror.web.auth.Airflow`, and knows nothing of the application.
+It implements `kafka_mirror.web.context.Airflow`, and knows nothing of the application.
 """
 
 import json
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from kafka_mirror.airflow import api_server
-from kafka_mirror.airflow.copy_xcom import verdict_from_xcom
 from kafka_mirror.airflow.tasks import from_xcom
+from kafka_mirror.airflow.work.copy import verdict_from_xcom
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.copy.run_result import DONE
 from kafka_mirror.status.airflow_view import COPY, AirflowView, CopyRun, Dag, DagRun, Person
+from kafka_mirror.status.observation import CheckObservation, read_check
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
-
-    from kafka_mirror.status.observation import CheckObservation
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -78,7 +77,7 @@ class AirflowAccess:
     def __init__(self) -> None:
         self._views: StaleWhileRevalidate[FlowName, AirflowView] = StaleWhileRevalidate(_read_view, _FRESH_SECONDS)
 
-    async def person(self, request: Any) -> Person:
+    async def identify(self, request: Any) -> Person:
         """Who sent the request, by Airflow's session cookie or a Bearer token. Raises HTTPException, as Airflow's own routes do."""
         user = await api_server.user_of(request)
         return Person(user.get_name(), user)
@@ -91,7 +90,7 @@ class AirflowAccess:
         """What the auth manager says about the DAGs of every team."""
         return api_server.sees_all_teams(person.user)
 
-    def login_url(self, back_to: str) -> str:
+    def make_login_url(self, back_to: str) -> str:
         """The login page of the auth manager."""
         return api_server.login_url(back_to)
 
@@ -100,19 +99,17 @@ class AirflowAccess:
         with api_server.database_session() as session:
             api_server.add_to_audit_log(session, event, person.name, json.dumps(dict(facts), ensure_ascii=False), flow.dag_id(COPY))
 
-    def last_check(self, flow: str) -> "CheckObservation | None":
+    def read_last_check(self, flow: str) -> CheckObservation | None:
         """What the newest run of the flow's `freshness` saw."""
-        from kafka_mirror.status.observation import read_check
-
         freshness = self._views.get(FlowName(*flow.split("->"))).freshness
         return read_check(freshness.get("seen")) if freshness else None
 
-    def copy_run(self, person: Person, flow: FlowName, run_id: str) -> CopyRun | None:
+    def read_copy_run(self, person: Person, flow: FlowName, run_id: str) -> CopyRun | None:
         """A run of the flow's copy DAG, by what its tasks left in XCom; the run alone for a person who may not read that."""
         copied = read_copy_run(flow, run_id)
         return copied if copied is None or _may_read_returned(person, flow.dag_id(COPY)) else CopyRun(copied.run)
 
-    def view(self, person: Person, flow: FlowName) -> AirflowView:
+    def read_view(self, person: Person, flow: FlowName) -> AirflowView:
         """What the database says about the flow. What a DAG's tasks returned is for those alone who may read its XCom in Airflow."""
         view = self._views.get(flow)
         if view.audit_run is not None and not _may_read_returned(person, view.audit_run[0]):
@@ -144,11 +141,16 @@ def _read_view(flow: FlowName) -> AirflowView:
     with api_server.database_session() as session:
         audit, audit_run = _newest_audit(session, flow)
         copied, copied_by = _newest_copy(session, flow)
+        status, prefix = api_server.component_status(), flow.dag_id("")
+        checks = api_server.returned_values(session, [flow.dag_id("freshness")], "freshness", 1)
         return AirflowView(
-            dags=tuple(_dags(session, flow)),
+            dags=tuple(
+                Dag(dag_id, dag_id.removeprefix(prefix), paused, _newest_run(session, dag_id), _newest_run(session, dag_id, "success"))
+                for dag_id, paused in api_server.dags_with_prefix(session, prefix)
+            ),
             pools=api_server.pool_slots(session),
-            silent=tuple(_unhealthy_components()),
-            freshness=_newest_check(session, flow),
+            silent=tuple(name.replace("_", "-") for name in _COMPONENTS if status[name] == "unhealthy"),
+            freshness=next((value for _, _, value in checks if isinstance(value, Mapping)), None),
             audit=audit,
             audit_run=audit_run,
             copied=copied,
@@ -156,26 +158,18 @@ def _read_view(flow: FlowName) -> AirflowView:
         )
 
 
-def _dags(session: "Session", flow: FlowName) -> Iterator[Dag]:
-    prefix = flow.dag_id("")
-    for dag_id, paused in api_server.dags_with_prefix(session, prefix):
-        yield Dag(dag_id, dag_id.removeprefix(prefix), paused, _newest_run(session, dag_id), _newest_run(session, dag_id, "success"))
-
-
 def _newest_run(session: "Session", dag_id: str, state: str = "") -> DagRun | None:
     row = api_server.newest_run(session, dag_id, state)
     return None if row is None else DagRun(*row)
 
 
-def _unhealthy_components() -> list[str]:
-    status = api_server.component_status()
-    return [name.replace("_", "-") for name in _COMPONENTS if status[name] == "unhealthy"]
-
-
 def _newest_audit(session: "Session", flow: FlowName) -> tuple[Mapping[str, Any] | None, tuple[str, str] | None]:
     """The newest document of an audit, whether it was an audit's own run or a backfill's, and the run that left it."""
     for dag_id, run_id, value in api_server.returned_values(session, [flow.dag_id("audit"), flow.dag_id("backfill")], "audit", 1):
-        return _audit_document(value) if isinstance(value, Mapping) else None, (dag_id, run_id)
+        if not isinstance(value, Mapping):
+            return None, (dag_id, run_id)
+        document = from_xcom(value)
+        return dict(value["totals"]) if document is None else document, (dag_id, run_id)
     return None, None
 
 
@@ -185,16 +179,3 @@ def _newest_copy(session: "Session", flow: FlowName) -> tuple[str, str]:
         if isinstance(value, Mapping) and (judged := verdict_from_xcom(value)).state == DONE:
             return str(judged), run_id
     return "", ""
-
-
-def _audit_document(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The whole document, or its totals where XCom holds no more."""
-    document = from_xcom(value)
-    return dict(value["totals"]) if document is None else document
-
-
-def _newest_check(session: "Session", flow: FlowName) -> Mapping[str, Any] | None:
-    """What the newest run of `freshness` returned."""
-    for _, _, value in api_server.returned_values(session, [flow.dag_id("freshness")], "freshness", 1):
-        return value if isinstance(value, Mapping) else None
-    return None

@@ -12,7 +12,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
-from kafka_mirror.airflow.flow_operator import SPARK_UI, leave
+from kafka_mirror.airflow.tasks import SPARK_UI, leave
 from kafka_mirror.config import Flow
 from kafka_mirror.config.flow import hand_over_connections
 from kafka_mirror.errors import ConfigurationError, Problem

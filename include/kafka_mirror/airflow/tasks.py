@@ -1,4 +1,4 @@
-"""What all tasks share: the run that they belong to, values in XCom, errors that Airflow retries or not, and the task of a single step.
+"""What all tasks share: the run that they belong to, their arguments, values in XCom, and errors that Airflow retries or not.
 
 XCom is neither masked nor encrypted, so no secret is ever in it.
 """
@@ -6,27 +6,16 @@ XCom is neither masked nor encrypted, so no secret is ever in it.
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NoReturn
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
 
 from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, AirflowTaskTimeout
+from airflow.sdk.exceptions import AirflowFailException, AirflowRuntimeError, AirflowSkipException, AirflowTaskTimeout
 
 from kafka_mirror.airflow import compat
-from kafka_mirror.airflow.alert_store import remember_step, store_of
-from kafka_mirror.airflow.flow_files import configuration_of
-from kafka_mirror.airflow.flow_operator import FAILURE, flow_task, leave
-from kafka_mirror.config.flow import FlowName
 from kafka_mirror.errors import ErrorReport, MirrorError, ReportedError
-from kafka_mirror.errors.base import report_unexpected
-from kafka_mirror.formats.documents import pack, unpack
+from kafka_mirror.formats.documents import from_document, pack, unpack
 from kafka_mirror.watchdog.watch import kill_if_hung
-
-if TYPE_CHECKING:
-    from kafka_mirror.config import Flow
-    from kafka_mirror.spark.run import SparkRunner
 
 log = logging.getLogger(__name__)
 
@@ -44,23 +33,11 @@ ENDING_SECONDS = 60
 MAX_LISTED_ERRORS = 20
 """How many errors an exception lists; the log has all of them, in front of it."""
 
+FAILURE = "failure"
+"""The key in XCom under which a task leaves the code of the error with which it failed, for its link to the runbook."""
 
-class RunsOnSpark:
-    """What an operator inherits that may run a job on Spark."""
-
-    _runner: "SparkRunner | None" = None
-
-    def spark_runner(self, flow: "Flow") -> "SparkRunner":
-        """What runs the task's job, on the Spark of the flow's connection. Raises ConfigurationError."""
-        from kafka_mirror.airflow.spark_hook import TaskRunner
-
-        self._runner = TaskRunner(flow)
-        return self._runner
-
-    def on_kill(self) -> None:
-        """Ends the job, if there is one: what it has not committed is aborted by the next one."""
-        if self._runner is not None:
-            self._runner.end()
+SPARK_UI = "spark_ui"
+"""The key in XCom under which a task leaves the address of Spark's page while its job runs, and '' afterwards."""
 
 
 def is_dry_run() -> bool:
@@ -84,6 +61,11 @@ def try_number() -> int:
     return int(get_current_context()["ti"].try_number)
 
 
+def clear_number(run: Any) -> int:
+    """How often somebody cleared the run: what it pushed before counts no more."""
+    return int(run.clear_number or 0)
+
+
 def tries_left() -> tuple[int, int] | None:
     """Which try of the task this is, and how many there may be; None outside of a task."""
     try:
@@ -98,15 +80,6 @@ def pull(task_id: str) -> Any:
     return get_current_context()["ti"].xcom_pull(task_ids=task_id)
 
 
-def newest_xcom(dag_id: str, task_id: str) -> Any:
-    """What a task of another DAG returned in the newest run in which it succeeded; None if there is none.
-
-    Runs are ordered by logical date. A run without one, triggered by hand, does not count: PostgreSQL would sort it as the newest for ever.
-    """
-    run_id = compat.success_before(dag_id, task_id, datetime.now(UTC) + timedelta(days=1))
-    return None if run_id is None else get_current_context()["ti"].xcom_pull(dag_id=dag_id, task_ids=task_id, run_id=run_id)
-
-
 def skip(reason: str) -> NoReturn:
     """Ends the task as skipped, and logs the reason, which Airflow's own line does not say. Raises AirflowSkipException."""
     log.info("Skipped: %s", reason)
@@ -116,6 +89,23 @@ def skip(reason: str) -> NoReturn:
 def push_return_value(value: Any) -> None:
     """Pushes the return value of a task that is about to fail: others read what it did all the same."""
     get_current_context()["ti"].xcom_push("return_value", value)
+
+
+def leave(key: str, value: str) -> None:
+    """Leaves a value in XCom for a link of the task. Nothing hangs on it: a task that cannot leave it goes on."""
+    with suppress(RuntimeError, KeyError, AirflowRuntimeError):
+        get_current_context()["ti"].xcom_push(key, value)
+
+
+def split_names(names: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Names that stand in a list, or between commas in one text: a template gives text."""
+    texts = names.split(",") if isinstance(names, str) else names or ()
+    return tuple(filter(None, (str(text).strip() for text in texts)))
+
+
+def is_true(value: Any) -> bool:
+    """Whether a value means yes: a template gives the text 'True', 'False' or nothing."""
+    return str(value).strip().lower() in ("true", "1", "yes") if isinstance(value, str) else bool(value)
 
 
 def to_xcom(document: Mapping[str, Any], totals: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,47 +124,33 @@ def from_xcom(value: Mapping[str, Any]) -> dict[str, Any] | None:
     return None if "totals" in value else dict(value)
 
 
+def read_event(event: Mapping[str, Any]) -> dict[str, Any]:
+    """What a trigger did. Raises the error that ended it; a retry goes on after a pause."""
+    if "error" in event:
+        raise ReportedError(from_document(ErrorReport, event["error"]))
+    return dict(event)
+
+
 @contextmanager
 def task_body() -> Iterator[None]:
-    """What each task that works with clusters does around its work: it ends if it hangs, and Airflow retries what is retriable."""
-    with watched_task(), as_airflow_errors():
-        yield
-
-
-@contextmanager
-def watched_task() -> Iterator[None]:
-    """Ends the task's process if it hangs in C code, which Airflow's own limit cannot, and says what follows if the task takes too long."""
-    limit = _limit_seconds()
-    then = _explain_next()
+    """What each task that works with clusters does around its work. Airflow retries what is retriable. A task that hangs in C code, which
+    Airflow's own limit cannot end, ends its process; one that takes too long says what follows."""
     try:
-        with kill_if_hung(_name_for_log(), then, None if limit is None else limit + ENDING_SECONDS):
+        task: Any = get_current_context()["ti"]
+        name, limit = f"the task {task.task_id} of {run_name()}", task.task.execution_timeout
+    except (RuntimeError, AttributeError, KeyError):
+        name, limit = "a task", None
+    seconds = None if limit is None else limit.total_seconds()
+    tries = tries_left()
+    again = f"Airflow starts try {tries[0] + 1} of {tries[1]}" if tries is not None and tries[0] < tries[1] else "The next run goes on"
+    then = f"{again}; what was not committed is aborted then, and nothing is lost or doubled: the ledger says how far the copy is."
+    try:
+        with kill_if_hung(name, then, None if seconds is None else seconds + ENDING_SECONDS), as_airflow_errors():
             yield
     except AirflowTaskTimeout:
         ends = "took longer than it may (execution_timeout, %s s), and is ended with what it started"
-        log.error(f"Too long: %s {ends}. %s", _name_for_log(), limit, then)  # noqa: TRY400 — Airflow logs the traceback
+        log.error(f"Too long: %s {ends}. %s", name, seconds, then)  # noqa: TRY400 — Airflow logs the traceback
         raise
-
-
-def _name_for_log() -> str:
-    try:
-        return f"the task {get_current_context()['ti'].task_id} of {run_name()}"
-    except (RuntimeError, AttributeError, KeyError):
-        return "a task"
-
-
-def _limit_seconds() -> float | None:
-    """The task's execution_timeout; None without one, or outside of a task."""
-    try:
-        limit: timedelta | None = get_current_context()["ti"].task.execution_timeout
-    except (RuntimeError, AttributeError, KeyError):
-        return None
-    return None if limit is None else limit.total_seconds()
-
-
-def _explain_next() -> str:
-    tries = tries_left()
-    again = f"Airflow starts try {tries[0] + 1} of {tries[1]}" if tries is not None and tries[0] < tries[1] else "The next run goes on"
-    return f"{again}; what was not committed is aborted then, and nothing is lost or doubled: the ledger says how far the copy is."
 
 
 @contextmanager
@@ -191,7 +167,10 @@ def as_airflow_errors() -> Iterator[None]:
         is_list = isinstance(error, ReportedError) and error.parts != (error.reported,)  # `raise_errors` has logged its parts
         lines = [f"{report.message.splitlines()[0]} each error above has its next step."] if is_list else report.lines
         if error.retriable:
-            _log_expected(error, [*lines, *_retry_line()])
+            match tries_left():
+                case (this, last) if this < last:
+                    lines = [*lines, f"Try {this} of {last} failed, and Airflow tries again after a pause, longer each time."]
+            _log_expected(error, lines)
             raise
         fail(str(error), lines)
 
@@ -201,13 +180,6 @@ def fail(message: str, lines: Sequence[str] = ()) -> NoReturn:
     failure = AirflowFailException(message)
     _log_expected(failure, lines or message.splitlines())
     raise failure from None
-
-
-def _retry_line() -> list[str]:
-    match tries_left():
-        case (this, last) if this < last:
-            return [f"Try {this} of {last} failed, and Airflow tries again after a pause, longer each time."]
-    return []
 
 
 def _log_expected(error: Exception, lines: Sequence[str]) -> None:
@@ -236,49 +208,3 @@ def raise_errors(summary: str, errors: Sequence[ErrorReport], retriable: bool | 
     retries = any(error.retriable for error in errors) if retriable is None else retriable
     whole = ErrorReport(errors[0].code, f"{summary}:{listed}{more}", retriable=retries)
     raise ReportedError(whole, tuple(errors))
-
-
-@contextmanager
-def report_to_freshness(flow_name: str, step: str, *, is_told: bool = True) -> Iterator[None]:
-    """Keeps the errors with which a run of a step ends, or that it ended without any: they are alerts of the flow for as long."""
-
-    def tell(errors: Sequence[ErrorReport]) -> None:
-        if is_told:
-            remember_step(_name(flow_name), step, run_name(), errors)
-
-    try:
-        yield
-    except MirrorError as error:
-        tell(error.parts if isinstance(error, ReportedError) else (error.report(),))
-        raise
-    except AirflowException:
-        raise
-    except Exception as failure:
-        tell([replace(report_unexpected(f"{step} of {flow_name}", failure, "Look at the log of its newest run."), retriable=True)])
-        raise
-    tell(())
-
-
-def _name(flow: str) -> FlowName:
-    return FlowName(*flow.split("->"))
-
-
-def step_task(flow_name: str, step: str) -> Any:
-    """The task of a DAG that runs one step of a flow. It returns what the step did (`dry_run`: would do), and fails with what failed."""
-
-    @flow_task(task_id=step.replace("-", "_"), inlets=[store_of(_name(flow_name))])
-    def run() -> dict[str, Any]:
-        """Runs the step and logs its lines. The result goes into XCom even if a part of the step failed."""
-        from kafka_mirror.status.steps import pairs_of, run_step
-
-        with task_body(), report_to_freshness(flow_name, step, is_told=not is_dry_run()):
-            result = run_step(step, pairs_of(step, configuration_of(flow_name)).flow(flow_name), is_dry_run())
-            for line in result.lines:
-                log.info("%s", line)
-            value = to_xcom(result.result, result.totals)
-            if result.errors:
-                push_return_value(value)
-            raise_errors(f"{flow_name}: {step} failed in part", result.errors)
-        return value
-
-    return run()

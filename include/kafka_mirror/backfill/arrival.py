@@ -66,10 +66,6 @@ def find_arrival(flow: Flow, topics: Sequence[str], up_to: int) -> Arrival:
         return Arrival(flow.name, up_to)
     request = BackfillRequest(TimeInterval(0, up_to), tuple(topics), history=False)
     resolution = resolve(flow, request)
-    arrival = Arrival(flow.name, up_to, resolution, live_slice(flow, resolution, _copy_nothing, dry_run=True))
+    arrival = Arrival(flow.name, up_to, resolution, live_slice(flow, resolution, lambda _plan: (), dry_run=True))
     # The second look leaves out what somebody paused after the first one, so a third one says whether anything is paused.
     return replace(arrival, resolution=resolve(flow, request)) if arrival.is_complete else arrival
-
-
-def _copy_nothing(_plan: object) -> Sequence[Any]:
-    return ()

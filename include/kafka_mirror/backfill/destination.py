@@ -1,6 +1,6 @@
 """The topics that history goes to: which they are, whether they may be, and creating those that do not exist."""
 
-from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kafka_mirror.config import Flow
@@ -19,7 +19,6 @@ from kafka_mirror.topics.config_diff import select_configs_to_create
 
 KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 """Of a topic that is made for history. Its records are old: by a retention of days they would be deleted at once."""
-
 
 TopicId = tuple[str, str]
 """A topic of the target by its name and its id."""
@@ -55,9 +54,8 @@ def history_topics(
         else:
             destination.names[topic] = name
     _look_up_existing(flow, target, destination)
-    _complete(
-        flow, source, target, {topic: wanted[topic] for topic in destination.names if topic not in destination.errors}, destination, dry_run
-    )
+    rest = {topic: wanted[topic] for topic in destination.names if topic not in destination.errors}
+    _complete(flow, source, target, rest, destination, dry_run)
     return destination
 
 
@@ -124,18 +122,10 @@ def _complete(flow: Flow, source: Cluster, target: Cluster, wanted: Mapping[str,
             new = NewTopic(
                 destination.names[topic], len(source_topic.partitions), flow.value("replication.factor"), {**carried, **KEPT_FOR_EVER}
             )
-            _create(target, topic, new, destination)
-    for name, error in target.create_partitions(short).items():
-        if error is not None and not (isinstance(error, KafkaFailure) and error.reason == "INVALID_PARTITIONS"):
-            _note(destination.errors, destination.names, name, error)
-
-
-def _create(target: Cluster, topic: str, new: NewTopic, destination: HistoryTopics) -> None:
-    try:
-        destination.topics[new.name] = create_topic(target, new, "replication.factor")
-    except MirrorError as error:
-        destination.errors[topic] = error
-
-
-def _note(errors: MutableMapping[str, MirrorError], names: Mapping[str, str], name: str, error: MirrorError) -> None:
-    errors.update({topic: error for topic, remote in names.items() if remote == name})
+            try:
+                destination.topics[new.name] = create_topic(target, new, "replication.factor")
+            except MirrorError as error:
+                destination.errors[topic] = error
+    for name, failure in target.create_partitions(short).items():
+        if failure is not None and not (isinstance(failure, KafkaFailure) and failure.reason == "INVALID_PARTITIONS"):
+            destination.errors |= {topic: failure for topic, remote in destination.names.items() if remote == name}

@@ -14,7 +14,7 @@ from kafka_mirror.copy.plan.model import HISTORY, Plan, Range
 from kafka_mirror.copy.plan.ranges import SourceOffsets
 from kafka_mirror.copy.plan.run import PlanContext, survey
 from kafka_mirror.copy.publish import ledger_after
-from kafka_mirror.errors import ErrorReport, HistoryWithoutStart, MirrorError, NothingMoved, SourceRecreated, name_flow_in_errors
+from kafka_mirror.errors import ErrorReport, HistoryWithoutStart, NothingMoved, SourceRecreated, name_flow_in_errors
 from kafka_mirror.formats.offsets.intervals import Interval, cut_within, find_missing
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.kafka.model import Topic
@@ -34,16 +34,15 @@ def history_slice(flow: Flow, request: BackfillRequest, resolution: Resolution, 
         context = survey(flow, source, target, dry_run=True)
         work = _Work(resolution, context)
         if request.into is None:
-            work.elsewhere = find_history_elsewhere(
-                target, [context.ledger.records[tp] for tp in work.parts if tp in context.ledger.records]
-            )
+            records = [context.ledger.records[tp] for tp in work.parts if tp in context.ledger.records]
+            work.elsewhere = find_history_elsewhere(target, records)
         topics = {tp.topic: context.topics[tp.topic] for tp in work.parts if tp.topic in context.topics}
         into = history_topics(flow, source, target, topics, context.topics, request.into, dry_run)
         work.plan(into, (request.order or flow.value("mirror.backfill.order")) == IN_TIME_ORDER, dry_run)
         if not dry_run and work.planned.ranges:
             results = list(copy(work.planned))
             work.record_results(results, ledger_after(flow, target, results, work.planned.ledger_id).records)
-    return work.part(flow, into)
+    return work.as_part(flow, into)
 
 
 @dataclass
@@ -66,26 +65,22 @@ class _Work:
     def __post_init__(self) -> None:
         self._ledger = read_pending_ledger(self.context)
         starts = self._ledger.starts
-        for tp, interval in self.resolution.by_partition().items():
+        for tp, interval in self.resolution.by_partition.items():
             partition, record = self.context.source.get(tp), self._ledger.records.get(tp)
             if partition is None:
                 # Of a partition that the ledger does not show now, any of it may be history that is missing.
-                self._wait_for(tp, cut(interval, starts.get(tp, interval.end)).history)
+                part = cut(interval, starts.get(tp, interval.end)).history
+                if part[0] < part[1]:
+                    self.parts[tp] = part
             elif tp not in starts:
                 self.errors.append(HistoryWithoutStart(*tp).report())
             elif record is not None and not record.is_of(partition.topic_id, partition.leader_epoch):
                 error = SourceRecreated(*tp, record.watermark, record.source_topic_id, partition.topic_id)
-                self._note(error, cut(interval, starts[tp]).history)
+                part = cut(interval, starts[tp]).history
+                if part[0] < part[1]:
+                    self.errors.append(error.report())
             else:
                 self._cut(tp, interval, partition, starts[tp])
-
-    def _note(self, error: MirrorError, part: Interval) -> None:
-        if part[0] < part[1]:
-            self.errors.append(error.report())
-
-    def _wait_for(self, tp: TopicPartition, part: Interval) -> None:
-        if part[0] < part[1]:
-            self.parts[tp] = part
 
     def _cut(self, tp: TopicPartition, interval: OffsetInterval, partition: SourceOffsets, live_start: int) -> None:
         start, end = cut(interval, live_start).history
@@ -115,21 +110,16 @@ class _Work:
             topic, record = self._into[tp.topic], self.context.ledger.records[tp]
             history_topic_before = record.written_into(topic.name, topic.id)
             # A lane knows what stands in the topic that it writes to, and only there; what stands elsewhere is no part of its range.
-            end = (
-                intervals[0][1] if any(history_topic.topic != topic.name for history_topic in self._list_written(tp)) else intervals[-1][1]
-            )
+            has_others = any(history_topic.topic != topic.name for history_topic in self._list_written(tp))
+            end = intervals[0 if has_others else -1][1]
             planned = Range(*tp, self.context.source[tp].topic_id, intervals[0][0], end, HISTORY)
             error = refuse_part(record, replace(planned, end=intervals[0][1]), topic, in_time_order)
             if error is not None:
                 self.errors.append(error.report())
                 continue
-            ranges.append(
-                replace(
-                    planned,
-                    records=history_topic_before.records if history_topic_before else 0,
-                    bytes=history_topic_before.bytes if history_topic_before else 0,
-                )
-            )
+            if history_topic_before:
+                planned = replace(planned, records=history_topic_before.records, bytes=history_topic_before.bytes)
+            ranges.append(planned)
         names = {topic: topic_there.name for topic, topic_there in self._into.items()}
         self.planned = replace(self.context.plan, ranges=tuple(ranges), errors=(), into=names, in_time_order=in_time_order)
 
@@ -161,7 +151,7 @@ class _Work:
             stuck = ", ".join(str(tp) for tp in sorted(behind)[:5])
             self.errors.append(NothingMoved.of_history(len(behind), stuck).report())
 
-    def part(self, flow: Flow, into: HistoryTopics) -> BackfillPart:
+    def as_part(self, flow: Flow, into: HistoryTopics) -> BackfillPart:
         """The answer."""
         times = moment_of(self.resolution.times.start), moment_of(self.resolution.times.end)
         created = (f"{name} would be created with {count} partitions" for name, count in sorted(into.to_create.items()))
@@ -191,22 +181,14 @@ class _Work:
         ]
 
     def _find_missing(self) -> dict[TopicPartition, tuple[Interval, ...]]:
-        missing_offsets = {}
-        for tp, part in self.parts.items():
-            missing_offsets[tp] = find_missing(
-                part, (interval for history_topic in self._list_written(tp) for interval in history_topic.intervals)
-            )
-        return missing_offsets
+        written = {tp: [interval for topic in self._list_written(tp) for interval in topic.intervals] for tp in self.parts}
+        return {tp: find_missing(part, written[tp]) for tp, part in self.parts.items()}
 
     def _list_written(self, tp: TopicPartition) -> list[HistoryTopic]:
         """What stands in the topics that count."""
         topic, record = self._into.get(tp.topic), self._ledger.records.get(tp)
-        counting = {(topic.name, topic.id), *self.elsewhere} if topic is not None else set(self.elsewhere)
-        return (
-            [history_topic for history_topic in record.history_topics if (history_topic.topic, history_topic.topic_id) in counting]
-            if record is not None
-            else []
-        )
+        counting = {*self.elsewhere, *([(topic.name, topic.id)] if topic is not None else [])}
+        return [written for written in record.history_topics if (written.topic, written.topic_id) in counting] if record is not None else []
 
     def _count_owed(self) -> int:
         return sum(end - start for intervals in self._find_missing().values() for start, end in intervals)

@@ -21,8 +21,6 @@ Copy = Callable[[Plan], Sequence[LaneResult]]
 
 Wanted = Mapping[TopicPartition, OffsetInterval]
 
-_OTHER_LOG = (SourceRecreated, SourceTruncated)
-
 
 def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = False, run: str | None = None) -> BackfillPart:
     """One run of the copy for the partitions that have not passed the interval; none if all have. What is left is in `owed`.
@@ -34,8 +32,10 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
     with name_flow_in_errors(flow.name), clusters(flow) as (source, target):
         context = survey(flow, source, target, dry_run)
     ledger = read_pending_ledger(context)
-    watermarks = _find_watermarks(context.plan, ledger)
-    wanted, not_had = _drop_paused(resolution.by_partition(), context, ledger, watermarks)
+    # Where the topic was recreated or truncated, a watermark past the interval says nothing about it: it counts offsets of another log.
+    other_log = {partition_of(error) for error in context.plan.errors if error.kind in (SourceRecreated, SourceTruncated)}
+    watermarks = {tp: record.watermark for tp, record in ledger.records.items() if tp not in other_log and tp not in ledger.begun}
+    wanted, not_had = _drop_paused(resolution.by_partition, context, ledger, watermarks)
     planned = _plan_lagging(context, wanted, ledger, watermarks)
     parts = _find_live_parts(wanted, ledger)
     before = BackfillPart(
@@ -48,7 +48,10 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
     if dry_run:
         return before
     if not planned.ranges:
-        return _check_stuck(before, flow.name)
+        if not before.owed or before.errors:
+            return before
+        # No run of the copy would do it, so none is waited for for ever.
+        return replace(before, errors=(NothingMoved.behind_the_log(before.owed).report().of_flow(flow.name),))
     judged = publish_and_judge(flow, RunResult(planned, tuple(copy(planned))), run)
     marks = {TopicPartition(mark.topic, mark.partition): mark.source_offset for mark in judged.watermarks}
     return replace(
@@ -59,21 +62,6 @@ def live_slice(flow: Flow, resolution: Resolution, copy: Copy, dry_run: bool = F
         errors=judged.errors,
         notices=(*judged.notices, *describe_other_runs(judged.copied_elsewhere)),
     )
-
-
-def _check_stuck(part: BackfillPart, flow: str) -> BackfillPart:
-    """The part; with an error where something is left that no run of the copy would do, so that no run waits for it for ever."""
-    if not part.owed or part.errors:
-        return part
-    error = NothingMoved.behind_the_log(part.owed)
-    return replace(part, errors=(error.report().of_flow(flow),))
-
-
-def _find_watermarks(plan: Plan, ledger: PendingLedger) -> dict[TopicPartition, int]:
-    """How far the copy is, of the partitions where that counts the offsets of the log as it is now: not where the topic was recreated or
-    truncated. There, a watermark past the interval says nothing about it."""
-    other_log = {partition_of(error) for error in plan.errors if error.kind in _OTHER_LOG}
-    return {tp: record.watermark for tp, record in ledger.records.items() if tp not in other_log and tp not in ledger.begun}
 
 
 def _drop_paused(

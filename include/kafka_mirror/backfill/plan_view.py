@@ -50,7 +50,13 @@ def find_paused(context: PlanContext, partitions: Iterable[TopicPartition]) -> d
 
 def explain_absence(context: PlanContext, tp: TopicPartition) -> list[ErrorReport]:
     """Why a partition that is not paused cannot be filled just now: what the plan says of it, else SourceUnreadable."""
-    return find_errors_of(context, tp) or [unreadable(tp, _explain(context, tp)).report().of_flow(context.plan.flow)]
+    if errors := find_errors_of(context, tp):
+        return errors
+    if tp.topic not in context.topics:
+        why = "the source has no such topic any more, or shows it no more"
+    else:
+        why = "its remote partition does not exist" if tp not in context.source and is_waiting_for_remote(context, tp) else NOT_LED
+    return [unreadable(tp, why).report().of_flow(context.plan.flow)]
 
 
 def find_errors_of(context: PlanContext, tp: TopicPartition) -> list[ErrorReport]:
@@ -79,14 +85,6 @@ def is_waiting_for_remote(context: PlanContext, tp: TopicPartition) -> bool:
     return led and (remote is None or tp.partition >= len(remote.partitions))
 
 
-def _explain(context: PlanContext, tp: TopicPartition) -> str:
-    if tp.topic not in context.topics:
-        return "the source has no such topic any more, or shows it no more"
-    if tp not in context.source and is_waiting_for_remote(context, tp):
-        return "its remote partition does not exist"
-    return NOT_LED
-
-
 @dataclass(frozen=True)
 class PendingLedger:
     """`records` are the ledger's, with the decisions that the copy has not acted on yet.
@@ -113,14 +111,11 @@ def read_pending_ledger(context: PlanContext) -> PendingLedger:
         if noted is None:
             begun[tp] = planned.start
         elif planned.decisions:
-            record, _ = act_on_decisions(noted, planned.decisions, _find_facts(context, tp))
+            partition, remote = context.source[tp], context.remotes.get(tp.topic)
+            name, remote_id = (remote.name, remote.id) if remote is not None else ("", None)
+            facts = PartitionFacts(partition.topic_id, partition.log_start, name, remote_id, partition.leader_epoch)
+            record, _ = act_on_decisions(noted, planned.decisions, facts)
             records[tp] = record
             if (record.live_start, record.source_topic_id) != (noted.live_start, noted.source_topic_id):
                 begun[tp] = record.live_start
     return PendingLedger(records, begun)
-
-
-def _find_facts(context: PlanContext, tp: TopicPartition) -> PartitionFacts:
-    partition, remote = context.source[tp], context.remotes.get(tp.topic)
-    name, remote_id = (remote.name, remote.id) if remote is not None else ("", None)
-    return PartitionFacts(partition.topic_id, partition.log_start, name, remote_id, partition.leader_epoch)

@@ -131,9 +131,7 @@ def _resolve_one(flow: Flow, request: BackfillRequest, source: Cluster, context:
     return Resolution(
         flow=flow.name,
         times=request.times,
-        intervals=tuple(
-            interval for interval in intervals if interval.topic_partition not in wild_timestamps and interval.topic not in refused
-        ),
+        intervals=tuple(one for one in intervals if one.topic_partition not in wild_timestamps and one.topic not in refused),
         errors=tuple(dict.fromkeys(error.of_flow(flow.name) for error in errors)),
         notices=tuple(context.plan.notices),
         not_had=tuple(not_had),
@@ -203,11 +201,8 @@ def _list_left_out(flow: Flow, topics: Collection[str], context: PlanContext) ->
             continue
         absent = [tp for partition in topic.partitions if (tp := TopicPartition(name, partition.number)) not in context.source]
         pauses = find_paused(context, absent)
-        waiting = [
-            tp
-            for tp in absent
-            if tp not in pauses and not is_fresh and is_waiting_for_remote(context, tp) and not find_errors_of(context, tp)
-        ]
+        others = [] if is_fresh else [tp for tp in absent if tp not in pauses and is_waiting_for_remote(context, tp)]
+        waiting = [tp for tp in others if not find_errors_of(context, tp)]
         for listed, why in ((pauses, "are paused"), (waiting, "wait for refresh-topics")):
             if listed:
                 not_had.append(f"{name}: {len(listed)} of {len(topic.partitions)} partitions {why}")
@@ -239,11 +234,17 @@ def _find_outliers(
 ) -> dict[TopicPartition, WildTimestamp]:
     """The partitions whose interval a wild timestamp cuts short, unless that is accepted. An interval of live offsets that has records is
     none of them: what it lacks is copied all the same; nor is history that was not asked for."""
+
+    def is_accepted(topic: str) -> bool:
+        if request.accept_wild is not None:
+            return request.accept_wild
+        return bool(flow.per_topic("mirror.backfill.on.wild.timestamp", topic) == "accept")
+
     suspects = {
         interval.topic_partition: interval
         for interval in intervals
         if not interval.is_provisional
-        and not _is_accepted(flow, request, interval.topic)
+        and not is_accepted(interval.topic)
         and _is_losing_records(interval, starts.get(interval.topic_partition, 0), request.history)
     }
     timestamps: dict[TopicPartition, WildTimestamp] = {}
@@ -256,14 +257,7 @@ def _find_outliers(
 
 def _is_losing_records(interval: OffsetInterval, live_start: int, with_history: bool) -> bool:
     """Whether what a wild timestamp cuts off stays away: of live offsets if it is all of the interval, of history if that is asked for."""
-    is_history = interval.end < live_start
-    return with_history if is_history else not interval.offsets
-
-
-def _is_accepted(flow: Flow, request: BackfillRequest, topic: str) -> bool:
-    if request.accept_wild is not None:
-        return request.accept_wild
-    return bool(flow.per_topic("mirror.backfill.on.wild.timestamp", topic) == "accept")
+    return with_history if interval.end < live_start else not interval.offsets
 
 
 def _read_after(

@@ -44,14 +44,10 @@ def run_until_done(one: Callable[[], BackfillPart], dry_run: bool, wait: Callabl
     """
     done = one()
     moved, in_vain = bool(done.records), 0
-    while done.owed and not dry_run and (moved or (_may_heal(done) and in_vain < _IN_VAIN)):
+    while done.owed and not dry_run and (moved or (in_vain < _IN_VAIN and all(error.retriable for error in done.errors))):
         if any(error.retriable for error in done.errors):
             wait(_PAUSE_SECONDS)
-        before, done = done.owed, done.plus(one())
+        before, done = done.owed, done.add(one())
         moved = done.owed < before
         in_vain = 0 if moved else in_vain + 1
     return done
-
-
-def _may_heal(done: BackfillPart) -> bool:
-    return all(error.retriable for error in done.errors)

@@ -7,9 +7,8 @@ from kafka_mirror.audit.model import AuditResult
 from kafka_mirror.audit.report import errors_of, lines_of
 from kafka_mirror.audit.run import audit
 from kafka_mirror.backfill.live import Copy
-from kafka_mirror.backfill.model import BackfillRequest, time_interval
+from kafka_mirror.backfill.model import BackfillRequest, BackfillSummary, summarize, time_interval
 from kafka_mirror.backfill.run import BackfillOutcome, run_backfill
-from kafka_mirror.backfill.summary import BackfillSummary, summary
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, Piece, table
 from kafka_mirror.cli.audit import comparer
 from kafka_mirror.cli.copy import copier
@@ -50,9 +49,13 @@ def _fill(flow: Flow, request: BackfillRequest, options: argparse.Namespace) -> 
     copy: Copy = copier(flow, options, run_name)
     filled = run_backfill(flow, request, copy, options.dry_run, run_name)
     if options.dry_run:
-        return _would(filled)
+        done = summarize(filled.resolution, filled.live, filled.history)
+        sentence = f"{filled.live.owed} live offsets and {filled.history.owed} offsets of history would be copied."
+        return Answer(FAILED if done.errors else DONE, _document(filled, done), done.errors, [*_lines(filled), sentence])
     audited = _audit(flow, filled, options)
-    done = summary(filled.resolution, filled.live, filled.history, audited.state if audited else "", errors_of(audited) if audited else ())
+    done = summarize(
+        filled.resolution, filled.live, filled.history, audited.state if audited else "", errors_of(audited) if audited else ()
+    )
     lines = [*_lines(filled), *(lines_of(audited) if audited else ()), str(done)]
     return Answer(FAILED if done.errors or done.owed else DONE, _document(filled, done), done.errors, lines)
 
@@ -61,13 +64,6 @@ def _audit(flow: Flow, filled: BackfillOutcome, options: argparse.Namespace) -> 
     """Both sides of the interval compared; None if there is nothing in it."""
     offsets = {interval.topic_partition: (interval.start, interval.end) for interval in filled.resolution.intervals if interval.offsets}
     return audit(flow, source_offsets=offsets, compare=comparer(flow, options)) if offsets else None
-
-
-def _would(filled: BackfillOutcome) -> Answer:
-    done = summary(filled.resolution, filled.live, filled.history)
-    errors = done.errors
-    sentence = f"{filled.live.owed} live offsets and {filled.history.owed} offsets of history would be copied."
-    return Answer(FAILED if errors else DONE, _document(filled, done), errors, [*_lines(filled), sentence])
 
 
 def _document(filled: BackfillOutcome, done: BackfillSummary) -> dict[str, object]:

@@ -41,15 +41,15 @@ class WatchedWork:
     seconds: float | None = None
     ends: float | None = None
 
-    def patience(self, now: float) -> float:
+    def compute_patience(self, now: float) -> float:
         """For how many seconds from now the process may give no sign."""
         return self.silence if self.ends is None else min(self.silence, max(0.0, self.ends - now))
 
 
 def last_words(watched: Sequence[WatchedWork], now: float) -> tuple[float, str]:
     """For how many seconds from now the process may give no sign, and what is said if it gives none."""
-    nearest = min(watched, key=lambda work: work.patience(now))
-    seconds, process = nearest.patience(now), os.getpid()
+    nearest = min(watched, key=lambda work: work.compute_patience(now))
+    seconds, process = nearest.compute_patience(now), os.getpid()
     if seconds < nearest.silence:
         why = f"Process {process} is ended ({nearest.work}): it may take {nearest.seconds:.0f} s, and did not end by itself"
     else:
@@ -69,7 +69,7 @@ class Watchdog:
         self._gives_signs = False
 
     @contextmanager
-    def watching(self, watched: WatchedWork) -> Iterator[None]:
+    def watch(self, watched: WatchedWork) -> Iterator[None]:
         """Lets the watchdog watch while the block runs."""
         with self._changed:
             self._watched.append(watched)
@@ -145,7 +145,7 @@ def kill_if_hung(work: str, then: str, seconds: float | None = None, silence: fl
     takes longer than `seconds` (None: it may). `work` names what the block does and `then` says what comes next, for the sentences that it
     writes then."""
     ends = None if seconds is None else time.monotonic() + seconds
-    with _of_this_process.watching(WatchedWork(work, then, silence or SILENCE_SECONDS, seconds, ends)):
+    with _of_this_process.watch(WatchedWork(work, then, silence or SILENCE_SECONDS, seconds, ends)):
         yield
 
 

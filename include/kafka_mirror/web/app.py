@@ -6,17 +6,29 @@ from http import HTTPStatus
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse, Response
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException as AnyHttpException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kafka_mirror.status.snapshot_cache import shared_cache
-from kafka_mirror.web.auth import HEADERS, Airflow, SafeHeaders, person
-from kafka_mirror.web.context import Site
+from kafka_mirror.web.context import Airflow, Site, person, site_of
 from kafka_mirror.web.decisions import Decider
 from kafka_mirror.web.metrics import metrics_router
 from kafka_mirror.web.rendering import PREFIX, html
 from kafka_mirror.web.routes import router
 
 __all__ = ["PREFIX", "create_app", "whole_app"]
+
+HEADERS = {
+    # frame-ancestors: Airflow shows the page in a frame of its own origin.
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "form-action 'self'; frame-ancestors 'self'; base-uri 'none'",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Of every response."""
 
 
 def create_app(site: Site, open_routers: Sequence[APIRouter] = ()) -> FastAPI:
@@ -39,7 +51,7 @@ def create_app(site: Site, open_routers: Sequence[APIRouter] = ()) -> FastAPI:
 
 def whole_app(airflow: Airflow) -> FastAPI:
     """The application with its metrics and with the snapshots of this process."""
-    cache = shared_cache(airflow.last_check)
+    cache = shared_cache(airflow.read_last_check)
     return create_app(Site(airflow, cache, Decider()), [metrics_router(cache)])
 
 
@@ -58,8 +70,7 @@ async def _show_refusal(request: Request, error: Exception) -> Response:
     message = str(error.detail) if isinstance(error, AnyHttpException) else "This failed; the log of Airflow's api-server says why."
     if "text/html" not in request.headers.get("accept", ""):
         return JSONResponse({"message": message, "next": ""}, status, getattr(error, "headers", None))
-    site: Site = request.app.state.site
-    login = site.airflow.login_url(str(request.url)) if status == HTTPStatus.UNAUTHORIZED else ""
+    login = site_of(request).airflow.make_login_url(str(request.url)) if status == HTTPStatus.UNAUTHORIZED else ""
     title = "Log in" if login else HTTPStatus(status).phrase
     message = "The mirror's status page is for people who are logged in to Airflow." if login else message
     return html(request, "refused.html", status, title=title, message=message, login=login)
@@ -70,3 +81,20 @@ async def _show_failure(request: Request, error: Exception) -> Response:
     response = await _show_refusal(request, error)
     response.headers.update(HEADERS)
     return response
+
+
+class SafeHeaders:
+    """ASGI middleware: adds HEADERS to every response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes the request on."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        await self._app(scope, receive, sending if scope["type"] == "http" else send)

@@ -78,7 +78,8 @@ def lag_chart(points: Sequence[LagPoint], span: str, limit: float | None, now: f
     begin, step = now - seconds, seconds / _COLUMNS
     before = [point for point in points if point.time < begin][-1:]
     recent = thin([point for point in points if begin <= point.time <= now], step)
-    longest = max(_GAP_POINTS * _usual_distance(recent), _GAP_SECONDS)
+    usual = median(after.time - before.time for before, after in pairwise(recent)) if len(recent) > 1 else 0.0
+    longest = max(_GAP_POINTS * usual, _GAP_SECONDS)
     rates = _rates([*before, *recent], longest)[-len(recent) :] if recent else []
 
     def place(time: float) -> float:
@@ -140,10 +141,6 @@ def strip(snapshot: FlowSnapshot) -> Strip | None:
         paths[name] += f"M{place} 0h{width}v1h-{width}z"
         place += width
     return Strip(len(partitions), {name: path for name, path in paths.items() if path}, {name: levels.count(name) for name in LEVELS})
-
-
-def _usual_distance(points: Sequence[LagPoint]) -> float:
-    return median(after.time - before.time for before, after in pairwise(points)) if len(points) > 1 else 0.0
 
 
 def _rates(points: Sequence[LagPoint], longest: float) -> list[float | None]:

@@ -28,11 +28,7 @@ class ErrorGroup:
     @property
     def where(self) -> str:
         """The topic, with its one partition, or how many they are; empty for a flow as a whole."""
-        if self.error.topic is None:
-            return ""
-        if len(self.partitions) == 1:
-            return f"{self.error.topic}-{self.partitions[0]}"
-        return self.error.topic
+        return f"{self.error.topic}-{self.partitions[0]}" if self.error.topic and len(self.partitions) == 1 else self.error.topic or ""
 
     @property
     def others(self) -> str:
@@ -65,17 +61,12 @@ def problems(errors: Iterable[ErrorReport]) -> list[ErrorGroup]:
     grouped: dict[tuple[str, str | None, str], list[ErrorReport]] = {}
     for error in errors:
         grouped.setdefault((error.code, error.topic, "" if error.topic else error.message), []).append(error)
-    groups = [_problem(group) for group in grouped.values()]
-    return sorted(groups, key=lambda problem: (problem.error.topic is not None, problem.error.retriable))
-
-
-def _problem(errors: list[ErrorReport]) -> ErrorGroup:
-    first = errors[0]
-    numbers = tuple(sorted({error.partition for error in errors if error.partition is not None}))
-    answers = first.remedies
-    if len(numbers) > 1:
-        answers = tuple(replace(answer, partition=None) for answer in answers)
-    return ErrorGroup(first, numbers, answers)
+    groups = []
+    for first, *more in grouped.values():
+        numbers = tuple(sorted({error.partition for error in (first, *more) if error.partition is not None}))
+        answers = first.remedies if len(numbers) < 2 else tuple(replace(answer, partition=None) for answer in first.remedies)
+        groups.append(ErrorGroup(first, numbers, answers))
+    return sorted(groups, key=lambda group: (group.error.topic is not None, group.error.retriable))
 
 
 DEADLINE_SECONDS = 45.0
@@ -83,7 +74,8 @@ DEADLINE_SECONDS = 45.0
 
 _MAX_THREADS = 2
 """Of each flow: its clusters may be dead, and its people press again."""
-_NOT_BOUND = ("who", "when", "why")
+_NOT_BOUND = ("who", "when", "why", "until")
+"""What a digest leaves out; `until` is the time of looking."""
 
 
 @dataclass(frozen=True)
@@ -188,13 +180,8 @@ class Decider:
 def effects_of(decisions: Sequence[DecisionWithEffect]) -> DecisionEffects:
     """The effects of decisions, and a digest of the watermarks, ids and offsets that they are bound to; who, when and why are not in it."""
     facts = [{name: value for name, value in as_document(decision.decision).items() if name not in _NOT_BOUND} for decision in decisions]
-    digest = hashlib.sha256(json.dumps(_drop_moments(facts), sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     return DecisionEffects(tuple(_sentence(decision) for decision in decisions), digest)
-
-
-def _drop_moments(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The facts without `until`, which is the time of looking."""
-    return [{name: value for name, value in decision.items() if name != "until"} for decision in facts]
 
 
 def _sentence(bound: DecisionWithEffect) -> str:

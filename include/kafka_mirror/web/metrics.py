@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 from kafka_mirror.config import Flow
 from kafka_mirror.config.deadlines import Limits, limits_of
 from kafka_mirror.errors import ConfigurationError
-from kafka_mirror.status.observation import SERVED, LatePartition
+from kafka_mirror.status.observation import SERVED
 from kafka_mirror.status.snapshot import FlowSnapshot, PartitionSnapshot, Snapshots
 from kafka_mirror.status.snapshot_builder import GROUPS_SHARE
 from kafka_mirror.status.throughput import Throughput
@@ -68,7 +68,7 @@ class MetricAccess:
         self.settings: Mapping[str, MetricSettings] = {}
         """Of the valid flows, as read for the last answer."""
 
-    def opened_by(self, authorization: str) -> set[str] | None:
+    def find_opened(self, authorization: str) -> set[str] | None:
         """The flows that the header opens; None: all. Raises HTTPException 403 where nothing could open them, and 401 for a wrong one."""
         self._read(_REREAD_SECONDS)
         try:
@@ -133,7 +133,11 @@ class SnapshotCollector(Collector):
 
     def collect(self) -> Iterator[Family]:
         """Every metric that has a value, once."""
-        families = {metric: _family(metric) for metric in METRICS}
+        families: dict[Metric, Family] = {}
+        for metric in METRICS:
+            labels: list[Any] = [] if metric is names.CONFIGURATION_ERRORS else [*FLOW_LABELS, *metric.labels]
+            kind = CounterMetricFamily if metric.type == "counter" else GaugeMetricFamily
+            families[metric] = kind(metric.name, metric.help, labels=labels)
         for snapshot in self._flows:
             _Rendering(snapshot, families, self._settings.get(snapshot.flow, _NO_SETTINGS), self._now).run()
         families[names.CONFIGURATION_ERRORS].add_metric([], self._unreadable)
@@ -200,7 +204,10 @@ class _Rendering:
         snapshot, status = self._snapshot, self._snapshot.status
         assert status is not None
         self._lag(status.lag, status.oldest_seconds, snapshot.bytes_behind, (names.LAG_RECORDS, names.LAG_SECONDS, names.LAG_BYTES))
-        self._set_served_lag(snapshot.late)
+        # Partitions with a problem of their own have an alert of their own, and are not late as well.
+        served = [partition for partition in snapshot.late if partition.status.state in SERVED]
+        self._set(names.SERVED_LAG_RECORDS, sum(partition.records for partition in served))
+        self._set(names.SERVED_LAG_SECONDS, max((partition.seconds for partition in served), default=0.0))
         self._set(names.CATCH_UP, snapshot.catch_up.seconds)
         self._rates(snapshot.throughput, (names.RATE_RECORDS, names.RATE_BYTES))
         self._set(names.RATE_SOURCE, snapshot.throughput.source_records)
@@ -216,12 +223,6 @@ class _Rendering:
         for beat in snapshot.heartbeats:
             self._set(names.HEARTBEAT_AGE, beat.age_seconds + (snapshot.measure_age(self._now) or 0.0), "->".join(beat.path))
         self._set(names.SNAPSHOT_SECONDS, snapshot.seconds)
-
-    def _set_served_lag(self, late: Iterable[LatePartition]) -> None:
-        """Partitions with a problem of their own have an alert of their own, and are not late as well."""
-        served = [partition for partition in late if partition.status.state in SERVED]
-        self._set(names.SERVED_LAG_RECORDS, sum(partition.records for partition in served))
-        self._set(names.SERVED_LAG_SECONDS, max((partition.seconds for partition in served), default=0.0))
 
     def _topics(self) -> None:
         if self._too_many("topic", len(self._snapshot.topics)):
@@ -285,12 +286,6 @@ class _Rendering:
         self._set(metrics[1], measured.bytes, *labels)
 
 
-def _family(metric: Metric) -> Family:
-    labels: list[Any] = [] if metric is names.CONFIGURATION_ERRORS else [*FLOW_LABELS, *metric.labels]
-    kind = CounterMetricFamily if metric.type == "counter" else GaugeMetricFamily
-    return kind(metric.name, metric.help, labels=labels)
-
-
 class SnapshotSource(Protocol):
     """Where snapshots come from: see `status.snapshot_cache.SnapshotCache`."""
 
@@ -309,7 +304,7 @@ def metrics_router(cache: SnapshotSource, environ: Mapping[str, str] | None = No
     @router.get("/metrics")
     def metrics(authorization: Annotated[str, Header()] = "", accept: Annotated[str, Header()] = "") -> Response:
         """The newest snapshots of the flows that the token opens, in the format that is asked for. 401 or 403 without the right token."""
-        allowed = access.opened_by(authorization)
+        allowed = access.find_opened(authorization)
         snapshots = cache.get()
         readable = [snapshot for snapshot in snapshots.flows if allowed is None or snapshot.flow in allowed]
         registry = CollectorRegistry(auto_describe=False)

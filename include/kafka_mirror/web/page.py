@@ -1,7 +1,7 @@
 """The content of the pages: all flows with a row each, one flow with its newest audit, and the tab on a copy's run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +9,7 @@ from kafka_mirror.audit.model import DIFFERENT, EQUAL, AuditResult
 from kafka_mirror.audit.report import describe_not_copied
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.copy.model import Watermark, batches_text
-from kafka_mirror.copy.run_result import DONE, FAILED, NOTHING_TO_DO, Verdict, describe_other_runs
+from kafka_mirror.copy.run_result import FAILED, NOTHING_TO_DO, Verdict, describe_other_runs
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.next_step import NextStep
 from kafka_mirror.errors.words import count_text
@@ -18,7 +18,6 @@ from kafka_mirror.status.lag_history import LagHistory, LagPoint, read_history
 from kafka_mirror.status.problems import Alert
 from kafka_mirror.status.snapshot import FlowSnapshot, StandingDecision
 from kafka_mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
-from kafka_mirror.web.auth import Airflow
 from kafka_mirror.web.chart import SPANS, Curve, LagChart, Strip, lag_chart, lag_curve, strip, topic_curves
 from kafka_mirror.web.context import Site, name_of
 from kafka_mirror.web.decisions import ErrorGroup, problems
@@ -51,24 +50,16 @@ def last_audit(view: AirflowView) -> LastAudit | None:
         return None
     try:
         if "columns" in view.audit:
-            return _from_result(AuditResult.from_document(view.audit), view)
+            result = AuditResult.from_document(view.audit)
+            return replace(
+                _from_totals(result.totals, view),
+                time=result.time,
+                differences=tuple(map(str, result.differences[:_MAX_LISTED])),
+                errors=tuple(map(str, result.errors[:_MAX_LISTED])),
+            )
         return _from_totals(view.audit, view)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         return LastAudit("unknown", "The newest audit left a document that this version cannot read.", run=view.audit_run)
-
-
-def _from_result(result: AuditResult, view: AirflowView) -> LastAudit:
-    base = _from_totals(result.totals, view)
-    return LastAudit(
-        base.level,
-        base.words,
-        result.time,
-        view.audit_run,
-        base.different,
-        tuple(str(difference) for difference in result.differences[:_MAX_LISTED]),
-        tuple(str(error) for error in result.errors[:_MAX_LISTED]),
-        base.left_out,
-    )
 
 
 def _from_totals(totals: Mapping[str, Any], view: AirflowView) -> LastAudit:
@@ -159,7 +150,7 @@ def summaries(site: Site, person: Person) -> list[FlowSummary]:
 def summary(site: Site, person: Person, snapshot: FlowSnapshot, now: datetime) -> FlowSummary:
     """One flow in short."""
     name = name_of(snapshot)
-    view = site.airflow.view(person, name)
+    view = site.airflow.read_view(person, name)
     history = read_history((view.freshness or {}).get("history"))
     points = site.points.continue_history(snapshot.flow, history)
     return FlowSummary(name, snapshot, state_of(snapshot, view, now), view, history, points, lag_curve(points, now.timestamp()))
@@ -173,8 +164,8 @@ def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Ma
     topics = topic_table(observed, parameters)
     return FlowPage(
         flow=flow,
-        may_edit=not snapshot.not_reached and may_edit(site.airflow, person, flow.name),
-        problems=problems(_unique(snapshot)),
+        may_edit=not snapshot.not_reached and site.airflow.may(person, "PUT", flow.name),
+        problems=problems(dict.fromkeys((*snapshot.errors, *snapshot.groups.errors))),
         causes=[issue for issue in airflow_issues(snapshot, flow.view, now) if issue != flow.state.cause],
         alerts=alerts_of(flow.view, now),
         chart=lag_chart(flow.points, parameters.get("span", ""), observed.lag_limit, now.timestamp()),
@@ -187,15 +178,6 @@ def flow_page(site: Site, person: Person, snapshot: FlowSnapshot, parameters: Ma
         waves=wave_tracks(observed.waves),
         schema_topics=sum(topic.schema_ids is not None for topic in observed.topics),
     )
-
-
-def may_edit(airflow: Airflow, person: Person, flow: FlowName) -> bool:
-    """Whether the person may decide about the flow."""
-    return airflow.may(person, "PUT", flow)
-
-
-def _unique(snapshot: FlowSnapshot) -> list[ErrorReport]:
-    return list(dict.fromkeys((*snapshot.errors, *snapshot.groups.errors)))
 
 
 MAX_ROWS = 200
@@ -227,7 +209,6 @@ def run_page(copy_run: CopyRun) -> RunPage:
     return RunPage(
         copy_run,
         *_describe_verdict(copy_run.verdict),
-        _list_sentences(copy_run.verdict),
         copy_run.verdict.errors[:MAX_ROWS],
         moved[:MAX_ROWS],
         max(0, len(moved) - MAX_ROWS),
@@ -245,17 +226,16 @@ def _describe_run(copy_run: CopyRun) -> tuple[str, str]:
     )
 
 
-def _describe_verdict(verdict: Verdict) -> tuple[str, str]:
+def _describe_verdict(verdict: Verdict) -> tuple[str, str, list[str]]:
+    """The level, the first sentence, and those below it."""
     copied = f"{count_text(verdict.records, 'record')} ({size(verdict.bytes)}) copied"
+    level, words = "fine", "Nothing to do: no partition had new records." if verdict.state == NOTHING_TO_DO else f"Done: {copied}."
     if verdict.state == FAILED:
-        return "behind" if verdict.retriable else "stuck", f"Failed: {count_text(len(verdict.errors), 'error')}, {copied}."
-    return "fine", {DONE: f"Done: {copied}.", NOTHING_TO_DO: "Nothing to do: no partition had new records."}[verdict.state]
-
-
-def _list_sentences(verdict: Verdict) -> list[str]:
+        level = "behind" if verdict.retriable else "stuck"
+        words = f"Failed: {count_text(len(verdict.errors), 'error')}, {copied}."
     said = [*batches_text(verdict.batches, verdict.rewritten), *describe_other_runs(verdict.copied_elsewhere)]
     if verdict.owed:
         said.append(f"{number(verdict.owed)} offsets are left for the next run")
     if verdict.skipped:
         said.append(f"{count_text(verdict.skipped, 'record')} were skipped (errors.tolerance=all)")
-    return [*(f"{sentence[0].upper()}{sentence[1:]}." for sentence in said), *verdict.notices]
+    return level, words, [*(f"{sentence[0].upper()}{sentence[1:]}." for sentence in said), *verdict.notices]

@@ -18,8 +18,7 @@ from kafka_mirror.errors.runbook import sections
 from kafka_mirror.formats.documents import to_document
 from kafka_mirror.status.airflow_view import COPY, Person
 from kafka_mirror.status.snapshot import PartitionSnapshot, TopicSnapshot
-from kafka_mirror.web.auth import Signed, person, require, same_origin
-from kafka_mirror.web.context import Site, name_of, site_of, snapshot_by_id
+from kafka_mirror.web.context import Signed, Site, name_of, person, require, same_origin, site_of, snapshot_by_id
 from kafka_mirror.web.decisions import DecisionEffects, DecisionInput, SituationChanged, status_of, title
 from kafka_mirror.web.page import FlowSummary, flow_page, run_page, summaries
 from kafka_mirror.web.rendering import REFRESH_SECONDS, WAITING_SECONDS, html
@@ -88,7 +87,7 @@ def show_run(request: Request, dag_id: str, run_id: str, site: OfSite, user: Sig
     if name is None:
         raise HTTPException(404, f"Runs of copy DAGs of the mirror have a verdict here; {dag_id} is none of them.")
     require(site.airflow, user, "GET", name)
-    copy_run = site.airflow.copy_run(user, name, run_id)
+    copy_run = site.airflow.read_copy_run(user, name, run_id)
     if copy_run is None:
         raise HTTPException(404, f"The DAG {dag_id} has no run {run_id!r}.")
     return html(
@@ -212,10 +211,6 @@ class Form(BaseModel):
     digest: str | None = Field(default=None, alias="seen", max_length=64)
     """Of the facts that the person saw; None asks what would happen."""
 
-    def to_decision(self, flow: FlowName, user: Person) -> DecisionInput:
-        """The decision about a flow, by a person."""
-        return DecisionInput(flow.name, user.name, why=self.reason, **self.model_dump(exclude={"reason", "digest"}))
-
 
 @router.post("/flows/{flow_id}/decisions")
 async def decide(flow_id: str, form: Form, site: OfSite, user: Signed) -> JSONResponse:
@@ -223,7 +218,7 @@ async def decide(flow_id: str, form: Form, site: OfSite, user: Signed) -> JSONRe
     flow = name_of(snapshot_by_id(site.cache.get(), flow_id))
     await run_in_threadpool(require, site.airflow, user, "GET", flow)
     await run_in_threadpool(require, site.airflow, user, "PUT", flow)
-    decision = form.to_decision(flow, user)
+    decision = DecisionInput(flow.name, user.name, why=form.reason, **form.model_dump(exclude={"reason", "digest"}))
     try:
         if form.digest is None:
             return _respond("would", await site.decider.show(decision), decision)

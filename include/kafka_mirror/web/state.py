@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kafka_mirror.errors import ErrorReport, NextStep
+from kafka_mirror.errors import NextStep
 from kafka_mirror.errors.base import CLASSES
 from kafka_mirror.errors.next_step import NOTHING
 from kafka_mirror.errors.words import count_text
@@ -15,7 +15,7 @@ from kafka_mirror.status.judge import BEHIND, FINE, NOTHING_MIRRORED, STUCK, lev
 from kafka_mirror.status.problems import Alert
 from kafka_mirror.status.snapshot import FlowSnapshot
 from kafka_mirror.status.snapshot_cache import CHECK_OLD_SECONDS
-from kafka_mirror.status.status import GONE, INTENDED, LEFT_ALONE, NO_REMOTE, OPEN_TRANSACTION, PROGRESSING, PartitionStatus, Status
+from kafka_mirror.status.status import GONE, INTENDED, LEFT_ALONE, NO_REMOTE, OPEN_TRANSACTION, PROGRESSING, PartitionStatus
 from kafka_mirror.status.throughput import CatchUp
 from kafka_mirror.web.airflow_health import AirflowIssue, airflow_issues, alerts_of
 from kafka_mirror.web.formatting import NOT_KNOWN, clock, number, seconds, size
@@ -103,11 +103,13 @@ def _describe_copied_flow(snapshot: FlowSnapshot, view: AirflowView, now: dateti
     if worst is not None:
         return FlowState(level([worst]), "Needs a look", f"{worst.summary} Since {clock(worst.since, now)}.", worst.step)
     if errors := (*snapshot.partial, *snapshot.groups.errors):
-        return _describe_partial_look(errors[0], distance)
+        return FlowState(BEHIND, "Needs a look", f"{errors[0].message} Records are copied: {distance}.", errors[0].step)
     if (idle := _idle_partitions(snapshot)) is not None:
         return idle
     if not snapshot.status.lag:
-        return _describe_up_to_date(snapshot.status)
+        count, unknown = count_text(len(snapshot.status.partitions), "partition"), len(snapshot.status.unknown)
+        not_known = FlowState(UNKNOWN, "Not known", f"how far it is behind could not be seen in {number(unknown)} of {count}.")
+        return not_known if unknown else FlowState(FINE, "Fine", f"everything is copied, in all {count}.")
     if snapshot.catch_up.keeps_up:
         return FlowState(FINE, "Fine", f"keeps up with the source; {distance}.")
     return _describe_catch_up(snapshot.catch_up, distance, now)
@@ -131,19 +133,6 @@ def _describe_empty_flow(snapshot: FlowSnapshot, amiss: Alert | None) -> FlowSta
     return FlowState(level([amiss] if amiss else []), "Nothing to mirror", str(idle), amiss.step if amiss else NOTHING)
 
 
-def _describe_up_to_date(status: Status) -> FlowState:
-    """The state of a flow that is not known to be behind anywhere."""
-    count = count_text(len(status.partitions), "partition")
-    if status.unknown:
-        return FlowState(UNKNOWN, "Not known", f"how far it is behind could not be seen in {number(len(status.unknown))} of {count}.")
-    return FlowState(FINE, "Fine", f"everything is copied, in all {count}.")
-
-
-def _describe_partial_look(error: ErrorReport, distance: str) -> FlowState:
-    """Records are copied, but something else could not be read: groups, heartbeats, schema ids."""
-    return FlowState(BEHIND, "Needs a look", f"{error.message} Records are copied: {distance}.", error.step)
-
-
 def _describe_catch_up(catch_up: CatchUp, distance: str, now: datetime) -> FlowState:
     """The state of a flow that is behind, and when it will have caught up."""
     if catch_up.seconds is None:
@@ -162,7 +151,12 @@ def _idle_partitions(snapshot: FlowSnapshot) -> FlowState | None:
     `refresh-topics`. None if others are behind too, or if what waits for a producer or `refresh-topics` is young."""
     status = snapshot.status
     assert status is not None
-    idle = [partition for partition in status.partitions if partition.state not in PROGRESSING and not _is_young(partition, snapshot)]
+
+    def is_young(partition: PartitionStatus) -> bool:
+        """Whether it waits for what usually comes by itself, and not for longer than the flow's own rhythm allows."""
+        return partition.state in (OPEN_TRANSACTION, NO_REMOTE) and partition.is_younger_than(snapshot.rhythm)
+
+    idle = [partition for partition in status.partitions if partition.state not in PROGRESSING and not is_young(partition)]
     others_lag = sum(partition.lag or 0 for partition in status.partitions if partition.state in PROGRESSING)
     if not idle or status.unknown or (others_lag and not snapshot.catch_up.keeps_up):
         return None
@@ -179,11 +173,6 @@ def _idle_partitions(snapshot: FlowSnapshot) -> FlowState | None:
         f"{words}{lag}. {how}" if rest else f"{words}{lag}.",
         NextStep(" ".join(_NEXT_STEPS[state] for state, _ in by_count if state in _NEXT_STEPS)),
     )
-
-
-def _is_young(partition: PartitionStatus, snapshot: FlowSnapshot) -> bool:
-    """Whether a partition waits for what usually comes by itself, and not for longer than the flow's own rhythm allows."""
-    return partition.state in (OPEN_TRANSACTION, NO_REMOTE) and partition.is_younger_than(snapshot.rhythm)
 
 
 _INTENDED = INTENDED | {GONE}

@@ -36,6 +36,11 @@ class Listing:
         """Reads the parameters of a URL. It sorts by the first of `sorts` unless the URL names another; what makes no sense is ignored."""
         values = {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
         columns = list(sorts)
+
+        def read_page(name: str) -> int:
+            text = values.get(name, "")
+            return max(int(text), 1) if text.isascii() and text.isdecimal() and len(text) < 8 else 1
+
         order = values.get("sort", "")
         sort = order.removeprefix("-").removeprefix("+")
         return cls(
@@ -44,9 +49,9 @@ class Listing:
             show=values.get("show", "") if values.get("show", "") in shows else "",
             sort=sort if sort in columns else columns[0],
             descending=not order.startswith("+") if sort in columns else True,
-            page=_page(values.get("page")),
+            page=read_page("page"),
             open=values.get("open", ""),
-            open_page=_page(values.get("opage")),
+            open_page=read_page("opage"),
         )
 
     @property
@@ -54,18 +59,16 @@ class Listing:
         """The column and the direction, as in the URL."""
         return f"{'-' if self.descending else '+'}{self.sort}"
 
-    def other_order(self, column: str) -> str:
+    def turn_order(self, column: str) -> str:
         """The order that a click on this column asks for: numbers downwards, names upwards, and the other way the second time."""
-        if column == self.sort:
-            return f"{'+' if self.descending else '-'}{column}"
-        return f"{'+' if column == 'name' else '-'}{column}"
+        is_upwards = self.descending if column == self.sort else column == "name"
+        return f"{'+' if is_upwards else '-'}{column}"
 
-    def aria(self, column: str) -> str:
+    def describe_sort(self, column: str) -> str:
         """The `aria-sort` of a column."""
-        if column != self.sort:
-            return "none"
-        return "descending" if self.descending else "ascending"
+        return ("descending" if self.descending else "ascending") if column == self.sort else "none"
 
+    @property
     def parameters(self) -> dict[str, str]:
         """The parameters of a URL that asks for the same."""
         values = {
@@ -110,20 +113,9 @@ def cut_page(rows: Sequence[Row], number: int, total: int | None = None) -> Page
 
 def sort_rows(rows: Iterable[Row], key: Key[Row], descending: bool) -> list[Row]:
     """The rows, sorted by a column. Equal rows keep their order; rows without a value come last."""
-    with_value: list[tuple[Any, Row]] = []
-    without_value: list[Row] = []
-    for row in rows:
-        value = key(row)
-        if value is None:
-            without_value.append(row)
-        else:
-            with_value.append((value, row))
-    with_value.sort(key=lambda pair: pair[0], reverse=descending)
-    return [row for _, row in with_value] + without_value
-
-
-def _page(text: str | None) -> int:
-    return max(int(text), 1) if text and text.isascii() and text.isdecimal() and len(text) < 8 else 1
+    values = [(key(row), row) for row in rows]
+    with_value = sorted((pair for pair in values if pair[0] is not None), key=lambda pair: pair[0], reverse=descending)
+    return [row for _, row in with_value] + [row for value, row in values if value is None]
 
 
 PROBLEMS, BEHIND, SCHEMAS = "problems", "behind", "schemas"
@@ -242,28 +234,19 @@ def group_table(groups: GroupsSnapshot, parameters: Mapping[str, str]) -> GroupT
 
 def failover(group: GroupSnapshot) -> str:
     """What a failover now would mean for the group, in words."""
-    return f"{_place(group)}; {number(group.ahead)} ahead of the copy" if group.ahead else _place(group)
-
-
-def _place(group: GroupSnapshot) -> str:
+    of_all = f"of {count_text(group.partitions, 'partition')}"
     if group.is_exact:
-        return f"exact; counted beyond the offset map in {_share(group.beyond_map, group)}" if group.beyond_map else "exact"
-    parts = []
-    if group.unanswered:
-        parts.append(f"no position in {_share(group.unanswered, group)}")
-    if group.incomplete:
-        parts.append(f"records were never mirrored in {_share(group.incomplete, group)}")
-    if group.reread:
-        parts.append(f"reads at most {number(group.reread)} records again")
-    if group.reread_unknown:
-        parts.append(f"reads records again in {_share(group.reread_unknown, group)}, how many is unknown")
-    if group.over_budget:
-        parts.append(f"not counted in {_share(group.over_budget, group)}, for that would have cost too much")
-    return "; ".join(parts) or f"early in {_share(group.early, group)}"
-
-
-def _share(count: int, group: GroupSnapshot) -> str:
-    return f"{count} of {count_text(group.partitions, 'partition')}"
+        place = f"exact; counted beyond the offset map in {group.beyond_map} {of_all}" if group.beyond_map else "exact"
+    else:
+        parts = (
+            (group.unanswered, f"no position in {group.unanswered} {of_all}"),
+            (group.incomplete, f"records were never mirrored in {group.incomplete} {of_all}"),
+            (group.reread, f"reads at most {number(group.reread)} records again"),
+            (group.reread_unknown, f"reads records again in {group.reread_unknown} {of_all}, how many is unknown"),
+            (group.over_budget, f"not counted in {group.over_budget} {of_all}, for that would have cost too much"),
+        )
+        place = "; ".join(words for count, words in parts if count) or f"early in {group.early} {of_all}"
+    return f"{place}; {number(group.ahead)} ahead of the copy" if group.ahead else place
 
 
 _GROUPS: Mapping[str, Key[GroupSnapshot]] = {

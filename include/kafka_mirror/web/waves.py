@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kafka_mirror.cutover.wave.findings import read_code
-from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, RUNNING, UNDER_WAY, StepNote, WaveRecord, decode_wave
+from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, RUNNING, UNDER_WAY, StepNote, decode_wave
 from kafka_mirror.cutover.wave.step import DONE, STOPPED, WAITING
 
 MAX_WAVES = 20
@@ -70,10 +70,15 @@ def _track(name: str, document: str) -> WaveTrack:
     except ValueError as failure:
         return WaveTrack(name, "unreadable", "unknown", reason=f"This version cannot read the wave's record: {failure}.")
     steps = tuple(_step(step, record.steps.get(step)) for step in record.order)
+    if record.state == OPENED:
+        level = "fine"
+    else:
+        stuck = any(step.level == "stuck" for step in steps)
+        level = "unknown" if record.state != UNDER_WAY else "stuck" if stuck else "behind"
     return WaveTrack(
         name,
         record.state,
-        _level(record, steps),
+        level,
         _time(record.began),
         ", ".join(record.topics),
         ", ".join(record.groups) or "all with a position there",
@@ -83,24 +88,12 @@ def _track(name: str, document: str) -> WaveTrack:
     )
 
 
-def _level(record: WaveRecord, steps: tuple[TrackStep, ...]) -> str:
-    if record.state == OPENED:
-        return "fine"
-    if record.state != UNDER_WAY:
-        return "unknown"
-    return "stuck" if any(step.level == "stuck" for step in steps) else "behind"
-
-
 def _step(name: str, note: StepNote | None) -> TrackStep:
     if note is None:
         return TrackStep(name, _NOT_BEGUN, "unknown")
     seconds = None if note.ended is None else (note.ended - note.began) / 1000
-    return TrackStep(name, note.state, _LEVELS.get(note.state, "unknown"), _time(note.began), seconds, tuple(map(_split_code, note.lines)))
-
-
-def _split_code(line: str) -> SaidLine:
-    code = read_code(line)
-    return SaidLine(*line.partition(code)) if code else SaidLine(line)
+    lines = tuple(SaidLine(*line.partition(code)) if (code := read_code(line)) else SaidLine(line) for line in note.lines)
+    return TrackStep(name, note.state, _LEVELS.get(note.state, "unknown"), _time(note.began), seconds, lines)
 
 
 def _time(milliseconds: int) -> datetime:

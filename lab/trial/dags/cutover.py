@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from kafka_mirror.airflow import cutover
 from kafka_mirror.airflow.dags import mirror_dags
+from kafka_mirror.airflow.work import cutover
 
 cutover.LOOK_AGAIN = timedelta(seconds=1)
 dags = mirror_dags(kinds=("cutover", "configuration"))

@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-_MODULES = ("kafka_mirror.airflow.dags.cutover", "kafka_mirror.cutover.wave.run", "kafka_mirror.cutover.wave.report")
+_MODULES = ("kafka_mirror.airflow.dags.cutover", "kafka_mirror.airflow.work.cutover")
 
 if "scheduler" in sys.argv:
     for module in _MODULES:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kafka_mirror.airflow import page
-from kafka_mirror.airflow.copy_xcom import verdict_to_xcom
 from kafka_mirror.airflow.page import MAX_STALE_SECONDS, AirflowAccess, StaleWhileRevalidate
+from kafka_mirror.airflow.work.copy import verdict_to_xcom
 from kafka_mirror.config.flow import FlowName
 from kafka_mirror.copy.run_result import DONE, FAILED, NOTHING_TO_DO, Verdict
 from kafka_mirror.status.airflow_view import AirflowView, CopyRun, DagRun, Person
@@ -114,7 +114,7 @@ def test_what_a_dags_tasks_returned_is_for_those_who_may_read_its_xcom(forbidden
     monkeypatch.setattr(page, "read_copy_run", lambda _flow, _run: CopyRun(DagRun("r", "success"), said="done: 3"))
     monkeypatch.setattr(page.api_server, "is_authorized", is_authorized)
     access = AirflowAccess()
-    view, run = access.view(person, flow), access.copy_run(person, flow, "r")
+    view, run = access.read_view(person, flow), access.read_copy_run(person, flow, "r")
     assert (
         view
         == {

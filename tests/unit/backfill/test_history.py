@@ -60,7 +60,7 @@ def test_what_stands_in_another_topic_is_not_written_again_unless_a_topic_was_na
     assert planned(work(0, 50, 0, 50, both), set()) == [(0, 30)], "named, or the other topic is gone"
     whole = work(0, 20, 0, 50, both)
     assert planned(whole, {(OLDER.topic, OLDER.topic_id)}) == []
-    part = whole.part(SimpleNamespace(name="east->west"), HistoryTopics())  # type: ignore[arg-type]
+    part = whole.as_part(SimpleNamespace(name="east->west"), HistoryTopics())  # type: ignore[arg-type]
     assert (part.owed, [OLDER.topic in notice for notice in part.notices]) == (0, [True])
 
 
@@ -72,7 +72,7 @@ def test_ranges_never_cover_what_stands_in_another_topic() -> None:
 def test_refused_history_names_the_times_of_the_backfill() -> None:
     found = work(0, 20, 0, 50, (NEWER,))
     found.plan(HistoryTopics({"orders": INTO.name}, {INTO.name: INTO}), in_time_order=True, dry_run=False)
-    [error] = found.part(SimpleNamespace(name="east->west"), HistoryTopics()).errors  # type: ignore[arg-type]
+    [error] = found.as_part(SimpleNamespace(name="east->west"), HistoryTopics()).errors  # type: ignore[arg-type]
     assert error.code == "HistoryOutOfOrder"
     assert "--flow 'east->west' --topics orders --from 1970-01-01T00:00:00Z --to 1970-01-01T00:00:00.001000Z --into" in error.next
 

@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 
 from kafka_mirror.backfill.model import (
     BackfillPart,
+    BackfillSummary,
     OffsetInterval,
+    RangeSummary,
     Resolution,
     TimeInterval,
     cut,
     make_offset_interval,
     show_times,
+    summarize,
     time_interval,
 )
-from kafka_mirror.backfill.summary import BackfillSummary, RangeSummary, summary
 from kafka_mirror.copy.history import merge_history, view_as_history
 from kafka_mirror.copy.ledger_updates import advance_record
 from kafka_mirror.copy.model import PartitionProgress
@@ -183,7 +185,7 @@ def test_part_is_the_same_after_its_journey(records: int, owed: int, failed: tup
 def test_slices_add_up_and_the_last_one_says_what_is_left() -> None:
     first = BackfillPart(100, 40, 400, 60, notices=("slow",), not_had=("gone",), into={"a": "x"})
     second = BackfillPart(100, 60, 600, 0, notices=("slow",), into={"b": "y"})
-    assert first.plus(second) == BackfillPart(100, 100, 1000, 0, (), ("slow",), ("gone",), {"a": "x", "b": "y"})
+    assert first.add(second) == BackfillPart(100, 100, 1000, 0, (), ("slow",), ("gone",), {"a": "x", "b": "y"})
 
 
 def day(number: int, **fields: object) -> BackfillSummary:
@@ -196,9 +198,9 @@ def day(number: int, **fields: object) -> BackfillSummary:
 def test_interval_failed_if_anything_did_or_something_is_left() -> None:
     resolution = Resolution("east->west", DAY)
     broken = ErrorReport("SourceGap", "gone")
-    assert summary(resolution, BackfillPart(), BackfillPart()).state == "done"
-    assert summary(resolution, BackfillPart(owed=1), BackfillPart()).state == "failed"
-    assert summary(resolution, BackfillPart(), BackfillPart(errors=(broken,)), errors=(broken,)).errors == (broken,)
+    assert summarize(resolution, BackfillPart(), BackfillPart()).state == "done"
+    assert summarize(resolution, BackfillPart(owed=1), BackfillPart()).state == "failed"
+    assert summarize(resolution, BackfillPart(), BackfillPart(errors=(broken,)), errors=(broken,)).errors == (broken,)
     assert from_document(BackfillSummary, day(0, errors=(broken,), not_had=("gone",)).as_document()) == day(
         0, errors=(broken,), not_had=("gone",)
     )
@@ -211,11 +213,11 @@ def test_range_is_told_in_one_sentence_with_what_failed_and_what_could_not_be_ha
         (day(0, history_records=100), day(1, live_records=7, state="failed", errors=(gap,)), day(2, not_had=("orders-1: expired",))),
     )
     assert (told.state, told.times) == ("failed", TimeInterval(DAY.start, DAY.end + 2 * (DAY.end - DAY.start)))
-    assert told.headline() == (
+    assert told.headline == (
         "Backfill of east->west [2026-11-01T00:00:00Z, 2026-11-04T00:00:00Z): 2 of 3 intervals done, 107 records copied."
     )
-    assert "failed: SourceGap: orders-0@5 is gone." in told.detail()
-    assert "could not be had: orders-1: expired" in told.detail()
+    assert "failed: SourceGap: orders-0@5 is gone." in told.detail
+    assert "could not be had: orders-1: expired" in told.detail
     assert RangeSummary("east->west", (day(0), day(1))).state == "done"
 
 

@@ -12,11 +12,10 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from kafka_mirror.airflow import copy_xcom
 from kafka_mirror.airflow.tasks import to_xcom
+from kafka_mirror.airflow.work import copy
 from kafka_mirror.audit.model import AuditResult
-from kafka_mirror.backfill.model import BackfillPart, Resolution
-from kafka_mirror.backfill.summary import BackfillSummary
+from kafka_mirror.backfill.model import BackfillPart, BackfillSummary, Resolution
 from kafka_mirror.cli.answer import Answer
 from kafka_mirror.copy.plan.model import Plan
 from kafka_mirror.copy.run_result import Verdict
@@ -45,8 +44,8 @@ def keys(document: Any, path: str) -> list[str]:
 
 
 DOCUMENTS: dict[str, Callable[[], Any]] = {
-    "copy.plan": lambda: copy_xcom.plan_to_xcom(example(Plan)),
-    "copy.verdict": lambda: copy_xcom.verdict_to_xcom(example(Verdict)),
+    "copy.plan": lambda: copy.plan_to_xcom(example(Plan)),
+    "copy.verdict": lambda: copy.verdict_to_xcom(example(Verdict)),
     "audit": lambda: example(AuditResult).as_document(),
     "audit.totals": lambda: example(AuditResult).totals,
     "backfill.resolve": lambda: example(Resolution).as_document(),

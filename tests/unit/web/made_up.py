@@ -136,7 +136,7 @@ class MadeUpAirflow:
     runs: dict[tuple[str, str], CopyRun] = field(default_factory=dict)
     of_one_team: set[str] = field(default_factory=set)
 
-    async def person(self, request: Request) -> Person:
+    async def identify(self, request: Request) -> Person:
         given = request.headers.get("x-person")
         if given is None:
             raise HTTPException(401, "Not authenticated")
@@ -149,16 +149,16 @@ class MadeUpAirflow:
     def sees_all_teams(self, person: Person) -> bool:
         return person.name not in self.of_one_team
 
-    def view(self, person: Person, flow: FlowName) -> AirflowView:
+    def read_view(self, person: Person, flow: FlowName) -> AirflowView:
         return self.views.get(flow.name, HEALTHY)
 
-    def copy_run(self, person: Person, flow: FlowName, run_id: str) -> CopyRun | None:
+    def read_copy_run(self, person: Person, flow: FlowName, run_id: str) -> CopyRun | None:
         return self.runs.get((flow.name, run_id))
 
     def note(self, person: Person, event: str, flow: FlowName, facts: Mapping[str, Any]) -> None:
         self.notes.append((person.name, event, flow.name, dict(facts)))
 
-    def login_url(self, back_to: str) -> str:
+    def make_login_url(self, back_to: str) -> str:
         return f"/auth/login?next={back_to}"
 
 

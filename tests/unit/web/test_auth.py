@@ -7,8 +7,7 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
 from kafka_mirror.errors import ErrorReport
-from kafka_mirror.web.app import create_app
-from kafka_mirror.web.auth import HEADERS
+from kafka_mirror.web.app import HEADERS, create_app
 from tests.unit.web.made_up import BUSY, made_up
 
 DECISIONS = "/flows/east-to-west/decisions"

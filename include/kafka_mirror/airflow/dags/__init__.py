@@ -10,7 +10,7 @@ from pathlib import Path
 from airflow.sdk import DAG, get_parsing_context
 
 from kafka_mirror.airflow.compat import require_airflow
-from kafka_mirror.airflow.dags.factory import FlowDag
+from kafka_mirror.airflow.dags.factory import FlowDag, alarm
 from kafka_mirror.airflow.flow_files import set_files
 from kafka_mirror.config import Configuration, Flow, InvalidFlow, load
 from kafka_mirror.config.flow import airflow_id
@@ -40,26 +40,26 @@ def mirror_dags(*, config: str = "", flows: str | Iterable[str] = (), kinds: str
     Where Airflow parses the file to run a task, only the DAG of this task is made, and only its kind imported: each task pays for it.
     """
     require_airflow()
-    chosen, wanted, only, files = _names(flows), _kinds(kinds), get_parsing_context().dag_id, paths_of(config)
+    chosen, given = ((names,) if isinstance(names, str) else tuple(names) for names in (flows, kinds))
+    wanted, only, files = _check_kinds(given), get_parsing_context().dag_id, paths_of(config)
     alarm_id = alarm_of(files)
     if only is not None:
         wanted = (ALARM,) if only == alarm_id else tuple(kind for kind in wanted if only.endswith(f".{kind}"))
+    dags: list[DAG | None] = []
     try:
         configuration = load(files or None)
     except ConfigurationError as error:
-        dags, wrong = [], [error]
+        wrong = [error]
     else:
         set_files(configuration.all_names, [str(file) for file in files])
-        dags = [
-            kind.of(flow)
-            for kind in (_kind(name) for name in OF_EACH_FLOW if name in wanted)
-            for flow in _flows(kind.flows(configuration), chosen)
-            if only in (None, flow.dag_id(kind.what))
-        ]
-        wrong = [*_find_errors(configuration), *_unknown(configuration, chosen)]
+        for kind in (_kind(name) for name in OF_EACH_FLOW if name in wanted):
+            having = kind.flows(configuration)
+            every: list[Flow | InvalidFlow] = [*having.flows, *having.invalid]
+            those = (flow for flow in every if (not chosen or flow.name in chosen) and only in (None, flow.dag_id(kind.what)))
+            dags += [kind.make_dag(flow) for flow in those]
+        errors = (invalid.error for invalid in (*configuration.invalid, *configuration.invalid_beating))
+        wrong = [*configuration.unreadable, *errors, *_unknown(configuration, chosen)]
     if wrong and ALARM in wanted:
-        from kafka_mirror.airflow.dags.configuration import alarm
-
         dags.append(alarm(alarm_id, wrong))
     return {dag.dag_id: dag for dag in dags if dag}
 
@@ -81,8 +81,6 @@ def _kind(name: str) -> FlowDag:
             from kafka_mirror.airflow.dags.audit import KIND
         case "freshness":
             from kafka_mirror.airflow.dags.freshness import KIND
-        case "heartbeats":
-            from kafka_mirror.airflow.dags.heartbeats import KIND
         case "cutover":
             from kafka_mirror.airflow.dags.cutover import KIND
         case _:
@@ -92,27 +90,14 @@ def _kind(name: str) -> FlowDag:
     return KIND
 
 
-def _names(names: str | Iterable[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _kinds(kinds: str | Iterable[str]) -> tuple[str, ...]:
-    wanted = _names(kinds) or KINDS
+def _check_kinds(wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds that are wanted; all without any. Raises UsageError for an unknown one."""
     for kind in wanted:
         if kind not in KINDS:
             near = nearest(kind, KINDS)
             hint = f"Did you mean '{near}'? " if near else ""
             raise UsageError(f"mirror_dags: there is no kind of DAG '{kind}'.", next=f"{hint}The kinds are: {', '.join(KINDS)}.")
-    return wanted
-
-
-def _flows(configuration: Configuration, chosen: Sequence[str]) -> list[Flow | InvalidFlow]:
-    flows: list[Flow | InvalidFlow] = [*configuration.flows, *configuration.invalid]
-    return [flow for flow in flows if not chosen or flow.name in chosen]
-
-
-def _find_errors(configuration: Configuration) -> list[ConfigurationError]:
-    return [*configuration.unreadable, *(invalid.error for invalid in (*configuration.invalid, *configuration.invalid_beating))]
+    return wanted or KINDS
 
 
 def _unknown(configuration: Configuration, chosen: Sequence[str]) -> list[ConfigurationError]:

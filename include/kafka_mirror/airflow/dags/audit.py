@@ -2,9 +2,9 @@
 
 from airflow.sdk import Param
 
-from kafka_mirror.airflow.audit import MirrorAuditOperator
 from kafka_mirror.airflow.dags.factory import FlowDag
-from kafka_mirror.airflow.time_limits import audit_limit
+from kafka_mirror.airflow.deadlines import audit_limit
+from kafka_mirror.airflow.operators import MirrorAuditOperator
 from kafka_mirror.config import Flow
 
 DOC = """

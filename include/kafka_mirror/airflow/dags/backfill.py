@@ -1,14 +1,14 @@
 """`<flow>.backfill`: brings a time interval to the target, also one from before the copy began, and audits it."""
 
-from airflow.sdk import CronDataIntervalTimetable, Param, TriggerRule, chain
+from typing import Any, Literal
 
-from kafka_mirror.airflow.asset_partitions import announce
-from kafka_mirror.airflow.assets import are_told
-from kafka_mirror.airflow.audit import IntervalAuditOperator
-from kafka_mirror.airflow.backfill import FillOperator, resolve_times, summarize
+from airflow.sdk import Context, CronDataIntervalTimetable, Param, TriggerRule, chain
+
+from kafka_mirror.airflow.assets import DAYS, HOURS, are_told
 from kafka_mirror.airflow.dags.factory import FlowDag
-from kafka_mirror.airflow.time_limits import audit_limit, copy_limit
-from kafka_mirror.backfill.completeness import DAYS, HOURS
+from kafka_mirror.airflow.deadlines import audit_limit, copy_limit
+from kafka_mirror.airflow.flow_operator import SparkOperator, flow_task
+from kafka_mirror.airflow.operators import MirrorAuditOperator
 from kafka_mirror.config import Flow
 
 DOC = """
@@ -74,6 +74,57 @@ PARAMS = {
     ),
     "dry_run": Param(False, type="boolean", title="Dry run", description="Only say what would be copied; write nothing."),
 }
+
+
+@flow_task(task_id="resolve")
+def resolve_times(flow_name: str) -> dict[str, Any]:
+    """Returns the offsets that the run's times come to. A partition without offsets does not fail this task: it is in the result, and fails
+    the summary."""
+    from kafka_mirror.airflow.work import backfill
+
+    return backfill.resolve_times(flow_name)
+
+
+class FillOperator(SparkOperator):
+    """Fills the live part of the run's interval, or its history, slice by slice, and returns what it did. Without work it starts no
+    Spark."""
+
+    def __init__(self, *, part: Literal["live", "history"], **options: Any) -> None:
+        super().__init__(**options)
+        self.part = part
+
+    def execute(self, context: Context) -> Any:
+        """One slice. Raises AirflowRescheduleException if the next slice has work."""
+        from kafka_mirror.airflow.work import backfill
+
+        return backfill.fill(self, context)
+
+
+class IntervalAuditOperator(MirrorAuditOperator):
+    """Compares the interval of a backfill's run on both sides, live part and history."""
+
+    def execute(self, context: Context) -> Any:
+        """Compares, and leaves the result to the alerts of the freshness DAG."""
+        from kafka_mirror.airflow.work.audit import audit_interval
+
+        return audit_interval(self, context)
+
+
+@flow_task(task_id="announce", trigger_rule=TriggerRule.ALL_DONE, max_active_tis_per_dag=1)
+def announce(flow_name: str) -> dict[str, Any]:
+    """Adds an event to the asset of each listed topic for each hour or day of the run's interval that is over and complete. Returns the
+    keys by topic, and of the other topics why they are not complete."""
+    from kafka_mirror.airflow.work import asset_partitions
+
+    return asset_partitions.announce(flow_name)
+
+
+@flow_task(task_id="summary", trigger_rule=TriggerRule.ALL_DONE, retries=0)
+def summarize(flow_name: str) -> str:
+    """Fails with everything that failed or is left. The last run of one of Airflow's backfills sends the summary of the whole range."""
+    from kafka_mirror.airflow.work import backfill
+
+    return backfill.summarize_run(flow_name)
 
 
 def tasks(flow: Flow) -> None:

@@ -1,11 +1,14 @@
 """`<flow>.copy`: mirrors the records of a flow's topics, exactly once."""
 
+from typing import Any
+
 from airflow.sdk import Param
 
-from kafka_mirror.airflow.assets import outlets
-from kafka_mirror.airflow.copy import MirrorCopyOperator, announce, plan
+from kafka_mirror.airflow.assets import COPIES, alias_of, are_told
 from kafka_mirror.airflow.dags.factory import FlowDag
-from kafka_mirror.airflow.time_limits import copy_limit
+from kafka_mirror.airflow.deadlines import copy_limit
+from kafka_mirror.airflow.flow_operator import flow_task
+from kafka_mirror.airflow.operators import MirrorCopyOperator
 from kafka_mirror.config import Flow
 
 DOC = """
@@ -38,6 +41,23 @@ do: the tab Mirror of the run says so. With `mirror.follow.seconds=0` a run copi
 DRY_RUN = {"dry_run": Param(False, type="boolean", title="Dry run", description="Only say what would be copied; write nothing.")}
 
 
+@flow_task(task_id="plan")
+def plan(flow_name: str) -> dict[str, Any]:
+    """Returns what there is to copy, as columns. A partition that cannot be copied does not fail this task but the copy."""
+    from kafka_mirror.airflow.work import copy
+
+    return copy.plan(flow_name)
+
+
+@flow_task(task_id="announce")
+def announce(flow_name: str) -> list[str]:
+    """Adds an event to the asset of each listed topic that got records, and returns the topics. Airflow keeps a task's events only if it
+    succeeds, so it is a task of its own: a copy that fails has copied all the same."""
+    from kafka_mirror.airflow.work import copy
+
+    return copy.announce(flow_name)
+
+
 def tasks(flow: Flow) -> None:
     """plan → copy (→ announce). The run is as red as the copy: what is torn down after it does not count."""
     copy = MirrorCopyOperator(
@@ -51,8 +71,8 @@ def tasks(flow: Flow) -> None:
         execution_timeout=copy_limit(flow),
     )
     plan(flow.name) >> copy
-    if aliases := outlets(flow):
-        copy >> announce(flow.name, outlets=aliases).as_teardown()
+    if are_told(flow, COPIES):
+        copy >> announce(flow.name, outlets=[alias_of(flow)]).as_teardown()
 
 
 def runs_at_once(flow: Flow) -> int:

@@ -1,12 +1,15 @@
 """`<flow>.cutover`: moves topics and consumer groups to the target, wave by wave."""
 
+from typing import Any
+
 from airflow.sdk import Param, TriggerRule, chain
 
-from kafka_mirror.airflow.cutover import MirrorCutoverOperator, report_task, steps_in_order, task_id_of
 from kafka_mirror.airflow.dags.factory import FlowDag
-from kafka_mirror.airflow.time_limits import LONGEST_QUIET, step_limit
+from kafka_mirror.airflow.deadlines import LONGEST_QUIET, step_limit
+from kafka_mirror.airflow.flow_operator import flow_task, task_id_of
+from kafka_mirror.airflow.operators import MirrorCutoverOperator
 from kafka_mirror.config import Flow
-from kafka_mirror.cutover.wave.step import BY_HAND, FENCES, MODES, PLANNED
+from kafka_mirror.cutover.wave.step import BY_HAND, FENCES, MODES, PLANNED, STEPS
 
 DOC = """
 Moves a **wave**, which is a set of topics and consumer groups, from the flow's source to its target: nothing lost, nothing read twice.
@@ -84,6 +87,14 @@ PARAMS = {
 }
 
 
+@flow_task(task_id="report", trigger_rule=TriggerRule.ALL_DONE, retries=0)
+def report(flow_name: str) -> dict[str, Any]:
+    """The wave's report in the log and in XCom, whatever became of the steps. It is red unless the wave is open."""
+    from kafka_mirror.airflow.work import cutover
+
+    return cutover.report(flow_name)
+
+
 def tasks(flow: Flow) -> None:
     """A task a step, one after the other, and the report."""
     form = {name: f"{{{{ '' if params.{name} is none else params.{name} }}}}" for name in PARAMS if name != "dry_run"}
@@ -97,9 +108,9 @@ def tasks(flow: Flow) -> None:
             execution_timeout=step_limit(flow, step),
             **form,
         )
-        for step in steps_in_order()
+        for step in STEPS  # a failover skips some
     ]
-    chain(*steps, report_task(flow.name))
+    chain(*steps, report(flow.name))
 
 
 # People take their time, so a run has no deadline.

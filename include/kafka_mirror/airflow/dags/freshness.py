@@ -1,7 +1,16 @@
 """`<flow>.freshness`: tells people when the mirror is late, stuck or broken, and when that is over."""
 
+from datetime import timedelta
+from typing import Any
+
+from kafka_mirror.airflow.assets import alert_asset
 from kafka_mirror.airflow.dags.factory import FlowDag
-from kafka_mirror.airflow.freshness import freshness_task
+from kafka_mirror.airflow.flow_operator import flow_task
+from kafka_mirror.config import Flow
+
+_MAX_DURATION = timedelta(minutes=10)
+"""Airflow ends a check that takes longer, so that the next one can run. Looking and sending have shorter timeouts of their own: a run that
+is ended sends nothing."""
 
 DOC = """
 Looks at the flow every `mirror.freshness.interval.seconds`, by the ledger and both clusters, whether or not any other DAG runs. It raises
@@ -20,4 +29,19 @@ The next run sends what this one could not.
 It does not replace a check of Airflow from outside: where Airflow runs no DAG any more, nothing here sends an alert.
 """
 
-KIND = FlowDag("freshness", freshness_task, every="mirror.freshness.interval.seconds", doc=DOC)
+
+@flow_task(task_id="freshness", retries=0, execution_timeout=_MAX_DURATION)
+def freshness(flow_name: str) -> dict[str, Any]:
+    """Checks, stores the new state, sends the alerts, and stores which of them could not be sent. It fails if an alert could not be sent,
+    or if the flow could not be observed."""
+    from kafka_mirror.airflow.work.freshness import check_flow
+
+    return check_flow(flow_name)
+
+
+def tasks(flow: Flow) -> None:
+    """One task."""
+    freshness(flow.name, inlets=[alert_asset(flow)])
+
+
+KIND = FlowDag("freshness", tasks, every="mirror.freshness.interval.seconds", doc=DOC)

@@ -1,32 +1,91 @@
-"""The DAGs whose runs are one step beside the copy: `<flow>.refresh-topics`, `<flow>.checkpoints` and the others."""
+"""The DAGs whose runs are one step beside the copy: `<flow>.refresh-topics`, `<flow>.heartbeats`, `<flow>.checkpoints` and the others."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
-from airflow.sdk import Param
+from airflow.sdk import Context, Param
 
-from kafka_mirror.airflow.dags.factory import Every, FlowDag
-from kafka_mirror.airflow.groups import GroupOperator
-from kafka_mirror.airflow.tasks import step_task
-from kafka_mirror.config import Flow
-from kafka_mirror.config.deadlines import seconds_between_checkpoint_runs
+from kafka_mirror.airflow.assets import alert_asset
+from kafka_mirror.airflow.dags.factory import FlowDag
+from kafka_mirror.airflow.flow_files import flow_name
+from kafka_mirror.airflow.flow_operator import FlowOperator, SparkOperator, flow_task, task_id_of
+from kafka_mirror.config import Configuration, Flow
+from kafka_mirror.config.deadlines import seconds_between_beats, seconds_between_checkpoint_runs
+
+BEATING_SECONDS = 300
+"""By the triggerer, a run of heartbeats starts this often, and reads the configuration again."""
+
+
+@flow_task()
+def run_step(flow_name: str, step: str) -> dict[str, Any]:
+    """Runs the step and returns what it did (`dry_run`: would do). It fails with what failed."""
+    from kafka_mirror.airflow.work.steps import run_flow_step
+
+    return run_flow_step(flow_name, step)
+
+
+class GroupOperator(SparkOperator):
+    """Runs `checkpoints` or `group-offsets` of a flow, with a Spark job where there are many groups, and fails with what failed."""
+
+    template_fields: Sequence[str] = ()
+
+    def __init__(self, *, flow: str, step: str, **options: Any) -> None:
+        super().__init__(flow=flow, task_id=task_id_of(step), inlets=[alert_asset(flow_name(flow))], **options)
+        self.step = step
+
+    def execute(self, context: Context) -> Any:  # noqa: ARG002 — the base class's
+        """The whole task."""
+        from kafka_mirror.airflow.work.groups import run_groups
+
+        return run_groups(self)
+
+
+class HeartbeatOperator(FlowOperator):
+    """Defers to a HeartbeatTrigger and returns what it did: the number of `beats`, and the times of the `first` and the `last`."""
+
+    template_fields: Sequence[str] = ()
+
+    def execute(self, context: Context) -> Any:  # noqa: ARG002 — the base class's
+        """Reads the configuration and defers to the triggerer."""
+        from kafka_mirror.airflow.work.steps import beat_in_triggerer
+
+        return beat_in_triggerer(self.flow, BEATING_SECONDS)
+
+    def ended(self, _context: Context, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns what the trigger did. Raises the error that ended it."""
+        from kafka_mirror.airflow.work.steps import end_beats
+
+        return end_beats(self.flow, event)
 
 
 def _dry_run(description: str) -> dict[str, Param]:
     return {"dry_run": Param(False, type="boolean", title="Dry run", description=description)}
 
 
-def _step(name: str, every: Every, enabled: str, doc: str, params: Mapping[str, Param]) -> FlowDag:
-    """A DAG whose task is the step of this name."""
-    return FlowDag(name, lambda flow: step_task(flow.name, name), every=every, enabled=enabled, doc=doc, params=params)
+def _step(name: str, tasks: Callable[[str, Flow], Any] | None = None, **options: Any) -> FlowDag:
+    """A DAG whose one task is the step of this name."""
+    return FlowDag(name, partial(tasks or _run_alone, name), **options)
 
 
-def _group_step(name: str, every: Every, enabled: str, doc: str, params: Mapping[str, Param]) -> FlowDag:
-    """A DAG whose task is a step that works on consumer groups, with a Spark job where there are many."""
+def _run_alone(step: str, flow: Flow) -> None:
+    run_step(flow.name, step, task_id=task_id_of(step), inlets=[alert_asset(flow)])
 
-    def tasks(flow: Flow) -> None:
-        GroupOperator(flow=flow.name, step=name)
 
-    return FlowDag(name, tasks, every=every, enabled=enabled, doc=doc, params=params)
+def _run_groups(step: str, flow: Flow) -> None:
+    GroupOperator(flow=flow.name, step=step)
+
+
+def _beat(step: str, flow: Flow) -> None:
+    if is_beating_in_triggerer(flow):
+        HeartbeatOperator(task_id=step, flow=flow.name, inlets=[alert_asset(flow)])
+    else:
+        _run_alone(step, flow)
+
+
+def is_beating_in_triggerer(flow: Flow) -> bool:
+    """Whether Airflow's triggerer beats; then runs only follow each other, and one begins while the one before still beats."""
+    return bool(flow.value("mirror.heartbeats.trigger"))
 
 
 REFRESH_TOPICS = """
@@ -135,6 +194,24 @@ be kept.
 `dry_run` in the trigger form writes nothing and says what is different.
 """
 
+HEARTBEATS = """
+Writes a heartbeat (source, target, now) to the topic `heartbeats` of the **target**. It does not look at the source. A heartbeat shows its
+effect one cluster further on, where a flow from there mirrors the topic like any other. As in MirrorMaker 2 it beats for every pair of the
+configuration's clusters, enabled flow or not: if `east.heartbeats` on west moves, `east->west` works, and the pair `west->east` is the one
+that beats on east.
+
+Each run beats once, every max(`emit.heartbeats.interval.seconds`, `mirror.copy.interval.seconds`).
+With `mirror.heartbeats.trigger=true` a run defers to Airflow's triggerer, which beats at the exact interval until the next run takes over.
+
+**When not to use it.** Where heartbeats are of no use, or where the mirror may not write to a source: with
+`emit.heartbeats.enabled=false`, or `west->east.emit.heartbeats.enabled=false` for one pair, this DAG does not exist.
+
+**When it is red**, read its log: most often the cluster is down, or does not let the mirror write or create `heartbeats`. A missing beat
+loses nothing; the next run beats again.
+
+`dry_run` in the trigger form writes nothing and says whether the topic exists.
+"""
+
 _UNDO = "Put back what the groups had on the target before this run, and commit nothing. The run's log has its name."
 
 STEPS: Mapping[str, FlowDag] = {
@@ -162,20 +239,31 @@ STEPS: Mapping[str, FlowDag] = {
             params=_dry_run("Only say what would be created; write nothing."),
         ),
         _step("refresh-groups", every="refresh.groups.interval.seconds", enabled="refresh.groups.enabled", doc=REFRESH_GROUPS, params={}),
-        _group_step(
+        _step(
             "checkpoints",
+            _run_groups,
             every=seconds_between_checkpoint_runs,
             enabled="emit.checkpoints.enabled",
             doc=CHECKPOINTS,
             params=_dry_run("Only say what would be written; write nothing."),
         ),
-        _group_step(
+        _step(
             "group-offsets",
+            _run_groups,
             every="sync.group.offsets.interval.seconds",
             enabled="sync.group.offsets.enabled",
             doc=GROUP_OFFSETS,
             params=_dry_run("Only say what would be committed; commit nothing.")
             | {"undo": Param(None, type=["null", "string"], title="Take back a run", description=_UNDO)},
+        ),
+        _step(
+            "heartbeats",
+            _beat,
+            every=lambda flow: BEATING_SECONDS if is_beating_in_triggerer(flow) else seconds_between_beats(flow),
+            runs_at_once=lambda flow: 2 if is_beating_in_triggerer(flow) else 1,
+            flows=Configuration.for_heartbeats,
+            doc=HEARTBEATS,
+            params=_dry_run("Only look whether the topic is there; write nothing."),
         ),
         _step(
             "schemas",

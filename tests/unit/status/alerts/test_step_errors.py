@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_mirror.airflow.dags import steps
-from kafka_mirror.airflow.dags.heartbeats import KIND as HEARTBEATS
 from kafka_mirror.config.deadlines import Limits
 from kafka_mirror.errors import ErrorReport
 from kafka_mirror.errors.base import CLASSES
@@ -61,5 +60,5 @@ def test_what_the_check_saw_by_itself_is_not_said_twice() -> None:
 
 
 def test_a_step_that_is_switched_off_is_known_by_the_property_of_its_dag() -> None:
-    kinds = {**steps.STEPS, HEARTBEATS.what: HEARTBEATS}
+    kinds = steps.STEPS
     assert {step: kinds[step].enabled or "emit.heartbeats.enabled" for step in STEPS} == dict(SWITCHES)

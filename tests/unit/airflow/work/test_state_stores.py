@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_mirror.airflow.state_stores import task_store
+from kafka_mirror.airflow.work.state_stores import task_store
 
 
 @pytest.fixture

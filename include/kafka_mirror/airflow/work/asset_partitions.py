@@ -6,35 +6,30 @@ task that was killed announced nothing, and one that is cleared, retried, or of 
 announced.
 """
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from airflow.sdk import TriggerRule, get_current_context
+from airflow.sdk import Asset, get_current_context
 
 from kafka_mirror.airflow.assets import asset_of, is_asset
-from kafka_mirror.airflow.backfill_xcom import resolution_of
 from kafka_mirror.airflow.compat import asset_events, has_partition_keys, tell_partitions
 from kafka_mirror.airflow.flow_files import configured_flow
-from kafka_mirror.airflow.flow_operator import flow_task
 from kafka_mirror.airflow.tasks import fail, from_xcom, is_dry_run, pull, run_name, skip, task_body
-from kafka_mirror.backfill.model import moment_of
+from kafka_mirror.airflow.work.backfill_run import resolution_of
+from kafka_mirror.audit.model import AuditResult
+from kafka_mirror.backfill.completeness import Period, clip_offsets, completeness, describe_late, list_periods
+from kafka_mirror.backfill.model import Resolution, TimeInterval, moment_of
+from kafka_mirror.backfill.resolve import offsets_within
+from kafka_mirror.config import Flow
+from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.formats.offsets.intervals import Interval
+from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.topics.schemas.run import are_equal
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from airflow.sdk import Asset
-
-    from kafka_mirror.backfill.completeness import Period
-    from kafka_mirror.backfill.model import Resolution, TimeInterval
-    from kafka_mirror.config import Flow
-    from kafka_mirror.formats.offsets.intervals import Interval
-    from kafka_mirror.formats.offsets.partition import TopicPartition
-
-    Offsets = Mapping[int, Interval]
+Offsets = Mapping[int, Interval]
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +46,6 @@ class _Topic:
     earlier: Mapping[str, Offsets]
 
 
-@flow_task(task_id="announce", trigger_rule=TriggerRule.ALL_DONE, max_active_tis_per_dag=1)
 def announce(flow_name: str) -> dict[str, Any]:
     """Adds an event to the asset of each listed topic for each hour or day of the run's interval that is over and complete. Returns the
     keys by topic, and of the other topics why they are not complete."""
@@ -83,10 +77,6 @@ def announce(flow_name: str) -> dict[str, Any]:
 
 def _complete(flow: Flow, resolution: Resolution, audit: Mapping[str, Any]) -> tuple[list[_Topic], dict[str, str], list[Period]]:
     """The listed topics that are complete, why the others are not, and the hours and days that were over when the audit began."""
-    from kafka_mirror.audit.model import AuditResult
-    from kafka_mirror.backfill.completeness import completeness, list_periods
-    from kafka_mirror.config.policies import topic_selection
-
     result, remote, is_listed = AuditResult.from_document(audit), topic_selection(flow).remote, is_asset(flow)
     periods = list_periods(resolution.times, flow.value("mirror.assets.events"), round(result.time.timestamp() * 1000))
     result_by_topic, since = completeness(resolution, result, remote), datetime.fromtimestamp(resolution.times.start / 1000, UTC)
@@ -96,18 +86,10 @@ def _complete(flow: Flow, resolution: Resolution, audit: Mapping[str, Any]) -> t
             asset = asset_of(flow, remote(name))
             topics.append(_Topic(name, asset, audited, _earlier_events(asset, since)))
     reasons = {name: reason for name, reason in result_by_topic.reasons.items() if is_listed(name)}
-    if topics and _lacks_schemas(flow):
+    # Records may have the id of a schema that the target's registry does not know.
+    if topics and flow.value("mirror.schemas.source.url") and not are_equal(flow):
         return [], reasons | {topic.name: f"{topic.name}: {_NO_SCHEMAS.format(flow.dag_id('schemas'))}" for topic in topics}, periods
     return topics, reasons, periods
-
-
-def _lacks_schemas(flow: Flow) -> bool:
-    """Whether records may have the id of a schema that the target's registry does not know."""
-    if not flow.value("mirror.schemas.source.url"):
-        return False
-    from kafka_mirror.topics.schemas.run import are_equal
-
-    return not are_equal(flow)
 
 
 def _earlier_events(asset: Asset, since: datetime) -> dict[str, Offsets]:
@@ -122,8 +104,6 @@ def _earlier_events(asset: Asset, since: datetime) -> dict[str, Offsets]:
 
 def _news(flow: Flow, resolution: Resolution, topics: list[_Topic], periods: list[Period]) -> dict[str, dict[str, Any]]:
     """What was not announced yet, by topic and key: times, offsets, and the reason if it was announced before."""
-    from kafka_mirror.backfill.completeness import clip_offsets, describe_late
-
     wants_late, news = flow.value("mirror.assets.late.events"), dict[str, dict[str, Any]]()
     wanted = [(topic, period) for topic in topics for period in periods if wants_late or period.key not in topic.earlier]
     all_offsets = _offsets(flow, resolution, wanted)
@@ -146,8 +126,6 @@ def _offsets(
     flow: Flow, resolution: Resolution, wanted: list[tuple[_Topic, Period]]
 ) -> Mapping[TimeInterval, Mapping[TopicPartition, Interval]]:
     """The offsets of each period: as the run knows them, or as the source says now."""
-    from kafka_mirror.backfill.resolve import offsets_within
-
     if all(period.times == resolution.times for _, period in wanted):
         return {resolution.times: {interval.topic_partition: (interval.start, interval.end) for interval in resolution.intervals}}
     all_times = sorted({period.times for _, period in wanted}, key=lambda times: (times.start, times.end))

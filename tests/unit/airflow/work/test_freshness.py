@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka_mirror.airflow.deadlines import is_late
+from kafka_mirror.airflow.work.freshness import is_late
 from tests.unit.status.observations import at
 
 ALLOWED = timedelta(seconds=100)

@@ -11,9 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kafka_mirror.airflow.backfill_runs import clear_number
-from kafka_mirror.airflow.state_stores import task_store
-from kafka_mirror.airflow.tasks import from_xcom, run_name, to_xcom, try_number
+from kafka_mirror.airflow.tasks import clear_number, from_xcom, run_name, to_xcom, try_number
+from kafka_mirror.airflow.work.state_stores import task_store
 from kafka_mirror.config import Flow
 from kafka_mirror.config.deadlines import hand_over_seconds
 from kafka_mirror.copy.follow import Following, due_time

@@ -4,20 +4,17 @@ Airflow's OpenLineage provider asks an operator for it when its task has ended, 
 is not asked, and nothing is collected.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kafka_mirror.audit.model import AuditResult
-    from kafka_mirror.config import Flow
-    from kafka_mirror.config.flow import Side
-    from kafka_mirror.copy.model import LaneResult
-    from kafka_mirror.topics.schemas.plan import SchemaVersion
+from kafka_mirror.airflow.assets import namespace
+from kafka_mirror.audit.model import DIFFERENT, UNPROVEN, AuditResult, PartitionAudit
+from kafka_mirror.config import Flow
+from kafka_mirror.config.policies import topic_selection
+from kafka_mirror.copy.model import LaneResult
+from kafka_mirror.topics.schemas.plan import SchemaVersion
 
 _PROVIDER = "airflow.providers.openlineage"
 SCHEMAS = "mirror_schemaRegistry"
@@ -51,19 +48,9 @@ class Lineage:
     topics: tuple[TopicLineage, ...]
     writes: bool
 
-    def into(self, remotes: Mapping[str, str]) -> Lineage:
+    def redirect(self, remotes: Mapping[str, str]) -> "Lineage":
         """This lineage with other remote topics, by the topic of the source."""
         return replace(self, topics=tuple(replace(topic, remote=remotes.get(topic.topic, topic.remote)) for topic in self.topics))
-
-
-class ReportsLineage:
-    """What an operator inherits that tells its lineage. Its task sets it as soon as it knows."""
-
-    lineage: Lineage | None = None
-
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 — Airflow's provider gives it
-        """Airflow's OpenLineage provider calls this, after a failure too; None: the task did nothing that it could tell."""
-        return None if self.lineage is None else facets(self.lineage)
 
 
 def is_wanted() -> bool:
@@ -71,17 +58,11 @@ def is_wanted() -> bool:
     return find_spec("airflow.providers") is not None and find_spec(_PROVIDER) is not None
 
 
-def namespace(flow: Flow, side: Side) -> str:
-    """The cluster, by the first of its bootstrap servers."""
-    return f"kafka://{flow.find_bootstrap(side).split(',')[0].strip()}"
-
-
 def lineage_of_copy(flow: Flow, results: Iterable[LaneResult]) -> Lineage | None:
     """What the lanes of a run copied; None where it cannot be asked for."""
     if not is_wanted():
         return None
-    from kafka_mirror.config.policies import topic_selection
-    from kafka_mirror.topics.schemas.run import find_newest_schemas, translate_to_target
+    from kafka_mirror.topics.schemas.run import find_newest_schemas, translate_to_target  # no task needs them without the provider
 
     records: dict[str, int] = {}
     sizes: dict[str, int] = {}
@@ -108,9 +89,7 @@ def lineage_of_audit(flow: Flow, result: AuditResult) -> Lineage | None:
     """What an audit compared, and whether it was equal; None where it cannot be asked for."""
     if not is_wanted():
         return None
-    from kafka_mirror.audit.model import DIFFERENT, UNPROVEN
-
-    pairs: dict[tuple[str, str], list[Any]] = {}
+    pairs: dict[tuple[str, str], list[PartitionAudit]] = {}
     for partition in result.partitions:
         pairs.setdefault((partition.topic, partition.remote), []).append(partition)
     topics = tuple(
@@ -130,22 +109,29 @@ def lineage_of_audit(flow: Flow, result: AuditResult) -> Lineage | None:
 
 def facets(lineage: Lineage) -> Any:
     """A lineage in the provider's classes: datasets with statistics, and of an audit an assertion about each remote topic."""
+    # The provider, and its client, are an optional package.
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import InputDataset, OutputDataset
     from openlineage.client.facet_v2 import (
+        DatasetFacet,
         data_quality_assertions_dataset,
         input_statistics_input_dataset,
         output_statistics_output_dataset,
     )
 
+    def describe(versions: Iterable[SchemaVersion]) -> dict[str, Any]:
+        """The facet of a dataset whose schemas a registry knows; none of another one."""
+        subjects = [{"subject": str(version.name), "version": version.version, "id": version.id} for version in versions]
+        return {SCHEMAS: DatasetFacet().with_additional_properties(subjects=subjects)} if subjects else {}
+
     statistics = input_statistics_input_dataset.InputStatisticsInputDatasetFacet
     inputs, outputs = [], []
     for topic in lineage.topics:
         read: dict[str, Any] = {"inputStatistics": statistics(rowCount=topic.source_records, size=topic.bytes)}
-        inputs.append(InputDataset(lineage.source, topic.topic, inputFacets=read, facets=_schemas(topic.schemas)))
+        inputs.append(InputDataset(lineage.source, topic.topic, inputFacets=read, facets=describe(topic.schemas)))
         if lineage.writes:
             written = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=topic.target_records, size=topic.bytes)
-            facets_there = _schemas(topic.remote_schemas)
+            facets_there = describe(topic.remote_schemas)
             outputs.append(OutputDataset(lineage.target, topic.remote, outputFacets={"outputStatistics": written}, facets=facets_there))
             continue
         compared: dict[str, Any] = {"inputStatistics": statistics(rowCount=topic.target_records)}
@@ -154,11 +140,3 @@ def facets(lineage: Lineage) -> Any:
             compared["dataQualityAssertions"] = data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(assertions=[assertion])
         inputs.append(InputDataset(lineage.target, topic.remote, inputFacets=compared))
     return OperatorLineage(inputs=inputs, outputs=outputs)
-
-
-def _schemas(versions: Iterable[SchemaVersion]) -> dict[str, Any]:
-    """The facet of a dataset whose schemas a registry knows; none of another one."""
-    from openlineage.client.facet_v2 import DatasetFacet
-
-    subjects = [{"subject": str(version.name), "version": version.version, "id": version.id} for version in versions]
-    return {SCHEMAS: DatasetFacet().with_additional_properties(subjects=subjects)} if subjects else {}

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kafka_mirror.airflow import follow
+from kafka_mirror.airflow.work import follow
 from kafka_mirror.config import load
 from kafka_mirror.copy.model import LaneResult, Watermark
 from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
