@@ -6,7 +6,6 @@ Exit code 0: done; 1: failed; 2: bad usage or configuration; 3: waiting. Human w
 """
 
 import argparse
-import importlib
 import json
 import logging
 import os
@@ -14,11 +13,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import kafka_mirror.airflow  # noqa: F401 — tells the configuration how to ask for Airflow's connections; imports no Airflow
 from kafka_mirror import __version__
-from kafka_mirror.cli import config
 from kafka_mirror.cli.answer import DONE, FAILED, UNUSABLE, WAITING, Answer
 from kafka_mirror.cli.options import check, complete, load_configured, unknown_names_notice
 from kafka_mirror.cli.parser import parser
@@ -32,6 +31,8 @@ from kafka_mirror.watchdog.watch import kill_if_hung
 
 EXIT_CODES = {FAILED: 1, UNUSABLE: 2, WAITING: 3}
 INTERRUPTED = 130
+EXAMPLE = "mm2.properties"
+"""The annotated configuration to begin with."""
 _RUN_AGAIN = "Run it again: what was not committed is aborted then, and nothing is lost or doubled."
 
 Answers = Iterator[tuple[str | None, Answer]]
@@ -55,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: Sequence[str]) -> int:
-    options = _unread(given)
+    # A command line that cannot be read, as far as it decides how that is said.
+    options = argparse.Namespace(json="--json" in given, command=next((word for word in given if not word.startswith("-")), None))
     top = parser()
     complete(top)
     try:
@@ -69,40 +71,66 @@ def _run(given: Sequence[str]) -> int:
             return 0
         check(options)
     except UsageError as error:
-        return _tell(options, iter([(None, Answer(UNUSABLE, errors=(error.report(),)))]))
+        return _tell(options, iter([(None, _refuse(error))]))
     if options.command == "config" and options.example:
-        print(config.example(), end="")
+        package = Path(__file__).parent
+        example = next(path for path in (package / EXAMPLE, package.parent / EXAMPLE) if path.is_file())  # beside it in a checkout
+        print(example.read_text(encoding="utf-8"), end="")
         return 0
     if options.command == "spark":
         try:
-            return _work_of(options)(options)  # type: ignore[no-any-return]
+            return work_of("spark")(options)  # type: ignore[no-any-return]
         except MirrorError as error:
-            return _tell(options, iter([(None, Answer(UNUSABLE if isinstance(error, UsageError) else FAILED, errors=(error.report(),)))]))
+            return _tell(options, iter([(None, _refuse(error))]))
     if options.verbose:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     if getattr(options, "watch", None) is not None:
-        from kafka_mirror.cli.watch import watch  # it draws on a terminal
+        from kafka_mirror.cli.rich_output import watch  # it draws on a terminal
 
         return watch(options.watch, lambda: list(_answers(options)), lambda answers: _tell(options, iter(answers)))
     return _tell(options, _answers(options))
 
 
-def _work_of(options: argparse.Namespace) -> Callable[..., Any]:
-    """The function of the command. What only it needs is imported now, and not for `--help` or the shell's completion."""
-    file, _, function = options.run.partition(".")
-    return getattr(importlib.import_module(f"kafka_mirror.cli.{file}"), function)  # type: ignore[no-any-return]
+def work_of(command: str) -> Callable[..., Any]:
+    """What does the work of a command, for each flow or (`each_flow` is false) once. Only its own file is imported, with all that it needs:
+    `--help` and the shell's completion pay for none."""
+    match command:
+        case "status":
+            from kafka_mirror.cli.status import run
+        case "plan" | "copy":
+            from kafka_mirror.cli.copy import run
+        case "translate":
+            from kafka_mirror.cli.translate import run
+        case "freshness":
+            from kafka_mirror.cli.freshness import run
+        case "audit":
+            from kafka_mirror.cli.audit import run
+        case "backfill":
+            from kafka_mirror.cli.backfill import run
+        case "decide":
+            from kafka_mirror.cli.decide import run
+        case "cutover":
+            from kafka_mirror.cli.cutover_parts import run_part as run
+        case "config" | "pools" | "spark":
+            from kafka_mirror.cli import setup
+
+            works: dict[str, Callable[..., Any]] = {"config": setup.show_config, "pools": setup.show_pools, "spark": setup.run_spark}
+            return works[command]
+        case _:
+            from kafka_mirror.cli.step import run
+    return run
 
 
-def _unread(given: Sequence[str]) -> argparse.Namespace:
-    """The options of a command line that could not be read, as far as they decide how that is said."""
-    return argparse.Namespace(json="--json" in given, command=next((word for word in given if not word.startswith("-")), None))
+def _refuse(error: MirrorError) -> Answer:
+    """The answer to an error that no work was done before, or that ended it."""
+    return Answer(UNUSABLE if isinstance(error, ConfigurationError | UsageError) else FAILED, errors=(error.report(),))
 
 
 def _answers(options: argparse.Namespace) -> Answers:
     try:
         configuration = load_configured(options)
     except ConfigurationError as error:
-        yield None, Answer(UNUSABLE, errors=(error.report(),))
+        yield None, _refuse(error)
         return
     for notice in configuration.notices:
         print(f"Notice: {notice}", file=sys.stderr)
@@ -111,8 +139,8 @@ def _answers(options: argparse.Namespace) -> Answers:
     else:
         for invalid in configuration.invalid:
             print(f"Notice: {invalid.error.message}", file=sys.stderr)
-        yield None, _work_of(options)(configuration, options)
-        yield from _unreadable(configuration)
+        yield None, work_of(options.command)(configuration, options)
+        yield from ((None, _refuse(error)) for error in configuration.unreadable)
 
 
 def _answer_flows(options: argparse.Namespace, configuration: Configuration) -> Answers:
@@ -127,7 +155,7 @@ def _answer_flows(options: argparse.Namespace, configuration: Configuration) -> 
         if getattr(options, "follow", None) and len(flows) > 1:
             raise UsageError("copy --follow follows one flow.", next="Name it with --flow, and start one command for each flow.")
     except (ConfigurationError, UsageError) as error:
-        yield name, Answer(UNUSABLE, errors=(error.report(),))
+        yield name, _refuse(error)
         return
     known_names: set[str] = set()
     for flow in flows:
@@ -138,14 +166,8 @@ def _answer_flows(options: argparse.Namespace, configuration: Configuration) -> 
         if (missed := unknown_names_notice(options, known_names)) is not None:
             yield None, missed
         for invalid in configuration.invalid:
-            yield invalid.name, Answer(UNUSABLE, errors=(invalid.error.report(),))
-        yield from _unreadable(configuration)
-
-
-def _unreadable(configuration: Configuration) -> Answers:
-    """What is said of the files that cannot be read; the flows of the others were answered before."""
-    for error in configuration.unreadable:
-        yield None, Answer(UNUSABLE, errors=(error.report(),))
+            yield invalid.name, _refuse(invalid.error)
+        yield from ((None, _refuse(error)) for error in configuration.unreadable)
 
 
 def _flows(configuration: Configuration, name: str | None) -> Sequence[Flow]:
@@ -167,12 +189,10 @@ def _one(options: argparse.Namespace, flow: Flow) -> Answer:
     try:
         # Airflow logs to standard output once it is asked for a connection, and that is the answer's alone.
         with redirect_stdout(sys.stderr), kill_if_hung(f"`{options.command}` of {flow.name}", _RUN_AGAIN):
-            answer: Answer = _work_of(options)(flow, options)
+            answer: Answer = work_of(options.command)(flow, options)
         return answer
-    except (ConfigurationError, UsageError) as error:
-        return Answer(UNUSABLE, errors=(error.report(),))
     except MirrorError as error:
-        return Answer(FAILED, errors=(error.report(),))
+        return _refuse(error)
     except Exception as failure:  # noqa: BLE001 — the answer of this flow; its traceback is logged, and the other flows go on
         report = report_unexpected(options.command, failure, "Report it with the lines above; the ledger is consistent.")
         return Answer(FAILED, errors=(report,))
@@ -183,7 +203,7 @@ def _tell(options: argparse.Namespace, answers: Answers) -> int:
     documents, code = [], 0
     said: set[Problem] = set()
     for flow, answer in answers:
-        documents.append(answer.document(flow))
+        documents.append(answer.as_document(flow))
         code = max(code, EXIT_CODES.get(answer.state, 0))
         if not options.json:
             state = _show_state(options, answer)

@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from kafka_mirror.__main__ import INTERRUPTED, main
-from kafka_mirror.cli import cutover_wave
+from kafka_mirror.cli import cutover_parts
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from services.consumers import member, read, read_offsets
 from services.flows import ClusterPair
@@ -80,7 +80,7 @@ class Guide:
             said.append(line)
             (people or {}).get(line, lambda: None)()
 
-        self.monkeypatch.setattr(cutover_wave, "_say", say)
+        self.monkeypatch.setattr(cutover_parts, "_say", say)
         code = main(list(words))
         out, err = self.capsys.readouterr()
         return Played(code, "\n".join((*said, out, err)))

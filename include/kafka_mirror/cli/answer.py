@@ -1,6 +1,6 @@
 """What a command answers for one flow, and the tables in which it shows rows to people."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,14 +20,10 @@ class Table:
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    def lines(self) -> Iterator[str]:
-        """The head and the rows as lines of text."""
+    def __str__(self) -> str:
         lines = (self.head, *self.rows)
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.head))]
-        return ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
 
 
 Piece = str | Table
@@ -50,7 +46,7 @@ class Answer:
         """The text, piece by piece."""
         return ((self.text,) if self.text else ()) if isinstance(self.text, str) else tuple(self.text)
 
-    def document(self, flow: str | None) -> dict[str, Any]:
+    def as_document(self, flow: str | None) -> dict[str, Any]:
         """One entry of `flows` in what `--json` prints; `flow` is None for an answer that concerns no single flow."""
         return {"flow": flow, "state": self.state, "result": self.result, "errors": to_document(self.errors)}
 

@@ -2,7 +2,9 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -203,24 +205,28 @@ def add_spark(command: Parser) -> None:
         "time, once after each change of Java or pyspark",
     )
     command.add_argument(
-        "--port", metavar="N", type=read_as(_port), default=DEFAULT_PORT, help=f"where it listens (default: {DEFAULT_PORT})"
+        "--port",
+        metavar="N",
+        type=read_as(partial(_number, what="port", end=65536)),
+        default=DEFAULT_PORT,
+        help=f"where it listens (default: {DEFAULT_PORT})",
     )
-    command.add_argument("--cores", metavar="N", type=read_as(_cores), default=0, help="how many tasks run at once (default: all cores)")
+    command.add_argument(
+        "--cores",
+        metavar="N",
+        type=read_as(partial(_number, what="number of cores", end=sys.maxsize)),
+        default=0,
+        help="how many tasks run at once (default: all cores)",
+    )
     command.add_argument("--memory", metavar="SIZE", default="512m", help="the heap of its JVM, such as 1g (default: 512m)")
     command.add_argument("--token-file", metavar="FILE", help=f"the file with its token, made if missing (default: ~/{TOKEN_FILE})")
     command.add_argument("--show-token", action="store_true", help="print the token in the connection's URI")
 
 
-def _port(text: str) -> int:
-    if text.isdecimal() and 0 < int(text) < 65536:
+def _number(text: str, what: str, end: int) -> int:
+    if text.isdecimal() and 0 < int(text) < end:
         return int(text)
-    raise ValueError(f"{text!r} is no port")
-
-
-def _cores(text: str) -> int:
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    raise ValueError(f"{text!r} is no number of cores")
+    raise ValueError(f"{text!r} is no {what}")
 
 
 # ---------------------------------------------------------------- decide

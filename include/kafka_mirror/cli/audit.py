@@ -38,11 +38,13 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
 
 def comparer(flow: Flow, options: argparse.Namespace) -> Compare:
     """Returns the comparison to use: this process with `--without-spark`, Spark with `--master`, else by the amount."""
-    spark = compare_by_hand(flow, options.master, _describe_way(options))
+    # What is asked for: the same command once more is the next try of it.
+    way = " ".join([options.command, *split_names(options.topics), *filter(None, (options.start, options.end))])
+    spark = compare_by_hand(flow, options.master, way)
 
     def in_process(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
         read = Counter()
-        with progress(_begins(flow, stretches), sum(map(_offsets, stretches)), read.positions):
+        with progress(_begins(flow, stretches), sum(map(_offsets, stretches)), read.follow):
             return compare_audit_ranges(context, stretches, read.add)
 
     def on_spark(context: AuditContext, stretches: Sequence[AuditRange]) -> list[Outcome]:
@@ -50,11 +52,6 @@ def comparer(flow: Flow, options: argparse.Namespace) -> Compare:
             return spark(context, stretches)
 
     return in_process if options.without_spark else on_spark if options.master else choose_by_size(flow, on_spark, in_process)
-
-
-def _describe_way(options: argparse.Namespace) -> str:
-    """What is asked for: the same command once more is the next try of it."""
-    return " ".join([options.command, *split_names(options.topics), *filter(None, (options.start, options.end))])
 
 
 def _begins(flow: Flow, stretches: Sequence[AuditRange]) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from kafka_mirror.cli.answer import DONE, FAILED, NOTHING_TO_DO, Answer, Piece, table
@@ -32,8 +33,8 @@ _RESULT = ("records", "bytes", "owed", "watermarks", "offset_syncs", "notices", 
 
 
 def run(flow: Flow, options: argparse.Namespace) -> Answer:
-    """One run of the copy; with `--dry-run` what `plan` says."""
-    if options.dry_run:
+    """One run of the copy; as `plan`, and with `--dry-run`, what it would do."""
+    if options.command == "plan" or options.dry_run:
         return show_plan(flow, options)
     planned = plan(flow, by_person=True, follow_for=options.follow or 0.0)
     run_name = run_by_hand("copy")
@@ -49,7 +50,12 @@ def _follow(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: st
     with checkpoints_meanwhile(flow, due):
         if options.without_spark:
             return _follow_here(flow, planned, run_name, due)
-        return _follow_on_spark(flow, options, planned, run_name, due)
+        runner = runner_by_hand(flow, options.master)
+        try:
+            with _progress(flow, planned, run_name):
+                return follow_with_spark(runner, flow, planned, run_name, due)
+        except KeyboardInterrupt:  # it ends the job at once, and the ledger says what that copied
+            return RunResult(planned) if runner.interim_answer is None else replace(runner.interim_answer, failure=None)
 
 
 def _follow_here(flow: Flow, planned: Plan, run_name: str, due: float) -> RunResult:
@@ -63,16 +69,6 @@ def _follow_here(flow: Flow, planned: Plan, run_name: str, due: float) -> RunRes
 
         following = Following(flow, RunResult(planned), run_name, due, lambda seconds: not stop.wait(seconds), plan=planned)
         return following.run(copy)
-
-
-def _follow_on_spark(flow: Flow, options: argparse.Namespace, planned: Plan, run_name: str, due: float) -> RunResult:
-    """Ctrl-C ends the job at once, and the ledger says what it copied."""
-    runner = runner_by_hand(flow, options.master)
-    try:
-        with _progress(flow, planned, run_name):
-            return follow_with_spark(runner, flow, planned, run_name, due)
-    except KeyboardInterrupt:
-        return RunResult(planned) if runner.interim_answer is None else replace(runner.interim_answer, failure=None)
 
 
 def show_plan(flow: Flow, options: argparse.Namespace) -> Answer:
@@ -121,16 +117,12 @@ def _stop_by_interrupt() -> Iterator[threading.Event]:
 def _progress(flow: Flow, planned: Plan, run_name: str) -> AbstractContextManager[None]:
     """Shows how far the copy by a plan is."""
     offsets = sum(part.offsets for part in planned.ranges)
-    return progress(
-        _begins(planned, offsets), offsets, lambda: positions(flow, planned, run_name), _LOOK_SECONDS, planned.follow_for or None
-    )
-
-
-def _begins(planned: Plan, offsets: int) -> str:
-    if planned.follow_for:
-        return f"{planned.flow}: copying and following {len(planned.ranges):,} partitions for {duration(planned.follow_for)}."
     history = " of history" if planned.into else ""
-    return f"{planned.flow}: copying up to {offsets:,} records{history} of {len(planned.ranges):,} partitions."
+    begins = f"copying up to {offsets:,} records{history} of {len(planned.ranges):,} partitions."
+    if planned.follow_for:
+        begins = f"copying and following {len(planned.ranges):,} partitions for {duration(planned.follow_for)}."
+    done = partial(positions, flow, planned, run_name)
+    return progress(f"{planned.flow}: {begins}", offsets, done, _LOOK_SECONDS, planned.follow_for or None)
 
 
 def _text(judged: Verdict) -> list[Piece]:

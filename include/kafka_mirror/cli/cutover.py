@@ -1,7 +1,7 @@
 """`cutover`: a command of its own for each part of a move, and what each takes."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,19 @@ def add_arguments(step: Parser) -> None:
     step.add_commands("part", title="parts")
     step.set_defaults(check=_check, prog=step.prog)
     unset = dict.fromkeys(("topics", "groups", "wave", "max_lag", "mode", "until", "step", "by", "reason", "who", "output"))
-    for name, add in ((PLAN, _add_plan), (RUN, _add_run), (STATUS, _add_status), (ROLLBACK, _add_rollback), (REPORT, _add_report)):
+    adders: Mapping[str, tuple[Callable[[Parser], object], ...]] = {
+        PLAN: (_add_wave, _add_lag),
+        RUN: (_add_wave, _add_name, _add_run, _add_wait, _add_person, _add_output),
+        STATUS: (_add_name,),
+        ROLLBACK: (_add_name, _add_wait, _add_person),
+        REPORT: (_add_name, _add_output),
+    }
+    for name, add_to in adders.items():
         # What stands in front of the part holds, unless it is said again after it.
         part = step.add_command(name, _PARTS[name], argument_default=argparse.SUPPRESS)
         part.set_defaults(**unset)
-        add(part)
+        for add in add_to:
+            add(part)
         add_common_of_a_flow(part, name in (RUN, ROLLBACK))
         part.set_defaults(looks=name not in (RUN, ROLLBACK))
         part.need(*_NEEDED.get(name, ()))
@@ -84,14 +92,7 @@ def _add_output(part: Parser) -> None:
     part.add_argument("--output", metavar="FILE", help="write the report into this file; as JSON if its name ends in .json")
 
 
-def _add_plan(part: Parser) -> None:
-    _add_wave(part)
-    _add_lag(part)
-
-
 def _add_run(part: Parser) -> None:
-    _add_wave(part)
-    _add_name(part)
     part.add_argument("--mode", choices=MODES, help=f"failover: the source is lost, or you declare it lost (default: {PLANNED})")
     of_steps = {"metavar": "STEP", "choices": STEPS}
     part.add_one_of(
@@ -104,24 +105,6 @@ def _add_run(part: Parser) -> None:
     quiet = "how long the ends must stand still after the fence (default: 5)"
     part.add_argument("--quiet-seconds", metavar="N", type=read_as(_seconds), default=5.0, help=quiet)
     part.add_argument("--full-audit", action="store_true", default=False, help="audit the wave whole, not only since its last good audit")
-    _add_wait(part)
-    _add_person(part)
-    _add_output(part)
-
-
-def _add_status(part: Parser) -> None:
-    _add_name(part)
-
-
-def _add_rollback(part: Parser) -> None:
-    _add_name(part)
-    _add_wait(part)
-    _add_person(part)
-
-
-def _add_report(part: Parser) -> None:
-    _add_name(part)
-    _add_output(part)
 
 
 def _add_compare(step: Parser) -> None:
@@ -133,7 +116,7 @@ def _add_compare(step: Parser) -> None:
     compare.add_argument("--without-audit", action="store_true", default=False, help=fast)
     add_common_of_a_flow(compare, writes=False)
     compare.need(FLOW)
-    compare.set_defaults(run="cutover_compare.compare", looks=True)
+    compare.set_defaults(looks=True)
 
 
 def _add_reopen(step: Parser) -> None:
@@ -141,7 +124,7 @@ def _add_reopen(step: Parser) -> None:
     reopen.add_argument("--reason", metavar="TEXT", help="why, for those who read it later")
     add_common_of_a_flow(reopen, writes=True)
     reopen.need(FLOW, "--reason")
-    reopen.set_defaults(run="cutover_compare.reopen", looks=False)
+    reopen.set_defaults(looks=False)
 
 
 def _add_wait(part: Parser) -> None:

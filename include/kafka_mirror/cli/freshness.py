@@ -1,6 +1,7 @@
 """`freshness`: what the freshness DAG judges, by hand and at this moment."""
 
 import argparse
+from textwrap import indent
 
 from kafka_mirror.cli.answer import DONE, FAILED, Answer, Piece, table
 from kafka_mirror.config import Flow
@@ -29,7 +30,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     observation = with_waits(observation, None)
     late, judgement = observation.late, problems(observation, limits_of(flow))
     alerts = [problem.alert(flow.name, observation.status.time) for problem in judgement.problems if problem.opens]
-    lines: list[Piece] = [f"{alert.kind}: {alert.summary}" + (f"\n  {_indent(alert.detail)}" if alert.detail else "") for alert in alerts]
+    lines: list[Piece] = ["\n".join(filter(None, (f"{alert.kind}: {alert.summary}", indent(alert.detail, "  ")))) for alert in alerts]
     lines += [f"Next: {next}" for next in dict.fromkeys(alert.next for alert in alerts)]
     if not alerts:
         lines = ["Nothing is over its limit."]
@@ -60,7 +61,3 @@ def _send_test(flow: Flow) -> Answer:
 
 def _row(partition: LatePartition) -> tuple[object, ...]:
     return (partition.status.topic, partition.status.partition, partition.records, duration(partition.seconds))
-
-
-def _indent(text: str) -> str:
-    return text.replace("\n", "\n  ")

@@ -86,14 +86,12 @@ class Parser(argparse.ArgumentParser):
         """As argparse's, but a command itself names what it does not know, which knows its options."""
         words = sys.argv[1:] if args is None else list(args)
         # In front of a command argparse would take the value of an option that it does not know for the command.
-        self._refuse_unknown([word for word in takewhile(lambda word: word.startswith("--"), words) if not self._knows(word)])
+        first = takewhile(lambda word: word.startswith("--"), words)
+        names = [name for action in self.arguments for name in action.option_strings]
+        self._refuse_unknown([word for word in first if not any(name.startswith(word.partition("=")[0]) for name in names)])
         options, unknown = super().parse_known_args(words, namespace)
         self._refuse_unknown(unknown)
         return options, unknown
-
-    def _knows(self, word: str) -> bool:
-        option = word.partition("=")[0]
-        return any(name.startswith(option) for action in self.arguments for name in action.option_strings)
 
     def _refuse_unknown(self, unknown: Sequence[str]) -> None:
         if not unknown:
@@ -106,11 +104,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """What argparse calls for everything else that it does not understand."""
-        if wrong := _NO_CHOICE.fullmatch(message):
-            self._refuse_choice(wrong["argument"] or "", wrong["value"])
-        self._refuse(message.removeprefix("argument "))
-
-    def _refuse_choice(self, argument: str, value: str) -> NoReturn:
+        wrong = _NO_CHOICE.fullmatch(message)
+        if wrong is None:
+            self._refuse(message.removeprefix("argument "))
+        argument, value = wrong["argument"] or "", wrong["value"]
         allowed = next((action.choices for action in self.arguments if argument in ("/".join(action.option_strings), action.dest)), None)
         choices = list(self.commands if allowed is None else map(str, allowed))
         what = f"there is no {argument} {value!r}" if allowed is None else f"{argument} cannot be {value!r}"
@@ -212,7 +209,7 @@ def add_common_of_a_flow(command: argparse.ArgumentParser, writes: bool) -> None
     """Adds what every command for flows takes, one that writes or one that only looks."""
     add_common(command)
     flow = command.add_argument(FLOW, metavar="'A->B'", help="one flow, such as 'east->west' (default: all enabled flows)")
-    flow.completer = complete_flow  # type: ignore[attr-defined]
+    flow.completer = lambda parsed_args, **_: flow_names(parsed_args)  # type: ignore[attr-defined]
     if writes:
         command.add_argument("--dry-run", action="store_true", help="say what would be done and write nothing")
 
@@ -223,11 +220,6 @@ def complete(top: argparse.ArgumentParser) -> None:
         import argcomplete
 
         argcomplete.autocomplete(top)
-
-
-def complete_flow(parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    """What the shell offers after `--flow`."""
-    return flow_names(parsed_args)
 
 
 TOPICS, TOPIC, GROUP = "topics", "topic", "group"
@@ -251,14 +243,11 @@ def split_names(text: str | None) -> tuple[str, ...]:
 
 def user_at_host() -> str:
     """Who runs the command: `user@host`."""
-    return f"{_user()}@{socket.gethostname()}"
-
-
-def _user() -> str:
     try:
-        return getpass.getuser()
+        user = getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name
-        return "somebody"
+        user = "somebody"
+    return f"{user}@{socket.gethostname()}"
 
 
 def unknown_names_notice(options: argparse.Namespace, known_names: Iterable[str]) -> Answer | None:

@@ -1,4 +1,4 @@
-"""The commands: what each does, where its work is, and what its help says beside the arguments."""
+"""The commands: what each does, and what its help says beside the arguments."""
 
 import argparse
 import shutil
@@ -16,8 +16,6 @@ class Subcommand:
     """One command. `examples` are command lines without what they begin with."""
 
     summary: str
-    run: str
-    """The file of this room and the function in it that does the work. It is imported when the command runs, with all that it needs."""
     examples: tuple[str, ...]
     add: Callable[[Parser], None] | None = None
     """Adds its arguments."""
@@ -30,26 +28,22 @@ GROUPS: Mapping[str, Mapping[str, Subcommand]] = {
     "look, and write nothing": {
         "status": Subcommand(
             "show each partition's lag, whether it is blocked, and since when; writes nothing",
-            "status.run",
             ("status --problems", "status --flow 'east->west' --watch 10"),
             arguments.add_status,
         ),
-        "plan": Subcommand("say what the next copy has to do; writes nothing", "copy.show_plan", ("plan --flow 'east->west'",)),
+        "plan": Subcommand("say what the next copy has to do; writes nothing", ("plan --flow 'east->west'",)),
         "translate": Subcommand(
             "say where a group would go on on the target; writes nothing",
-            "translate.run",
             ("translate --group billing",),
             arguments.add_translate,
         ),
         "freshness": Subcommand(
             "check lag and errors against the alert limits; writes nothing",
-            "freshness.run",
             ("freshness", "freshness --test-alert"),
             arguments.add_freshness,
         ),
         "audit": Subcommand(
             "compare what is copied with what stands on the target; writes nothing",
-            "audit.run",
             ("audit --topics orders,payments", "audit --from 2026-01-01 --to 2026-01-02 --without-spark"),
             arguments.add_audit,
         ),
@@ -57,42 +51,34 @@ GROUPS: Mapping[str, Mapping[str, Subcommand]] = {
     "copy, and what goes with it": {
         "copy": Subcommand(
             "plan, copy and publish",
-            "copy.run",
             ("copy --flow 'east->west' --dry-run", "copy --without-spark"),
             arguments.add_copy,
             writes=True,
         ),
         "backfill": Subcommand(
             "bring a time interval to the target, with the history below the copy's start",
-            "backfill.run",
             ("backfill --from 2026-01-01 --to 2026-01-02 --topics orders --dry-run",),
             arguments.add_backfill,
             writes=True,
         ),
-        "refresh-topics": Subcommand(
-            "find topics, create remote topics and partitions", "step.run", ("refresh-topics --dry-run",), writes=True
-        ),
-        "topic-configs": Subcommand(
-            "give remote topics the configs of their source topics", "step.run", ("topic-configs --dry-run",), writes=True
-        ),
-        "topic-acls": Subcommand("let readers of source topics read the remote topics", "step.run", ("topic-acls --dry-run",), writes=True),
+        "refresh-topics": Subcommand("find topics, create remote topics and partitions", ("refresh-topics --dry-run",), writes=True),
+        "topic-configs": Subcommand("give remote topics the configs of their source topics", ("topic-configs --dry-run",), writes=True),
+        "topic-acls": Subcommand("let readers of source topics read the remote topics", ("topic-acls --dry-run",), writes=True),
         "schemas": Subcommand(
-            "bring schemas to the target's registry, ids and all; --dry-run compares both", "step.run", ("schemas --dry-run",), writes=True
+            "bring schemas to the target's registry, ids and all; --dry-run compares both", ("schemas --dry-run",), writes=True
         ),
-        "heartbeats": Subcommand("write one heartbeat for each pair of clusters that beats", "step.run", ("heartbeats",), writes=True),
+        "heartbeats": Subcommand("write one heartbeat for each pair of clusters that beats", ("heartbeats",), writes=True),
         "refresh-groups": Subcommand(
-            "find the consumer groups whose offsets are translated; writes nothing", "step.run", ("refresh-groups --flow 'east->west'",)
+            "find the consumer groups whose offsets are translated; writes nothing", ("refresh-groups --flow 'east->west'",)
         ),
         "checkpoints": Subcommand(
             "translate group offsets and write checkpoints",
-            "step.run_groups",
             ("checkpoints --dry-run",),
             arguments.add_checkpoints,
             writes=True,
         ),
         "group-offsets": Subcommand(
             "commit translated offsets for groups that are idle on the target",
-            "step.run_groups",
             ("group-offsets --flow 'east->west' --dry-run",),
             arguments.add_group_offsets,
             writes=True,
@@ -101,7 +87,6 @@ GROUPS: Mapping[str, Mapping[str, Subcommand]] = {
     "decide": {
         "decide": Subcommand(
             "decide what only a person can: accept a gap, restart, pause; the next copy acts on it",
-            "decide.run",
             (
                 "decide list --flow 'east->west'",
                 "decide accept-gap --flow 'east->west' --topic orders --reason 'retention was too short'",
@@ -113,7 +98,6 @@ GROUPS: Mapping[str, Mapping[str, Subcommand]] = {
     "move applications to the target": {
         "cutover": Subcommand(
             "move applications to the target, wave by wave",
-            "cutover_wave.run_part",
             (
                 "cutover plan --flow 'east->west' --topics 'orders.*' --max-lag 1000",
                 "cutover run --flow 'east->west' --topics 'orders.*' --by acl --dry-run",
@@ -125,14 +109,12 @@ GROUPS: Mapping[str, Mapping[str, Subcommand]] = {
     "move from MirrorMaker 2, and back": {
         "take-over": Subcommand(
             "go on where MirrorMaker 2 stopped with a flow",
-            "step.take_over",
             ("take-over --flow 'east->west' --dry-run",),
             arguments.add_take_over,
             writes=True,
         ),
         "hand-back": Subcommand(
             "let MirrorMaker 2 go on where the mirror stopped with a flow",
-            "step.hand_back",
             ("hand-back --flow 'east->west' --dry-run",),
             arguments.add_hand_back,
             writes=True,
@@ -141,20 +123,17 @@ GROUPS: Mapping[str, Mapping[str, Subcommand]] = {
     "set up": {
         "config": Subcommand(
             "show the effective configuration and where each value is from; asks no broker",
-            "config.run",
             ("config --flow 'east->west'", "config --example > mm2.properties"),
             arguments.add_config,
         ),
         "pools": Subcommand(
             "print the pools of `mirror.copy.pool` for `airflow pools import`",
-            "config.show_pools",
             ("pools > pools.json",),
             arguments.add_pools,
             each_flow=False,
         ),
         "spark": Subcommand(
             "serve: run a Spark that stays, in the foreground; tune: let jobs on this host start faster",
-            "spark.run",
             ("spark serve --cores 4 --memory 1g", "spark tune"),
             arguments.add_spark,
             each_flow=False,
@@ -173,7 +152,7 @@ Results go to standard output, everything else to standard error."""
 
 
 def parser() -> Parser:
-    """All commands. Of what it reads `run` names the function, to be called for each flow or (`each_flow` is false) once."""
+    """All commands."""
     top = Parser(
         prog=program(),
         description="Mirrors Apache Kafka clusters as MirrorMaker 2 does, in short batches.",
@@ -209,7 +188,7 @@ def list_commands() -> str:
 def _add(top: Parser, name: str, command: Subcommand) -> None:
     examples = "\n".join(["examples:", *(f"  {program()} {example}" for example in command.examples)])
     added = top.add_command(name, command.summary, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter)
-    added.set_defaults(run=command.run, each_flow=command.each_flow, looks=not command.writes)
+    added.set_defaults(each_flow=command.each_flow, looks=not command.writes)
     if command.each_flow:
         add_common_of_a_flow(added, command.writes)
     else:

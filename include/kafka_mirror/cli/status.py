@@ -12,7 +12,6 @@ from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.words import count_text, duration
 from kafka_mirror.formats.documents import moment_text, to_document
-from kafka_mirror.ledger.record import Writer
 from kafka_mirror.status.judge import STUCK, level, problems
 from kafka_mirror.status.observation import CheckObservation
 from kafka_mirror.status.observe import status
@@ -80,11 +79,11 @@ def summary(flow_status: Status) -> str:
         parts.append(f"of {len(flow_status.unknown)} it is unknown")
     unmentioned = PROGRESSING if flow_status.lag is not None else PROGRESSING | {UNKNOWN}
     parts += [f"{number} {state}" for state, number in sorted(flow_status.states.items()) if state not in unmentioned]
-    parts.append(
-        f"last written {_clock(flow_status.written.time, flow_status.time)} UTC by {_name_writer(flow_status.written)}"
-        if flow_status.written
-        else "nothing written yet"
-    )
+    if flow_status.written:
+        run = f" ({flow_status.written.run})" if flow_status.written.run else ""
+        parts.append(f"last written {_clock(flow_status.written.time, flow_status.time)} UTC by {flow_status.written.host}{run}")
+    else:
+        parts.append("nothing written yet")
     return "; ".join(parts)
 
 
@@ -99,10 +98,6 @@ def _row(partition: PartitionStatus, now: datetime) -> tuple[object, ...]:
         oldest,
         _clock(partition.written.time, now) if partition.written else "-",
     )
-
-
-def _name_writer(writer: Writer) -> str:
-    return f"{writer.host} ({writer.run})" if writer.run else writer.host
 
 
 def _clock(time: datetime, now: datetime) -> str:

@@ -85,7 +85,7 @@ class Counter:
         with self._lock:
             self._value += number
 
-    def positions(self) -> Generator[int, None, None]:
+    def follow(self) -> Generator[int, None, None]:
         """The count, each time as it is then."""
         while True:
             yield self._value
@@ -122,7 +122,7 @@ def _draw(bar: "Progress", offsets: int, positions: Positions | None, every: flo
     try:
         task = bar.add_task("", total=lasts or (offsets if positions else None))
         bar.start()
-        with closing(positions() if positions else Counter().positions()) as values:
+        with closing(positions() if positions else Counter().follow()) as values:
             while not ended.is_set():
                 done, now = next(values), time.monotonic()
                 add(samples, (now, done))

@@ -67,13 +67,6 @@ def _summary(offsets: tuple[GroupOffset, ...]) -> str:
     parts = [f"Failed over now, it would read {f'at most {reread:,} records' if reread else 'no record'} again"]
     parts += [f"in {open_ones} partitions how many is unknown"] if open_ones else []
     parts += [f"and {missing} of {len(answers)} partitions have no answer"] if missing else []
-    return ", ".join(parts) + "." + _count_ahead(sum(answer.ahead for answer in answers))
-
-
-def _count_ahead(offsets: int) -> str:
-    """What to wait for; empty if there is nothing."""
-    return (
-        f"\nIt is {offsets:,} offsets ahead of the copy: what it has read there it reads again if it moves before the copy has passed it."
-        if offsets
-        else ""
-    )
+    ahead = sum(answer.ahead for answer in answers)
+    wait = f"\nIt is {ahead:,} offsets ahead of the copy: what it has read there it reads again if it moves before the copy has passed it."
+    return f"{', '.join(parts)}.{wait if ahead else ''}"

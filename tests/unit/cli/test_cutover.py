@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_mirror.cli import cutover_wave as module
+from kafka_mirror.cli import cutover_parts as module
 from kafka_mirror.cutover.steps.group_survey import WaveGroup
 from kafka_mirror.cutover.steps.preflight import Preflight
 from kafka_mirror.cutover.steps.writers import Writers

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from kafka_mirror.cli import cutover_wave as module
+from kafka_mirror.cli import cutover_parts as module
 from kafka_mirror.cutover.wave.control_notes import StoredWaves
 from kafka_mirror.cutover.wave.findings import stop
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, GroupNote, StepNote, WaveRecord, name_wave

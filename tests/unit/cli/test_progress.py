@@ -40,14 +40,14 @@ def wait_for(happened):
 
 
 def test_a_pipe_gets_nothing(capsys, at_once):
-    with progress("east->west: copying.", 10, Counter().positions):
+    with progress("east->west: copying.", 10, Counter().follow):
         pass
     assert capsys.readouterr() == ("", "")
 
 
 def test_a_terminal_gets_what_begins_and_then_how_far_it_is(screen, at_once):
     count = Counter()
-    with screen, progress("east->west: copying up to 1,000 records.", 1_000, count.positions, every=0.01):
+    with screen, progress("east->west: copying up to 1,000 records.", 1_000, count.follow, every=0.01):
         count.add(250)
         wait_for(lambda: "250 of 1,000 offsets" in screen.getvalue())
         count.add(250)
@@ -59,7 +59,7 @@ def test_a_terminal_gets_what_begins_and_then_how_far_it_is(screen, at_once):
 
 def test_what_lasts_a_time_says_what_came_and_how_long_it_still_takes(screen, at_once):
     count = Counter()
-    with screen, progress("east->west: copying and following.", 10, count.positions, every=0.01, lasts=600.0):
+    with screen, progress("east->west: copying and following.", 10, count.follow, every=0.01, lasts=600.0):
         count.add(25)
         wait_for(lambda: re.search(r"25 offsets.*9 min \d+ s left", screen.getvalue()))
     assert "%" not in screen.getvalue(), "what comes next is not known"
@@ -95,7 +95,7 @@ def test_a_terminal_that_is_gone_is_logged_and_the_step_goes_on(screen, at_once,
         raise OSError("Input/output error")
 
     count = Counter()
-    with screen, progress("east->west: copying.", 10, count.positions, every=0.01):
+    with screen, progress("east->west: copying.", 10, count.follow, every=0.01):
         wait_for(lambda: "0 of 10 offsets" in screen.getvalue())
         monkeypatch.setattr(screen, "write", gone)
     monkeypatch.undo()
@@ -103,7 +103,7 @@ def test_a_terminal_that_is_gone_is_logged_and_the_step_goes_on(screen, at_once,
 
 
 def test_a_step_that_fails_fails_with_its_own_error(screen, at_once):
-    with screen, pytest.raises(ZeroDivisionError), progress("east->west: copying.", 10, Counter().positions, every=0.01):
+    with screen, pytest.raises(ZeroDivisionError), progress("east->west: copying.", 10, Counter().follow, every=0.01):
         raise ZeroDivisionError
 
 
@@ -127,7 +127,7 @@ def test_the_end_does_not_wait_for_an_answer_that_does_not_come(screen, at_once,
 
 def test_with_verbose_the_log_says_it(screen, at_once):
     logging.getLogger("kafka_mirror").setLevel(logging.INFO)
-    with screen, progress("east->west: copying.", 10, Counter().positions):
+    with screen, progress("east->west: copying.", 10, Counter().follow):
         pass
     assert screen.getvalue() == ""
 

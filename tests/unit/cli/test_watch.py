@@ -5,8 +5,7 @@ import pytest
 from kafka_mirror.__main__ import main
 from kafka_mirror.cli.answer import Answer, Table, table
 from kafka_mirror.cli.parser import parser
-from kafka_mirror.cli.rich_output import console
-from kafka_mirror.cli.watch import fit_answers, watch
+from kafka_mirror.cli.rich_output import console, fit_answers, watch
 from kafka_mirror.errors import ErrorReport
 from tests.unit.cli.command_line import VALID
 
@@ -66,7 +65,7 @@ def test_the_command_looks_at_every_flow_each_time(screen, tmp_path, monkeypatch
         return Answer("failed")
 
     monkeypatch.setattr("kafka_mirror.cli.status.run", look)
-    monkeypatch.setattr("kafka_mirror.cli.watch.time.sleep", lambda _seconds: None)
+    monkeypatch.setattr("kafka_mirror.cli.rich_output.time.sleep", lambda _seconds: None)
     (tmp_path / "mm2.properties").write_text(VALID)
     with screen:
         assert main(["--config", str(tmp_path / "mm2.properties"), "status", "--watch", "1"]) == 1

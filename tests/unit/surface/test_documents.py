@@ -53,7 +53,7 @@ DOCUMENTS: dict[str, Callable[[], Any]] = {
     "backfill.part": lambda: to_document(example(BackfillPart)),
     "backfill.summary": lambda: example(BackfillSummary).as_document(),
     "packed": lambda: sorted(to_xcom({"x": "".join(map(str, range(50_000)))}, {})),
-    "command": lambda: example(Answer).document("east->west"),
+    "command": lambda: example(Answer).as_document("east->west"),
     "alert": lambda: to_document(example(Alert)),
     "alerts.tracked": lambda: to_document(example(TrackedProblem)),
     "alerts.audits": lambda: to_document(example(Audits)),

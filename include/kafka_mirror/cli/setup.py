@@ -1,4 +1,5 @@
-"""`config` and `pools`: what the configuration amounts to, and which Airflow pools it names; neither asks a broker."""
+"""`config`, `pools` and `spark`: what the configuration amounts to, which Airflow pools it names, and a Spark that stays or starts faster.
+None asks a broker."""
 
 import argparse
 import json
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_mirror.cli.answer import DONE, UNUSABLE, Answer, Piece, table
+from kafka_mirror.cli.arguments import TOKEN_FILE
 from kafka_mirror.config import Configuration, Flow
 from kafka_mirror.config.catalogue import CATALOGUE, CONNECTORS, connectors_reading
 from kafka_mirror.config.deadlines import pools
@@ -15,20 +17,15 @@ from kafka_mirror.config.effective import EffectiveValue, shown_client, shown_pr
 from kafka_mirror.config.flow import CLIENTS
 from kafka_mirror.config.unknown_keys import nearest
 from kafka_mirror.config.validate import unreadable
-from kafka_mirror.errors import MirrorError, UsageError
+from kafka_mirror.errors import UsageError
 from kafka_mirror.errors.next_step import flow_command
+from kafka_mirror.spark.serve import ConnectServer, serve, token_of
+from kafka_mirror.spark.tune import tune
 
 Values = dict[str, EffectiveValue]
-NAME = "mm2.properties"
 
 
-def example() -> str:
-    """The annotated mm2.properties: in the package, or beside it in a checkout."""
-    package = Path(__file__).parents[1]
-    return next(path for path in (package / NAME, package.parent / NAME) if path.is_file()).read_text(encoding="utf-8")
-
-
-def run(flow: Flow, options: argparse.Namespace) -> Answer:
+def show_config(flow: Flow, options: argparse.Namespace) -> Answer:
     """Every property with its value, the key that it came from and which of MirrorMaker 2's connectors reads it, and the settings of every
     client, or those that are asked for; secrets are hidden.
 
@@ -41,7 +38,11 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     }
     parts = {part: _match(values, options.pattern) for part, values in everything.items()}
     if options.pattern and not any(parts.values()):
-        raise _unknown_names(flow, options.pattern)
+        near = next(filter(None, (nearest(pattern, CATALOGUE) for pattern in options.pattern)), None)
+        raise UsageError(
+            f"No property or client setting of {flow.name} matches {' or '.join(map(repr, options.pattern))}.",
+            next=(f"Did you mean '{near}'? " if near else "", "All of them: ", flow_command("config"), "."),
+        ).of_flow(flow.name)
     if options.changed:
         parts = {part: {name: value for name, value in values.items() if value.is_changed} for part, values in parts.items()}
     properties, clients = parts.pop(""), parts
@@ -63,6 +64,16 @@ def show_pools(configuration: Configuration, options: argparse.Namespace) -> Ans
     return Answer(DONE, document, text=json.dumps(document, indent=2))
 
 
+def run_spark(options: argparse.Namespace) -> int:
+    """`serve` runs a Spark that stays, in the foreground, for copies that begin at once; `tune` trains its start by spark-submit. Gives the
+    exit code. Needs no configuration."""
+    if options.action == "tune":
+        print(tune())  # noqa: T201 — the command's answer
+        return 0
+    token, source = token_of(Path(options.token_file) if options.token_file else Path.home() / TOKEN_FILE)
+    return serve(ConnectServer(options.port, options.cores, options.memory, token), source, options.show_token)
+
+
 def _match(values: Values, patterns: list[str]) -> Values:
     """The values that one of the patterns is for; all of them without a pattern."""
     if not patterns:
@@ -75,22 +86,15 @@ def _match(values: Values, patterns: list[str]) -> Values:
     }
 
 
-def _unknown_names(flow: Flow, patterns: list[str]) -> MirrorError:
-    near = next(filter(None, (nearest(pattern, CATALOGUE) for pattern in patterns)), None)
-    hint = f"Did you mean '{near}'? " if near else ""
-    return UsageError(
-        f"No property or client setting of {flow.name} matches {' or '.join(map(repr, patterns))}.",
-        next=(hint, "All of them: ", flow_command("config"), "."),
-    ).of_flow(flow.name)
-
-
 def _document(effective: EffectiveValue) -> dict[str, Any]:
     return {"value": effective.value, "from": effective.origin}
 
 
 def _text(flow: Flow, properties: Values, clients: Mapping[str, Values], options: argparse.Namespace) -> list[Piece]:
     head = ("property", "connectors", "from", "value")
-    rows = [(name, _readers(name), value.origin, _word(value.value)) for name, value in properties.items()]
+    readers = {name: connectors_reading(name) for name in properties}
+    named = {name: "all" if those == CONNECTORS else ", ".join(those) for name, those in readers.items()}
+    rows = [(name, named[name], value.origin, _word(value.value)) for name, value in properties.items()]
     tables = [table(head, rows)]
     for client, settings in clients.items():
         rows_of_client = [(name, value.origin, _word(value.value)) for name, value in settings.items()]
@@ -98,11 +102,6 @@ def _text(flow: Flow, properties: Values, clients: Mapping[str, Values], options
     pieces: list[Piece] = [piece for lines in tables if lines for piece in ("", *lines)]
     nothing = f"Nothing{' that matches' if options.pattern else ''} differs from the defaults."
     return [f"file: {flow.file}", *(pieces or [nothing])]
-
-
-def _readers(name: str) -> str:
-    readers = connectors_reading(name)
-    return "all" if readers == CONNECTORS else ", ".join(readers)
 
 
 def _word(value: Any) -> str:

@@ -1,24 +1,25 @@
-"""`cutover plan`, `run`, `status`, `rollback` and `report`: what a person sees of a wave: its preflight and its steps."""
+"""The parts of `cutover`: what a person sees of a wave (its preflight and its steps), and of a source that came back after a failover."""
 
 import argparse
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from kafka_mirror.cli.answer import DONE, FAILED, WAITING, Answer, Piece, table
-from kafka_mirror.cli.cutover import PLAN, REPORT, ROLLBACK, RUN, STATUS
+from kafka_mirror.cli.cutover import COMPARE, PLAN, REOPEN, REPORT, ROLLBACK, RUN, STATUS
 from kafka_mirror.cli.options import user_at_host
 from kafka_mirror.config import Flow
+from kafka_mirror.cutover.failover.close_flow import reopen_flow
+from kafka_mirror.cutover.failover.source_comparison import SourceComparison, compare_source
 from kafka_mirror.cutover.steps.group_survey import WaveGroup
 from kafka_mirror.cutover.steps.preflight import Preflight, preflight
-from kafka_mirror.cutover.steps.writers import Writers
 from kafka_mirror.cutover.wave import step as words
 from kafka_mirror.cutover.wave.control_notes import StoredWaves, find_written_since_open
-from kafka_mirror.cutover.wave.findings import KINDS
+from kafka_mirror.cutover.wave.findings import KINDS, STOP
 from kafka_mirror.cutover.wave.record import OPENED, ROLLED_BACK, TAKING_BACK, WaveRecord, name_wave
 from kafka_mirror.cutover.wave.report import WaveReport, show_time, write_wave
 from kafka_mirror.cutover.wave.run import WaveRun, get_wave, read_waves, report_wave, roll_back, run_wave
@@ -33,24 +34,22 @@ _GROUPS_HEAD = ("group", "positions", "exact", "read again", "no answer", "membe
 
 def run_part(flow: Flow, options: argparse.Namespace) -> Answer:
     """Runs the part that is named."""
+    parts = {PLAN: plan, RUN: run, STATUS: status, ROLLBACK: rollback, REPORT: report, COMPARE: compare, REOPEN: reopen}
     with name_flow_in_errors(flow.name):
-        return _PARTS[options.part](flow, options)
+        return parts[options.part](flow, options)
 
 
 def plan(flow: Flow, options: argparse.Namespace) -> Answer:
     """Asks both clusters, and writes nothing. Fails when something stops the wave."""
     wave = Wave(options.topics, options.groups or (), options.max_lag)
     result = preflight(flow, wave)
-    return Answer(DONE if result.may_move else FAILED, _preflight_document(wave, result), (), _preflight_text(result))
-
-
-def _preflight_text(result: Preflight) -> list[Piece]:
     counts = {kind: sum(finding.kind == kind for finding in result.findings) for kind in KINDS}
     stops, warnings, _ = counts.values()
     size = f"{len(result.topics)} topics with {len(result.partitions)} partitions, {len(result.groups)} groups"
     verdict = "Nothing stops the wave" if result.may_move else f"The wave cannot move: {count_text(stops, 'stop')}"
-    lines: list[Piece] = [f"{size}. {verdict}, {count_text(warnings, 'warning')}."]
-    return [*lines, *table(_GROUPS_HEAD, [_group_row(group) for group in result.groups]), *map(str, result.findings)]
+    rows = [_group_row(group) for group in result.groups]
+    text = [f"{size}. {verdict}, {count_text(warnings, 'warning')}.", *table(_GROUPS_HEAD, rows), *map(str, result.findings)]
+    return Answer(DONE if result.may_move else FAILED, _preflight_document(wave, result), (), text)
 
 
 def _group_row(group: WaveGroup) -> tuple[object, ...]:
@@ -71,7 +70,13 @@ def _preflight_document(wave: Wave, result: Preflight) -> dict[str, Any]:
             for partition in result.partitions
         ],
         "groups": [_group_document(group) for group in result.groups],
-        "producers": [] if result.writers is None else _list_producers(result.writers),
+        "producers": [
+            {"topic": tp.topic, "partition": tp.partition, **producer._asdict(), "recent": result.writers.is_recent(producer)}
+            for tp, producers in sorted(result.writers.producers.items())
+            for producer in producers
+        ]
+        if result.writers is not None
+        else [],
         "findings": [finding.as_document() for finding in result.findings],
     }
 
@@ -97,14 +102,6 @@ def _group_document(group: WaveGroup) -> dict[str, Any]:
         "members": [member._asdict() for member in group.members],
         "target_members": [member._asdict() for member in group.target_members],
     }
-
-
-def _list_producers(writers: Writers) -> list[dict[str, Any]]:
-    return [
-        {"topic": tp.topic, "partition": tp.partition, **producer._asdict(), "recent": writers.is_recent(producer)}
-        for tp, producers in sorted(writers.producers.items())
-        for producer in producers
-    ]
 
 
 _STATES = {words.DONE: DONE, words.WAITING: WAITING, words.STOPPED: FAILED}
@@ -178,7 +175,9 @@ def _read_wave(flow: Flow, options: argparse.Namespace, stored: StoredWaves) -> 
         name = options.wave or name_wave(flow.name, wave, options.mode or words.PLANNED)
         record = stored.waves.get(name)
     mode = options.mode or (record.mode if record else words.PLANNED)
-    fence = options.by or (_fence_of(record) if record else None) or words.BY_HAND
+    note = record.steps.get(words.FENCE) if record else None
+    noted = note.facts.get("by") if note else None
+    fence = options.by or (noted if noted in words.FENCES else words.BY_HAND)
     reason = options.reason or (record.why if record else _NO_REASON)
     return wave, _step_options(options, name, reason, mode=mode, by=fence)
 
@@ -189,25 +188,10 @@ def _step_options(options: argparse.Namespace, name: str, reason: str, **more: A
     return StepOptions(name, who, reason, dry_run=options.dry_run, timeout=options.wait, progress=_say, **given, **more)
 
 
-def _fence_of(record: WaveRecord) -> str | None:
-    note = record.steps.get(words.FENCE)
-    by = note.facts.get("by") if note else None
-    return by if by in words.FENCES else None
-
-
 def _say(line: str) -> None:
     """One line of progress on standard error, with the time: a pause is on, and somebody waits."""
     sys.stderr.write(f"{datetime.now(UTC):%H:%M:%S} {visible(line, keep='')}\n")
     sys.stderr.flush()
-
-
-_PARTS: Mapping[str, Callable[[Flow, argparse.Namespace], Answer]] = {
-    PLAN: plan,
-    RUN: run,
-    STATUS: status,
-    ROLLBACK: rollback,
-    REPORT: report,
-}
 
 
 # ---------------------------------------------------------------- as text
@@ -254,18 +238,12 @@ def _next_commands(flow: Flow, record: WaveRecord) -> list[str]:
     return [go_on] if record.state == ROLLED_BACK else [go_on, take_back]
 
 
-# ---------------------------------------------------------------- as documents
-
-
 def _wave_document(flow: Flow, record: WaveRecord) -> dict[str, Any]:
     return {**write_wave(record), "next_step": record.next_step, "commands": _next_commands(flow, record)}
 
 
 def _run_document(flow: Flow, result: WaveRun) -> dict[str, Any]:
     return {"outcomes": [outcome.as_document() for outcome in result.outcomes], "wave": _wave_document(flow, result.record)}
-
-
-# ---------------------------------------------------------------- the report
 
 
 def _write(wave_report: WaveReport, file: str) -> None:
@@ -276,3 +254,58 @@ def _write(wave_report: WaveReport, file: str) -> None:
     except OSError as failure:
         said = f"The report cannot be written to {file}: {failure.strerror}. The wave is as it was."
         raise UsageError(said, next="Name a file in a directory that is there.") from failure
+
+
+# ---------------------------------------------------------------- a source that came back
+
+
+_COMPARED_HEAD = ("partition", "state", "copied up to", "only on the source", "no more on the source", "exported")
+
+
+def compare(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Compares; fails when a person must look at something before anything moves back."""
+    result = compare_source(flow, getattr(options, "topics", ()), getattr(options, "export", None), not options.without_audit)
+    is_stopped = any(finding.kind == STOP for finding in result.findings)
+    return Answer(FAILED if is_stopped else DONE, _comparison_document(result), (), _comparison_text(result))
+
+
+def reopen(flow: Flow, options: argparse.Namespace) -> Answer:
+    """Opens the flow."""
+    dry_run = getattr(options, "dry_run", False)
+    done = reopen_flow(flow, user_at_host(), options.reason, dry_run)
+    verb = "would be" if dry_run else "was"
+    said = f"{flow.name} {'was already open' if done.was_there else f'{verb} opened'}, in {len(done.lanes)} lanes: {done.decision}."
+    return Answer(DONE, {"reopened": str(done.decision), "lanes": list(done.lanes)}, (), said)
+
+
+def _comparison_text(result: SourceComparison) -> list[Piece]:
+    exported = ((result.exported, ""), (result.exported_open, " after the open transaction"))
+    rows = [
+        (
+            compared.source,
+            compared.state,
+            "-" if compared.watermark is None else compared.watermark,
+            f"{compared.only_start}..{compared.only_end - 1}" if compared.only else "-",
+            f"{compared.lost_start}..{compared.lost_end - 1}" if compared.lost else "-",
+            ", ".join(f"{counts[compared.source]} records{where}" for counts, where in exported if compared.source in counts) or "-",
+        )
+        for compared in result.partitions
+        if compared.only or compared.lost or compared.open_until is not None
+    ]
+    return [f"{len(result.partitions)} partitions compared.", *table(_COMPARED_HEAD, rows), *map(str, result.findings)]
+
+
+def _comparison_document(result: SourceComparison) -> dict[str, object]:
+    return {
+        "time": result.time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "partitions": [
+            {
+                **compared.as_document(),
+                "exported_records": result.exported.get(compared.source),
+                "exported_open_records": result.exported_open.get(compared.source),
+            }
+            for compared in result.partitions
+        ],
+        "audit": None if result.audit is None else result.audit.state,
+        "findings": [finding.as_document() for finding in result.findings],
+    }
