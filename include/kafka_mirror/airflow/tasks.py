@@ -190,10 +190,19 @@ def _log_expected(error: Exception, lines: Sequence[str]) -> None:
     compat.log_without_traceback(error)
 
 
-def log_lines(lines: Iterable[str]) -> None:
-    """Logs what is wrong, a line each."""
+def log_lines(lines: Iterable[object], level: int = logging.ERROR) -> None:
+    """Logs these lines, as what is wrong unless the level says otherwise."""
     for line in lines:
-        log.error("%s", line)
+        log.log(level, "%s", line)
+
+
+def return_or_raise(value: Any, summary: str, errors: Sequence[ErrorReport], retriable: bool | None = None) -> Any:
+    """The value that a task returns. With errors it goes into XCom all the same, for others read what the task did. Raises as
+    `raise_errors`."""
+    if errors:
+        push_return_value(value)
+    raise_errors(summary, errors, retriable)
+    return value
 
 
 def raise_errors(summary: str, errors: Sequence[ErrorReport], retriable: bool | None = None) -> None:

@@ -11,9 +11,9 @@ from kafka_mirror.airflow.tasks import (
     from_xcom,
     is_dry_run,
     is_true,
+    log_lines,
     pull,
-    push_return_value,
-    raise_errors,
+    return_or_raise,
     run_name,
     skip,
     split_names,
@@ -34,8 +34,6 @@ from kafka_mirror.formats.offsets.partition import TopicPartition
 
 if TYPE_CHECKING:
     from kafka_mirror.airflow.operators import MirrorAuditOperator
-
-log = logging.getLogger(__name__)
 
 
 def run_audit(operator: "MirrorAuditOperator", context: Context) -> dict[str, Any]:
@@ -70,16 +68,13 @@ def _compare(operator: "MirrorAuditOperator", flow: Flow, context: Context, **sc
     compare = choose_by_size(flow, compare_by_job(flow, partial(operator.spark_runner, flow), name_auditor(operator)))
     result = audit(flow, **scope, compare=compare)
     operator.lineage = lineage_of_audit(flow, result)
-    for line in lines_of(result):
-        log.info("%s", line)
+    log_lines(lines_of(result), logging.INFO)
     document = result.as_document()
     run: Any = context["dag_run"]
     remember_audit(flow, f"{run.dag_id}/{run.run_id}", document)
-    value = to_xcom(document, result.totals)
     errors = errors_of(result, scope.get("topics", ()), is_true(operator.complete))
-    if errors:
-        push_return_value(value)
-    raise_errors(f"{flow.name}: source and target are not proven to be the same", errors)
+    summary = f"{flow.name}: source and target are not proven to be the same"
+    value: dict[str, Any] = return_or_raise(to_xcom(document, result.totals), summary, errors)
     return value
 
 

@@ -19,8 +19,8 @@ from kafka_mirror.airflow.tasks import (
     is_true,
     log_lines,
     pull,
-    push_return_value,
     raise_errors,
+    return_or_raise,
     run_name,
     skip,
     split_names,
@@ -87,8 +87,7 @@ def resolve_times(flow_name: str) -> dict[str, Any]:
     with task_body():
         flow = configured_flow(flow_name)
         resolution = resolve(flow, request(flow))
-    for notice in resolution.notices:
-        log.warning("%s", notice)
+    log_lines(resolution.notices, logging.WARNING)
     for error in resolution.errors:
         log_lines(error.lines)
     log.info("%s", resolution)
@@ -107,8 +106,7 @@ def summarize_run(flow_name: str) -> str:
             resolution = Resolution(flow.name, request(flow).times, errors=(error.report(),))
         result = summarize(resolution, live, history, _read_state(audit_value), _fail_without_result(flow_name))
         log.info("%s", result)
-        for text in result.not_had:
-            log.warning("Could not be had: %s", text)
+        log_lines((f"Could not be had: {text}" for text in result.not_had), logging.WARNING)
         if is_dry_run():
             raise_errors(f"{flow_name}: this would fail", result.errors)
             summary_line = f"{flow_name}: {live.owed:,} live offsets and {history.owed:,} offsets of history would be copied."
@@ -185,14 +183,10 @@ def run_interval(operator: "MirrorBackfillOperator") -> dict[str, Any]:
         )
         outcome = run_backfill(flow, backfill_request, partial(copy_by_job, operator, flow), is_true(operator.plan_only), run_name())
         result = summarize(outcome.resolution, outcome.live, outcome.history)
-        for text in (*outcome.resolution.notices, *result.not_had):
-            log.warning("%s", text)
+        log_lines((*outcome.resolution.notices, *result.not_had), logging.WARNING)
         log.info("%s", result)
-        value = result.as_document()
-        if result.errors:
-            push_return_value(value)
-        raise_errors(str(result), result.errors)
-    return value
+        document: dict[str, Any] = return_or_raise(result.as_document(), str(result), result.errors)
+    return document
 
 
 def fill(operator: "FillOperator", context: Context) -> dict[str, Any]:
@@ -211,8 +205,7 @@ def fill(operator: "FillOperator", context: Context) -> dict[str, Any]:
         previous = part_from_xcom(stored["part"] if stored and stored["cleared"] == cleared else None)
         part = _copy_slice(operator, configured_flow(operator.flow), context)
         total, progressed = previous.add(part), part.owed < previous.owed if previous.offsets else bool(part.records)
-        for text in (*total.notices, *total.not_had):
-            log.warning("%s", text)
+        log_lines((*total.notices, *total.not_had), logging.WARNING)
         offsets, owed = f"{total.offsets:,}", f"{total.owed:,}"
         log.info("%s records copied; of the interval's %s %s offsets, %s are left.", f"{total.records:,}", offsets, operator.part, owed)
         value = part_to_xcom(total)
@@ -223,9 +216,7 @@ def fill(operator: "FillOperator", context: Context) -> dict[str, Any]:
                     log_lines(error.lines)
                 log.info("The next slice begins in %d s; the copy may have the place in the pool meanwhile.", PAUSE.seconds)
                 raise AirflowRescheduleException(datetime.now(UTC) + PAUSE)  # type: ignore[no-untyped-call]
-        if total.errors:
-            push_return_value(value)
-        raise_errors(f"{operator.flow}: the {operator.part} part could not be filled everywhere", total.errors)
+        return_or_raise(value, f"{operator.flow}: the {operator.part} part could not be filled everywhere", total.errors)
         store.delete(_SLICES)
     return value
 

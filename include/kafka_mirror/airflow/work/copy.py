@@ -17,8 +17,7 @@ from kafka_mirror.airflow.tasks import (
     is_true,
     log_lines,
     pull,
-    push_return_value,
-    raise_errors,
+    return_or_raise,
     run_name,
     skip,
     task_body,
@@ -69,11 +68,8 @@ def run_copy(operator: "MirrorCopyOperator", context: Context) -> Any:
             judged, retriable = _follow(operator, flow, planned, context)
         else:
             judged, retriable = _judge(operator, flow, copy_once(flow, planned, partial(copy_by_job, operator, flow)))
-        value = verdict_to_xcom(judged)
-        if judged.errors:
-            push_return_value(value)
-        raise_errors(f"{flow.name}: {judged.records} records were copied, and this failed", judged.errors, retriable)
-    return value
+        summary = f"{flow.name}: {judged.records} records were copied, and this failed"
+        return return_or_raise(verdict_to_xcom(judged), summary, judged.errors, retriable)
 
 
 def copy_by_job(operator: "SparkOperator", flow: Flow, planned: Plan) -> list[LaneResult]:
@@ -139,7 +135,8 @@ def try_flow(flow_name: str) -> tuple[bool, str]:
 
 def _make_plan(flow: Flow, dry_run: bool) -> Plan:
     planned = planner.plan(flow, dry_run=dry_run, by_person=is_by_person())
-    _log(plan_lines(planned), planned.notices)
+    log_lines(plan_lines(planned), logging.INFO)
+    log_lines(planned.notices, logging.WARNING)
     for error in planned.errors:
         log_lines(error.lines)
     return planned
@@ -150,10 +147,7 @@ def _describe_plan(planned: Plan) -> str:
     failing = f" {len(planned.errors)} would fail: {', '.join(sorted({error.code for error in planned.errors}))}." if planned.errors else ""
     text = f"{planned.flow}: {len(planned.ranges)} partitions and {offsets} offsets would be copied.{failing}"
     log.info("%s", text)
-    if planned.errors:
-        push_return_value(text)
-    raise_errors(f"{planned.flow}: a copy would fail here", planned.errors, retriable=False)
-    return text
+    return str(return_or_raise(text, f"{planned.flow}: a copy would fail here", planned.errors, retriable=False))
 
 
 def _follow(operator: "MirrorCopyOperator", flow: Flow, planned: Plan, context: Context) -> tuple[Verdict, bool]:
@@ -175,15 +169,9 @@ def _judge(operator: "SparkOperator", flow: Flow, result: RunResult) -> tuple[Ve
     if result.results:
         log.info("%s", lanes_line(result.results))
     judged, own = publish_and_judge(flow, result, run_name()), result.errors
-    _log((*reached_lines(result.plan, judged.watermarks), *verdict_lines(flow.name, run_name(), judged)), judged.notices)
+    log_lines((*reached_lines(result.plan, judged.watermarks), *verdict_lines(flow.name, run_name(), judged)), logging.INFO)
+    log_lines(judged.notices, logging.WARNING)
     return judged, any(error.retriable for error in judged.errors if error in own)
-
-
-def _log(lines: Iterable[str], notices: Iterable[str]) -> None:
-    for line in lines:
-        log.info("%s", line)
-    for notice in notices:
-        log.warning("%s", notice)
 
 
 # ---------------------------------------------------------------- in XCom

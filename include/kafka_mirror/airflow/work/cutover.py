@@ -17,6 +17,7 @@ from kafka_mirror.airflow.tasks import (
     from_xcom,
     is_dry_run,
     is_true,
+    log_lines,
     pull,
     push_return_value,
     run_name,
@@ -171,8 +172,7 @@ def _check_not_taken_back(flow: Flow, options: StepOptions) -> None:
 
 def _log_outcome(outcome: StepOutcome) -> dict[str, Any]:
     """The outcome for XCom, after the log had it."""
-    for line in outcome.lines:
-        log.info("%s", line)
+    log_lines(outcome.lines, logging.INFO)
     for finding in outcome.findings:
         stopped = logging.WARNING if outcome.state == WAITING else logging.ERROR
         level = {STOP: stopped, WARNING: logging.WARNING}.get(finding.kind, logging.INFO)

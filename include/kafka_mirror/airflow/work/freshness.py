@@ -13,7 +13,7 @@ from typing import Any
 from kafka_mirror.airflow.compat import newest_run, set_gauge
 from kafka_mirror.airflow.deadlines import WATCHED
 from kafka_mirror.airflow.flow_files import configured_flow
-from kafka_mirror.airflow.tasks import push_return_value, raise_errors, task_body
+from kafka_mirror.airflow.tasks import return_or_raise, task_body
 from kafka_mirror.airflow.work.state_stores import asset_store, audits_of, step_errors_of
 from kafka_mirror.config import Flow
 from kafka_mirror.config.deadlines import run_seconds
@@ -49,9 +49,7 @@ def check_flow(name: str) -> dict[str, Any]:
         errors = [error.report() for error in failures.values()]
         if checked.observation.failure:
             errors.append(ErrorReport("CheckFailed", checked.observation.failure))
-        if errors:
-            push_return_value(document)
-        raise_errors(f"{name}: the check or its alerts failed", errors)
+        return_or_raise(document, f"{name}: the check or its alerts failed", errors)
     return document
 
 

@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import TaskDeferred
 
 from kafka_mirror.airflow.flow_files import configuration_of, files_of
 from kafka_mirror.airflow.heartbeat_trigger import HeartbeatTrigger
-from kafka_mirror.airflow.tasks import is_dry_run, push_return_value, raise_errors, read_event, task_body, to_xcom
+from kafka_mirror.airflow.tasks import is_dry_run, log_lines, read_event, return_or_raise, task_body, to_xcom
 from kafka_mirror.airflow.work.state_stores import report_to_freshness
 from kafka_mirror.ledger.step import StepResult
 from kafka_mirror.status.steps import pairs_of, run_step
@@ -32,12 +32,9 @@ def run_flow_step(flow_name: str, step: str) -> dict[str, Any]:
 
 def return_result(flow_name: str, step: str, result: StepResult) -> dict[str, Any]:
     """What the step did, for XCom. Raises ReportedError with what failed."""
-    for line in result.lines:
-        log.info("%s", line)
-    value = to_xcom(result.result, result.totals)
-    if result.errors:
-        push_return_value(value)
-    raise_errors(f"{flow_name}: {step} failed in part", result.errors)
+    log_lines(result.lines, logging.INFO)
+    summary = f"{flow_name}: {step} failed in part"
+    value: dict[str, Any] = return_or_raise(to_xcom(result.result, result.totals), summary, result.errors)
     return value
 
 
