@@ -1,4 +1,5 @@
-"""Which run of one of Airflow's backfills tells people what became of all of them: runs that end in any order, again, and beside others."""
+"""Which run of one of Airflow's backfills tells people what became of all of them (runs that end in any order, again, and beside others),
+and which runs write history: those of which somebody asked for it."""
 
 import random
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from kafka_mirror.backfill.model import BackfillSummary, TimeInterval
 
 DAY = timedelta(days=1)
 FIRST = datetime(2026, 11, 1, tzinfo=UTC)
+ALL_EMPTY = {"topics": [], "from": None, "to": None, "history": False, "into": None, "order": None, "dry_run": False}
 
 
 @dataclass
@@ -150,3 +152,26 @@ def test_two_that_end_in_the_same_moment_agree_on_the_earlier_one(airflow: Airfl
         assert end(silent) is None
         airflow.left["run-1", NOTIFIED] = {"cleared": 0, "runs": []}
         assert end(told_by) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("run_type", "params", "asked"),
+    [
+        ("scheduled", {}, False),
+        ("manual", {}, False),
+        ("manual", {"topics": ["orders"], "from": "2026-11-01", "to": "2026-11-02"}, False),
+        ("manual", {"history": True}, True),
+        ("manual", {"into": "history.{remote}-older"}, True),
+        ("manual", {"order": "any"}, True),
+        ("backfill", {}, True),
+        ("backfill", {"topics": ["orders"], "into": "history.{remote}-older"}, True),
+    ],
+)
+def test_history_is_written_where_somebody_asked_for_it(
+    airflow_home: Path, monkeypatch: pytest.MonkeyPatch, run_type: str, params: dict[str, Any], asked: bool
+) -> None:
+    from kafka_mirror.airflow.work import backfill_run
+
+    context = {"params": {**ALL_EMPTY, **params}, "dag_run": SimpleNamespace(run_type=run_type)}
+    monkeypatch.setattr(backfill_run, "get_current_context", lambda: context)
+    assert backfill_run.history_is_requested() is asked

@@ -1,5 +1,6 @@
-"""The command `config`, which shows every value but secrets, and secrets that cannot be read."""
+"""The command `config`, which shows every value but secrets, secrets that cannot be read, and `pools`."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,9 @@ def test_a_part_that_nothing_has_is_an_error_that_names_the_nearest_property(run
 def test_the_example_is_printed_whatever_is_configured(run, tmp_path):
     code, output, _ = run("config", "--example", "--config", str(tmp_path / "none.properties"))
     assert (code, output) == (0, EXAMPLE.read_text(encoding="utf-8"))
+
+
+def test_pools_are_printed_as_airflow_imports_them(run):
+    code, output, _ = run("pools", config=f"{VALID}\nmirror.copy.pool = copies\n")
+    assert code == 0
+    assert json.loads(output) == {"copies": {"slots": 4, "description": "Copies of east->west", "include_deferred": False}}
