@@ -31,6 +31,7 @@ from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.ledger.clusters import control_of
 from kafka_mirror.ledger.control_records import CLOSED
 from kafka_mirror.ledger.decisions import Decisions
+from kafka_mirror.status.steps import run_step
 from services.consumers import member, read
 from services.oracle import Record
 from services.waiting import PATIENCE
@@ -279,6 +280,9 @@ def test_a_closed_flow_copies_nothing_of_the_returned_source_which_is_compared_e
     results = copy_in_process(flow, lost.plan)
     assert {error.code for result in results for error in result.errors} == {"FlowClosed"}
     assert values(oracle, target, lost.remote) == before, "a plan from before the failover is copied by no lane"
+    for step in ("refresh-topics", "topic-configs", "topic-acls", "checkpoints", "group-offsets"):
+        with pytest.raises(FlowClosed):
+            run_step(step, flow)
 
     file, export = str(lost.mirroring.pair.properties(extra={"source->target.mirror.lanes": "4"})), tmp_path / "export"
 

@@ -22,6 +22,7 @@ from kafka_mirror.groups.translation import BY_MAP, EXACT, NONE
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.create_topics import BY_THE_HOUR, CHECKPOINTS_FACTOR, ensure_internal_topic
 from kafka_mirror.kafka.model import End
+from kafka_mirror.ledger.checks import check_closed
 from kafka_mirror.ledger.clusters import check_ledger_name, check_two_clusters, collect_decisions
 from kafka_mirror.ledger.step import StepResult
 
@@ -58,13 +59,14 @@ class CheckpointsResult:
 
 
 def emit(context: GroupContext, names: Collection[str], dry_run: bool = False) -> CheckpointsResult:
-    """Writes what is new of these groups' checkpoints. Raises what concerns a cluster as a whole."""
+    """Writes what is new of these groups' checkpoints. Raises FlowClosed, and what concerns a cluster as a whole."""
     clients = context.clients
     with group_clusters(context) as (source, target, groups, _):
         check_two_clusters(source, target, context.selection.is_one_cluster)
+        decisions = collect_decisions(open_control(context, target))
+        check_closed(decisions)
         if not target.topics([context.checkpoints_topic]):
-            ledger = context.policy.ledger_topic(context.source)
-            check_ledger_name(ledger, context.source, target, collect_decisions(open_control(context, target)))
+            check_ledger_name(context.policy.ledger_topic(context.source), context.source, target, decisions)
         began = int(time.time() * 1000)
         selected = read_group_offsets(groups, names, context.selection.topic_filter)
         stored, damaged = read_stored(target, clients.target_consumer, context.checkpoints_topic)

@@ -22,6 +22,7 @@ from kafka_mirror.kafka.connection_errors import report_no_leader
 from kafka_mirror.kafka.group_offsets import AT_ONCE
 from kafka_mirror.kafka.groups import Groups
 from kafka_mirror.kafka.model import Committed
+from kafka_mirror.ledger.checks import check_closed
 from kafka_mirror.ledger.clusters import check_ledger_name, check_two_clusters, collect_decisions
 from kafka_mirror.ledger.decisions import Decisions
 from kafka_mirror.ledger.step import StepResult
@@ -71,12 +72,13 @@ class GroupOffsetsResult:
 
 
 def synchronise(context: GroupContext, names: Collection[str], dry_run: bool = False) -> GroupOffsetsResult:
-    """Commits for these groups. Raises what concerns a cluster as a whole."""
+    """Commits for these groups. Raises FlowClosed, and what concerns a cluster as a whole."""
     with group_clusters(context) as (source, target, groups, target_groups):
         check_two_clusters(source, target, context.selection.is_one_cluster)
         selected = read_group_offsets(groups, names, context.selection.topic_filter)
         control = open_control(context, target)
         decisions = collect_decisions(control)
+        check_closed(decisions)
         check_ledger_name(context.policy.ledger_topic(context.source), context.source, target, decisions)
         remaining, moved = leave_out_moved(selected.offsets, decisions, context.selection)
         translated = translate_groups(context, remaining, source, target)

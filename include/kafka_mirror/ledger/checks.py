@@ -66,7 +66,7 @@ def find_moved(tp: TopicPartition, record: LedgerRecord) -> TopicMoved | None:
 
 
 def check_closed(decisions: Decisions) -> None:
-    """Raises FlowClosed if the flow copies nothing since a failover."""
+    """Raises FlowClosed after a failover: neither the copy nor another step goes by a source that came back."""
     decision = decisions.closed
     if decision is not None:
         raise FlowClosed(decision.who, moment_text(decision.when), decision.why)

@@ -20,6 +20,7 @@ from kafka_mirror.formats.offsets.partition import TopicPartition, deciders_id
 from kafka_mirror.kafka.broker_connection import OF_SOURCE, OF_TARGET
 from kafka_mirror.kafka.cluster import Cluster
 from kafka_mirror.kafka.model import Topic
+from kafka_mirror.ledger.checks import check_closed
 from kafka_mirror.ledger.control import Control
 from kafka_mirror.ledger.control_records import LEDGER, RESTART, Decision
 from kafka_mirror.ledger.decisions import Decisions
@@ -96,8 +97,9 @@ def control_of(flow: Flow, target: Cluster) -> Control:
 
 
 def current_selection(flow: Flow, target: Cluster) -> TopicSelection:
-    """The selection as the control topic narrows it. Raises LedgerMissing, ControlUnreadable, and what the target answers."""
+    """The selection as the control topic narrows it. Raises FlowClosed, LedgerMissing, ControlUnreadable, and what the target answers."""
     decisions = collect_decisions(control_of(flow, target))
+    check_closed(decisions)
     check_ledger_name(replication_policy(flow).ledger_topic(flow.source), flow.source, target, decisions)
     return selection_by(flow, decisions)
 
