@@ -118,7 +118,7 @@ class RangeReader:
         """Where a range is begun, and of which leader epoch the record in front of that is, if that is known."""
         return self._ranges[tp][0], None
 
-    def translate_code(self, tp: TopicPartition, code: int) -> MirrorError:
+    def report_refusal(self, tp: TopicPartition, code: int) -> MirrorError:
         """The error of ours for an error code of a partition or topic."""
         return self.cluster.errors.translate_code(code, f"reading {tp}", topic=tp.topic, operation="READ", what=f"topic {tp.topic}")
 
@@ -151,7 +151,7 @@ class RangeReader:
             case Cause.NO_BATCHES:
                 self.failed(tp, report_damaged(tp, fault.position, fault.detail))
             case _:
-                self.failed(tp, self.translate_code(tp, fault.code))
+                self.failed(tp, self.report_refusal(tp, fault.code))
 
     def _end_if_read(self, tp: TopicPartition) -> None:
         if (fetched := self._fetched.get(tp)) is None:
@@ -185,7 +185,7 @@ class RangeReader:
         for tp in list(self.open):
             code = self._refused.get(tp.topic, 0)
             if tp in self.open and code and (passing or not is_retriable(code)):
-                self.failed(tp, self.translate_code(tp, code))
+                self.failed(tp, self.report_refusal(tp, code))
 
 
 def records_within(tp: TopicPartition, batches: Batches, start: int, end: int) -> Iterator[list[ReadRecord]]:
