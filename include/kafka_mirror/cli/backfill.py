@@ -3,7 +3,6 @@
 import argparse
 from dataclasses import replace
 
-from kafka_mirror.audit.model import AuditResult
 from kafka_mirror.audit.report import errors_of, lines_of
 from kafka_mirror.audit.run import audit
 from kafka_mirror.backfill.live import Copy
@@ -52,18 +51,13 @@ def _fill(flow: Flow, request: BackfillRequest, options: argparse.Namespace) -> 
         done = summarize(filled.resolution, filled.live, filled.history)
         sentence = f"{filled.live.owed} live offsets and {filled.history.owed} offsets of history would be copied."
         return Answer(FAILED if done.errors else DONE, _document(filled, done), done.errors, [*_lines(filled), sentence])
-    audited = _audit(flow, filled, options)
+    offsets = {interval.topic_partition: (interval.start, interval.end) for interval in filled.resolution.intervals if interval.offsets}
+    audited = audit(flow, source_offsets=offsets, compare=comparer(flow, options)) if offsets else None
     done = summarize(
         filled.resolution, filled.live, filled.history, audited.state if audited else "", errors_of(audited) if audited else ()
     )
     lines = [*_lines(filled), *(lines_of(audited) if audited else ()), str(done)]
     return Answer(FAILED if done.errors or done.owed else DONE, _document(filled, done), done.errors, lines)
-
-
-def _audit(flow: Flow, filled: BackfillOutcome, options: argparse.Namespace) -> AuditResult | None:
-    """Both sides of the interval compared; None if there is nothing in it."""
-    offsets = {interval.topic_partition: (interval.start, interval.end) for interval in filled.resolution.intervals if interval.offsets}
-    return audit(flow, source_offsets=offsets, compare=comparer(flow, options)) if offsets else None
 
 
 def _document(filled: BackfillOutcome, done: BackfillSummary) -> dict[str, object]:

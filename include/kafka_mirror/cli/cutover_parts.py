@@ -47,16 +47,20 @@ def plan(flow: Flow, options: argparse.Namespace) -> Answer:
     stops, warnings, _ = counts.values()
     size = f"{len(result.topics)} topics with {len(result.partitions)} partitions, {len(result.groups)} groups"
     verdict = "Nothing stops the wave" if result.may_move else f"The wave cannot move: {count_text(stops, 'stop')}"
-    rows = [_group_row(group) for group in result.groups]
+    rows = [
+        (
+            show(group.name),
+            len(group.positions),
+            sum(position.translated.rereads_nothing for position in group.positions),
+            "?" if group.reread is None else group.reread,
+            len(group.unanswered),
+            len(group.members),
+            len(group.target_members),
+        )
+        for group in result.groups
+    ]
     text = [f"{size}. {verdict}, {count_text(warnings, 'warning')}.", *table(_GROUPS_HEAD, rows), *map(str, result.findings)]
     return Answer(DONE if result.may_move else FAILED, _preflight_document(wave, result), (), text)
-
-
-def _group_row(group: WaveGroup) -> tuple[object, ...]:
-    exact = sum(position.translated.rereads_nothing for position in group.positions)
-    reread = "?" if group.reread is None else group.reread
-    people = len(group.members), len(group.target_members)
-    return (show(group.name), len(group.positions), exact, reread, len(group.unanswered), *people)
 
 
 def _preflight_document(wave: Wave, result: Preflight) -> dict[str, Any]:
@@ -124,7 +128,7 @@ def run(flow: Flow, options: argparse.Namespace) -> Answer:
     if report is not None:
         pieces += [report.markdown()]
     elif not options.dry_run:
-        pieces += [_next_text(flow, result.record)]
+        pieces += [f"Next: {'; or '.join(_next_commands(flow, result.record))}"]
     return Answer(_STATES[result.state], document, (), pieces)
 
 
@@ -134,7 +138,8 @@ def rollback(flow: Flow, options: argparse.Namespace) -> Answer:
     if not result.outcomes and result.record.state == ROLLED_BACK:
         pieces: list[Piece] = [f"The wave {result.record.name} is rolled back."]
     else:
-        pieces = [*_outcomes(result.outcomes, options.dry_run), *([] if options.dry_run else [_next_text(flow, result.record)])]
+        next_text = [] if options.dry_run else [f"Next: {'; or '.join(_next_commands(flow, result.record))}"]
+        pieces = [*_outcomes(result.outcomes, options.dry_run), *next_text]
     return Answer(_STATES[result.state], _run_document(flow, result), (), pieces)
 
 
@@ -147,7 +152,12 @@ def status(flow: Flow, options: argparse.Namespace) -> Answer:
     written = find_written_since_open(flow, stored, options.wave)
     if not waves:
         return Answer(DONE, {"waves": []}, (), "No wave was begun.")
-    pieces: list[Piece] = [*table(_WAVES_HEAD, [_wave_row(record) for record in waves])]
+    rows = []
+    for record in waves:
+        step = record.next_step if record.state not in (OPENED, ROLLED_BACK, TAKING_BACK) else None
+        times = show_time(record.began), show_time(record.ended) or ""
+        rows.append((record.name, record.state, record.mode, step or "", *times, record.who))
+    pieces: list[Piece] = [*table(_WAVES_HEAD, rows)]
     for record in waves:
         if options.wave is not None or record.state not in (OPENED, ROLLED_BACK):
             pieces += _wave_pieces(flow, record)
@@ -205,27 +215,16 @@ def _outcomes(outcomes: Sequence[StepOutcome], dry_run: bool) -> list[Piece]:
     return pieces
 
 
-def _wave_row(record: WaveRecord) -> tuple[object, ...]:
-    step = record.next_step if record.state not in (OPENED, ROLLED_BACK, TAKING_BACK) else None
-    return (record.name, record.state, record.mode, step or "", show_time(record.began), show_time(record.ended) or "", record.who)
-
-
 def _wave_pieces(flow: Flow, record: WaveRecord) -> list[Piece]:
     rows = []
     for step in record.order:
         note = record.steps.get(step)
         seconds = "" if note is None or note.ended is None else f"{(note.ended - note.began) / 1000:,.1f}"
-        rows.append(
-            (step, "" if note is None else note.state, "" if note is None else show_time(note.began), seconds, note.who if note else "")
-        )
+        rows.append((step, note.state, show_time(note.began), seconds, note.who) if note else (step, "", "", "", ""))
     groups = f", groups {', '.join(record.groups)}" if record.groups else ""
     head = f"{record.name}: topics {', '.join(record.topics)}{groups}."
     lines = [f"{step}: {line}" for step, note in record.steps.items() if note.state != words.DONE for line in note.lines]
-    return [head, *table(_STEPS_HEAD, rows), *lines, _next_text(flow, record)]
-
-
-def _next_text(flow: Flow, record: WaveRecord) -> str:
-    return f"Next: {'; or '.join(_next_commands(flow, record))}"
+    return [head, *table(_STEPS_HEAD, rows), *lines, f"Next: {'; or '.join(_next_commands(flow, record))}"]
 
 
 def _next_commands(flow: Flow, record: WaveRecord) -> list[str]:

@@ -50,8 +50,14 @@ def show_config(flow: Flow, options: argparse.Namespace) -> Answer:
     errors = (flow.unusable(problems).report(),) if problems else ()
     result = {
         "file": flow.file,
-        "properties": {name: {**_document(value), "read_by": list(connectors_reading(name))} for name, value in properties.items()},
-        "clients": {client: {name: _document(value) for name, value in settings.items()} for client, settings in clients.items()},
+        "properties": {
+            name: {"value": value.value, "from": value.origin, "read_by": list(connectors_reading(name))}
+            for name, value in properties.items()
+        },
+        "clients": {
+            client: {name: {"value": value.value, "from": value.origin} for name, value in settings.items()}
+            for client, settings in clients.items()
+        },
     }
     if not options.pattern:
         properties = {name: value for name, value in properties.items() if value.is_set or not CATALOGUE[name].effect}
@@ -84,10 +90,6 @@ def _match(values: Values, patterns: list[str]) -> Values:
         for name, value in values.items()
         if any(fnmatchcase(text.lower(), pattern) for text in (name, value.origin if value.is_set else name) for pattern in wanted)
     }
-
-
-def _document(effective: EffectiveValue) -> dict[str, Any]:
-    return {"value": effective.value, "from": effective.origin}
 
 
 def _text(flow: Flow, properties: Values, clients: Mapping[str, Values], options: argparse.Namespace) -> list[Piece]:

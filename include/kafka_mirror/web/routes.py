@@ -154,13 +154,11 @@ def _summarize(flow: FlowSummary) -> dict[str, Any]:
 
 
 def _describe_topics(table: TopicTable) -> dict[str, Any]:
-    partitions = (
-        None if table.partitions is None else _describe_page(table.partitions, [_describe_partition(row) for row in table.partitions.rows])
-    )
+    unfolded = table.partitions
     return {
         **_describe_page(table.page, [_describe_topic(row) for row in table.page.rows]),
         "open": table.listing.open or None,
-        "partitions": partitions,
+        "partitions": _describe_page(unfolded, [_describe_partition(row) for row in unfolded.rows]) if unfolded else None,
     }
 
 
