@@ -81,7 +81,7 @@ LATE_IMPORTS = {
     "airflow": (46, "DAG files are parsed every few seconds, and import nothing that only tasks need: each task has one door into `work`"),
     "audit": (1, "workers alone have Spark"),
     "cli": (2, "the shell's completion; a pipe needs no terminal's library"),
-    "__main__.py": (12, "the one door to the commands: each imports its own when it runs"),
+    "__main__.py": (11, "the one door to the commands: each imports its own when it runs"),
     "config": (1, "a flow without key stores needs no cryptography"),
     "formats": (1, "a copy that opens no batch needs no codecs"),
     "kafka": (3, "only a failed handshake needs cryptography"),
