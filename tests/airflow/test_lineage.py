@@ -77,7 +77,7 @@ def without_facets(datasets: list[dict[str, Any]]) -> list[dict[str, str]]:
 class MadeUpFlow:
     """A flow of which only the clusters' addresses are asked."""
 
-    def bootstrap(self, side: str) -> str:
+    def find_bootstrap(self, side: str) -> str:
         return f"{side}-1:9092, {side}-2:9092"
 
 
