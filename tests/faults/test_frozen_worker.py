@@ -93,7 +93,7 @@ class FrozenWave:
         stored = read_waves(self.mirroring.flow)
         return {
             "notes": (stored.waves[self.name], stored.groups.get(self.name)),
-            "moved": stored.decisions.moved(self.topic),
+            "moved": stored.decisions.find_moved(self.topic),
             "denied": [each for each in self.mirroring.oracle.acls(source) if (each["name"], each["permission"]) == (self.topic, "DENY")],
             "positions": read_offsets(target, self.group),
             "ledger": {tp: record for tp, record in self.mirroring.ledger().items() if tp.topic == self.topic},

@@ -130,7 +130,7 @@ def test_killed_between_any_two_writes_and_run_again_it_copies_every_record_once
             killed += 1
         deadly["at"] = -1
         copied(there)
-        if decisions(here).moved(topic):
+        if decisions(here).find_moved(topic):
             produced(there, topic, seed=2 * turn + 1, records=7)  # somebody was told too early
         copied(here)
         again = ways.open(here, topic, anew=False)

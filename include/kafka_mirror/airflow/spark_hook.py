@@ -19,7 +19,7 @@ from kafka_mirror.errors import ConfigurationError, Problem
 from kafka_mirror.spark.files import JobFiles, package
 from kafka_mirror.spark.log import UI, level_for_job, log_lines, relay_log
 from kafka_mirror.spark.run import SparkRunner
-from kafka_mirror.spark.start import JOB, LOCAL_MASTER, environment, is_local, program, properties_file, settings, spark_master, tuned_spark
+from kafka_mirror.spark.start import JOB, LOCAL_MASTER, SETTINGS, environment, is_local, program, properties_file, spark_master, tuned_spark
 
 
 class JobHook(SparkSubmitHook):
@@ -136,7 +136,7 @@ def job_hook(name: str, files: JobFiles, flow: Flow) -> JobHook:
         },
         inherited=(files.lock,),
         name=name,
-        conf=settings(),
+        conf=SETTINGS,
         application_args=[str(files.work), str(files.result)],
         properties_file=properties_file(connected.master, properties, tuned),
         py_files=None if local else str(package(files.directory)),

@@ -177,7 +177,7 @@ def _read_newer(
     records: dict[TopicPartition, LedgerRecord] = {}
     for lane in sorted(lanes):
         try:
-            records |= ledger.read_lane(lane)
+            records |= ledger.read_fenced(lane).records
         except LedgerHidden:
             continue  # a copy is at work: what it wrote is for the next audit, and is no finding
     return records

@@ -108,7 +108,7 @@ class _Work:
                 self.errors.append(HistoryWithoutStart(*tp).report())
                 continue
             topic, record = self._into[tp.topic], self.context.ledger.records[tp]
-            history_topic_before = record.written_into(topic.name, topic.id)
+            history_topic_before = record.find_history(topic.name, topic.id)
             # A lane knows what stands in the topic that it writes to, and only there; what stands elsewhere is no part of its range.
             has_others = any(history_topic.topic != topic.name for history_topic in self._list_written(tp))
             end = intervals[0 if has_others else -1][1]
@@ -137,7 +137,7 @@ class _Work:
         self._ledger = read_pending_ledger(self.context)
         for planned in self.planned.ranges:
             record, topic = records.get(planned.topic_partition), self._into[planned.topic]
-            history_topic = record.written_into(topic.name, topic.id) if record is not None else None
+            history_topic = record.find_history(topic.name, topic.id) if record is not None else None
             if history_topic is not None:
                 self.records += max(0, history_topic.records - planned.records)
                 self.bytes += max(0, history_topic.bytes - planned.bytes)

@@ -44,7 +44,7 @@ def partition_of(error: ErrorReport) -> TopicPartition | None:
 
 def find_paused(context: PlanContext, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, str]:
     """Those of the partitions that the survey left out because somebody paused them, with the sentence that says who and why."""
-    pauses = {tp: context.decisions.pause(tp) for tp in partitions if tp not in context.source}
+    pauses = {tp: context.decisions.find_pause(tp) for tp in partitions if tp not in context.source}
     return {tp: f"{tp} is left out: {pause}" for tp, pause in pauses.items() if pause is not None}
 
 

@@ -100,7 +100,7 @@ def merge_history(record: LedgerRecord, history_record: LedgerRecord) -> LedgerR
         start, end, history_record.target_topic, runs[0].target if runs else history_record.target_next, history_record.target_next
     )
     written = _find_written(record, history_record.target_topic, history_record.target_topic_id)
-    written = written.extended(place, history_record.records - written.records, history_record.bytes - written.bytes)
+    written = written.extend(place, history_record.records - written.records, history_record.bytes - written.bytes)
     in_order = sorted((*record.skipped, *history_record.skipped), key=lambda skip: (skip.start, skip.end))
     return replace(
         same,
@@ -134,5 +134,5 @@ _OLDER = re.compile(r"-older(-[0-9]+)?$")
 
 def _find_written(record: LedgerRecord, topic: str, topic_id: str) -> HistoryTopic:
     """What was written into the topic. Into the remote topic the copy writes too, so its end is the copy's."""
-    history_topic = record.written_into(topic, topic_id) or HistoryTopic(topic, topic_id, 0)
+    history_topic = record.find_history(topic, topic_id) or HistoryTopic(topic, topic_id, 0)
     return replace(history_topic, target_next=record.target_next) if topic == record.target_topic else history_topic

@@ -14,7 +14,7 @@ from kafka_mirror.errors import NothingToDecide, TargetLostRecords, UsageError
 from kafka_mirror.formats.documents import moment_text
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.apply_decisions import PartitionFacts
-from kafka_mirror.ledger.checks import foreign
+from kafka_mirror.ledger.checks import is_foreign
 from kafka_mirror.ledger.control_records import ACCEPT_GAP, ACCEPT_RECORDS, LEDGER, RESTART, SKIP_RECORD, UNLIMITED, Decision
 from kafka_mirror.ledger.record import LedgerRecord, loss_note
 
@@ -213,7 +213,7 @@ def take_ownership(
             "mirror.installation is not set, so installations cannot be distinguished.",
             next="Set mirror.installation, to another name in each installation, to keep two from writing the same flow.",
         )
-    others = [record.writer for record in records if foreign(record, installation, interval_seconds, now)]
+    others = [record.writer for record in records if is_foreign(record, installation, interval_seconds, now)]
     if not others:
         raise NothingToDecide(request.decision, f"no other installation than '{installation}' has written to the ledger just now.")
     until = max(when, *(writer.time for writer in others))

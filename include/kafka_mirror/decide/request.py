@@ -130,14 +130,11 @@ def request(
     _require(not surplus, f"decide {decision} has no use for {join_with_and(surplus)}")
     _require(len(reason) <= _LONGEST_REASON, f"--reason has {len(reason)} characters, and {_LONGEST_REASON} are kept")
     _require(not isinstance(start, int) or partition is not None, "--to-offset needs --partition")
-    return DecisionRequest(decision, who, reason, topic, partition, alias, start, _read_rate(bytes_per_second))
-
-
-def _read_rate(given: str | int | None) -> int | None:
     try:
-        return None if given is None else parse_rate(given)
+        rate = None if bytes_per_second is None else parse_rate(bytes_per_second)
     except ValueError as error:
         raise UsageError(f"{error}.", next="Correct the rate, and try again.") from None
+    return DecisionRequest(decision, who, reason, topic, partition, alias, start, rate)
 
 
 def join_with_and(names: Sequence[str]) -> str:

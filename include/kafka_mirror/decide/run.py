@@ -155,7 +155,7 @@ class _DecisionMaker:
                     decision, f"{what} is left out of every plan until it is resumed; a run that has begun ends what it began"
                 )
             ]
-        if not any(decisions.pause(TopicPartition(topic, number)) for number in self._find_numbers(decisions, topic)):
+        if not any(decisions.find_pause(TopicPartition(topic, number)) for number in self._find_numbers(decisions, topic)):
             raise NothingToDecide(request.decision, f"{what} is not paused.", topic=topic, partition=request.partition)
         return [DecisionWithEffect(decision, f"{what} is copied again, from where it was left")]
 

@@ -94,7 +94,7 @@ def leave_out_moved(offsets: Offsets, decisions: Decisions, selection: TopicSele
     A group moves with all its topics. So its positions in what the source has from the target moved with them.
     """
     topics = {tp.topic for positions in offsets.values() for tp in positions}
-    moved = {topic: decision for topic in topics if (decision := decisions.moved(topic)) is not None}
+    moved = {topic: decision for topic in topics if (decision := decisions.find_moved(topic)) is not None}
     remaining: dict[str, Mapping[TopicPartition, Committed]] = {}
     reasons: dict[str, str] = {}
     for group, positions in offsets.items():

@@ -183,7 +183,7 @@ def _answer_in_front_back(offset: int, record: LedgerRecord) -> TranslatedOffset
     nothing else that was mirrored can stand in front of them."""
     runs = record.offset_map.runs
     others = runs[0].thinned if runs else record.offset_map.thinned_behind or offset > record.target_next
-    history = record.written_into(record.target_topic, record.target_topic_id)
+    history = record.find_history(record.target_topic, record.target_topic_id)
     if others or history is not None or record.older is not None:
         return no_answer("it lies below all that the ledger of the other direction knows")
     return TranslatedOffset(EXACT, record.live_start, record.live_start, 0)
@@ -279,7 +279,7 @@ def _read_again(offset: int, answer: TranslatedOffset, record: LedgerRecord) -> 
 
 def _translate_in_front(offset: int, begun: int, first: int, record: LedgerRecord) -> TranslatedOffset:
     """In front of the `first` live record nothing is mirrored, but for history that a backfill wrote into the remote topic before."""
-    written = record.written_into(record.target_topic, record.target_topic_id)
+    written = record.find_history(record.target_topic, record.target_topic_id)
     places = [place for place in written.places if offset < place.end] if written is not None else []
     ahead = [(place.start, place.end) for place in places if place.target_end <= first]
     forgotten = written is not None and any(

@@ -164,7 +164,7 @@ class CommitNotes:
         self._control = control
         self._decisions = decisions
         self._replication_factor = replication_factor
-        self._documents = decisions.notes(GROUP_OFFSETS)
+        self._documents = decisions.list_notes(GROUP_OFFSETS)
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -65,10 +65,10 @@ def _restart(record: LedgerRecord, decision: Decision, now: PartitionFacts, remo
             offsets = offsets.with_unknown_front()
     copied = min(start, record.watermark) if same else 0
     on_target = min(copied, _find_first_lost(record, decision)) if same else 0
-    reason = decision.told_as("restart")
+    reason = decision.describe_as("restart")
     left_out = [(on_target if on_target < copied else record.watermark, start)] if same_source else []
     left_out += [(start, watermark)]
-    skipped = (skip.before(on_target) for skip in record.skipped if skip.start < on_target)
+    skipped = (skip.cut_before(on_target) for skip in record.skipped if skip.start < on_target)
     changed = replace(
         record,
         watermark=watermark,
@@ -122,8 +122,8 @@ def _keep_history(record: LedgerRecord, decision: Decision, same_target: bool) -
         if history_topic.topic != record.target_topic:
             topics.append(history_topic)
         elif same_target:
-            remaining = history_topic.before(decision.offset or 0)
-            topics.append(remaining if decision.target_end is None else remaining.before_target(decision.target_end))
+            remaining = history_topic.cut_before(decision.offset or 0)
+            topics.append(remaining if decision.target_end is None else remaining.cut_before_target(decision.target_end))
     return tuple(topics)
 
 
@@ -165,9 +165,9 @@ def with_adopted_clusters(
     applied = [
         adoption
         for (alias, cluster_id), recorded_id in ((source, record.source_cluster_id), (target, record.target_cluster_id))
-        if recorded_id != cluster_id and (adoption := decisions.adopted(alias, cluster_id)) is not None
+        if recorded_id != cluster_id and (adoption := decisions.find_adoption(alias, cluster_id)) is not None
     ]
-    if (ownership := decisions.lets_in(record, installation)) is not None:
+    if (ownership := decisions.find_ownership_after(record, installation)) is not None:
         applied.append(ownership)
     return replace(with_decision_note(record, applied), source_cluster_id=source[1], target_cluster_id=target[1])
 
@@ -185,7 +185,7 @@ def _accept_gap(record: LedgerRecord, decision: Decision, now: PartitionFacts) -
         return None
     if now.log_start is None or now.log_start <= record.watermark:
         return None
-    return pass_over_offsets(record, now.log_start, decision.told_as("gap accepted"), now.leader_epoch)
+    return pass_over_offsets(record, now.log_start, decision.describe_as("gap accepted"), now.leader_epoch)
 
 
 def _skip_record(record: LedgerRecord, decision: Decision, now: PartitionFacts) -> LedgerRecord | None:
@@ -195,7 +195,7 @@ def _skip_record(record: LedgerRecord, decision: Decision, now: PartitionFacts) 
         return None
     what = f"record skipped ({record.blocked.code})"
     end = max(record.watermark + 1, record.blocked.end or 0)
-    return pass_over_offsets(record, end, decision.told_as(what), now.leader_epoch)
+    return pass_over_offsets(record, end, decision.describe_as(what), now.leader_epoch)
 
 
 def _accept_records(record: LedgerRecord, decision: Decision, now: PartitionFacts) -> LedgerRecord | None:

@@ -36,7 +36,7 @@ def check_clusters(
 ) -> None:
     """Raises OtherCluster if the ledger was written for other clusters than the aliases `source` and `target` lead to now, and no person
     decided that they are to be taken for the same."""
-    source_adopted, target_adopted = decisions.adopted(source, source_id), decisions.adopted(target, target_id)
+    source_adopted, target_adopted = decisions.find_adoption(source, source_id), decisions.find_adoption(target, target_id)
     for record in records:
         if record.source_cluster_id != source_id and source_adopted is None:
             raise OtherCluster(source, record.source_cluster_id, source_id)
@@ -105,13 +105,13 @@ def check_writer(
     if not installation:
         return
     for record in records:
-        if not foreign(record, installation, interval_seconds, now) or decisions.lets_in(record, installation) is not None:
+        if not is_foreign(record, installation, interval_seconds, now) or decisions.find_ownership_after(record, installation) is not None:
             continue
         age = (now - record.writer.time).total_seconds()
         raise ForeignWriter(ledger, lane, record.writer.installation, record.writer.host, age)
 
 
-def foreign(record: LedgerRecord, installation: str, interval_seconds: float, now: datetime) -> bool:
+def is_foreign(record: LedgerRecord, installation: str, interval_seconds: float, now: datetime) -> bool:
     """Whether a record was written by another installation just now."""
     age = (now - record.writer.time).total_seconds()
     return record.writer.installation not in ("", installation) and age < FOREIGN_WRITER_INTERVALS * interval_seconds

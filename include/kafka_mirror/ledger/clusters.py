@@ -59,7 +59,8 @@ def check_two_clusters(source: Cluster, target: Cluster, may_be_one: bool) -> No
         return
     common = (source.find_ids() & target.find_ids()) - _NO_IDS
     if common:
-        raise SameCluster(source.alias, _describe_address(source), target.alias, _describe_address(target), min(common))
+        addresses = [str(cluster.settings["bootstrap.servers"]) for cluster in (source, target)]
+        raise SameCluster(source.alias, addresses[0], target.alias, addresses[1], min(common))
 
 
 def check_answering_clusters(flow: Flow) -> None:
@@ -77,10 +78,6 @@ def check_answering_clusters(flow: Flow) -> None:
         except MirrorError:
             return
         check_two_clusters(source, target, may_be_one=False)
-
-
-def _describe_address(cluster: Cluster) -> str:
-    return str(cluster.settings["bootstrap.servers"])
 
 
 def ledger_of(flow: Flow, target: Cluster) -> Ledger:
@@ -116,7 +113,7 @@ def check_ledger_name(ledger: str, source: str, target: Cluster, decisions: Deci
     if decisions.ledger_id is not None or target.topics([ledger]):
         return
     other = renamed_ledger(ledger, source, target)
-    if other is not None and not decisions.begins_ledger(None, other.id):
+    if other is not None and not decisions.may_begin_ledger(None, other.id):
         raise LedgerMissing(ledger, other.id, None, other.name)
 
 
@@ -167,7 +164,7 @@ def read_ledger(flow: Flow, target: Cluster, control: Control, decisions: Decisi
     """
     ledger = ledger_of(flow, target)
     noted_id, ledger_id = decisions.ledger_id, ledger.topic_id()
-    if noted_id is not None and noted_id != ledger_id and not decisions.begins_ledger(ledger_id):
+    if noted_id is not None and noted_id != ledger_id and not decisions.may_begin_ledger(ledger_id):
         raise LedgerMissing(ledger.topic, noted_id, ledger_id)
     if noted_id is None and ledger_id is None:
         check_ledger_name(ledger.topic, flow.source, target, decisions)

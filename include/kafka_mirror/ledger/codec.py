@@ -13,7 +13,7 @@ from kafka_mirror.formats.offsets.intervals import Interval
 from kafka_mirror.formats.offsets.map import OffsetMap, decode_map
 from kafka_mirror.formats.offsets.older_copies import OlderCopies
 from kafka_mirror.formats.offsets.partition import TopicPartition
-from kafka_mirror.ledger.control_records import HANDED_BACK, MOVED, TAKEN_OVER
+from kafka_mirror.ledger.control_records import MOVED
 from kafka_mirror.ledger.record import (
     MAX_INTERVALS,
     MAX_PLACES,
@@ -66,7 +66,10 @@ def encode(record: LedgerRecord) -> bytes:
         "target_cluster_id": record.target_cluster_id,
         "lanes": record.lanes,
         "covered": record.covered[-MAX_INTERVALS:],
-        "skipped": [_write_skip(skip) for skip in merge_skips(record.skipped)],
+        # The count stands only where not all offsets between were passed over.
+        "skipped": [
+            [skip.start, skip.end, skip.reason, *(() if skip.count is None else (skip.count,))] for skip in merge_skips(record.skipped)
+        ],
         "history": record.history[-MAX_INTERVALS:],
         "records": record.records,
         "bytes": record.bytes,
@@ -85,31 +88,22 @@ def encode(record: LedgerRecord) -> bytes:
 
 def _write_optional(record: LedgerRecord, pairs: str | None) -> dict[str, Any]:
     """The fields that stand only where they say something, so that records without them have the bytes that they always had."""
-    value: dict[str, Any] = {}
-    if acted := record.decided:
-        value["decided"] = _write_decided(acted)
-    if last := record.last:
-        value["last"] = {"timestamp": last.timestamp, "read": last.read, "acknowledged": last.acknowledged}
-    if record.start is not None:
-        value["start"] = record.start
-    if record.history_topics:
-        value["history_topics"] = [_write_history(history_topic) for history_topic in record.history_topics]
-    if record.offset_map.thinned_behind:
-        value["thinned_behind"] = True
-    if pairs:
-        value["offset_map_pairs"] = pairs
-    if record.older is not None:
-        value["older"] = _write_older(record.older)
-    value |= _read_closed(record)
-    if record.earlier != (0, 0):
-        value["earlier"] = {"records": record.earlier[0], "bytes": record.earlier[1]}
-    return value | _write_source_end(record)
-
-
-def _read_closed(record: LedgerRecord) -> dict[str, Any]:
-    """Since when nothing more of the partition is copied."""
-    marks = {"moved": record.moved, "handed_back": record.handed_back or record.moved}
-    return {name: _write_decided(mark) for name, mark in marks.items() if mark is not None}
+    last, older, end = record.last, record.older, record.source_end
+    closed = record.handed_back or record.moved  # a reader that does not know `moved` leaves alone what was handed back
+    value = {
+        "decided": record.decided and _write_decided(record.decided),
+        "last": last and {"timestamp": last.timestamp, "read": last.read, "acknowledged": last.acknowledged},
+        "start": record.start,
+        "history_topics": [_write_history(history_topic) for history_topic in record.history_topics] or None,
+        "thinned_behind": record.offset_map.thinned_behind or None,
+        "offset_map_pairs": pairs or None,
+        "older": older and _write_older(older),
+        "moved": record.moved and _write_decided(record.moved),
+        "handed_back": closed and _write_decided(closed),
+        "earlier": {"records": record.earlier[0], "bytes": record.earlier[1]} if record.earlier != (0, 0) else None,
+        "source_end": end and {"offset": end.offset, "time": moment_text(end.time)},
+    }
+    return {name: field for name, field in value.items() if field is not None}
 
 
 def decode(value: bytes, where: str) -> LedgerRecord:
@@ -130,9 +124,9 @@ def decode(value: bytes, where: str) -> LedgerRecord:
 def _read_record(fields: dict[str, Any]) -> LedgerRecord:
     if count(fields, "v") != VERSION:
         raise ValueError(f"version {fields['v']!r} does not exist")
-    writer, blocked, last = fields["writer"], fields["blocked"], fields.get("last")
-    decided = None if fields.get("decided") is None else _read_decided(fields["decided"])
-    epoch = fields["leader_epoch"]
+    writer, blocked, last, epoch = fields["writer"], fields["blocked"], fields.get("last"), fields["leader_epoch"]
+    decided, moved, closed = (_read_decided(fields[name]) if name in fields else None for name in ("decided", "moved", "handed_back"))
+    end = fields.get("source_end")
     return LedgerRecord(
         watermark=count(fields, "watermark"),
         leader_epoch=None if epoch is None else count(fields, "leader_epoch"),
@@ -143,7 +137,7 @@ def _read_record(fields: dict[str, Any]) -> LedgerRecord:
         source_cluster_id=string(fields, "source_cluster_id"),
         target_cluster_id=string(fields, "target_cluster_id"),
         lanes=count(fields, "lanes"),
-        offset_map=_read_offset_map(fields, decided),
+        offset_map=_read_map(fields),
         writer=Writer(string(writer, "installation"), string(writer, "host"), string(writer, "run"), moment(writer, "time")),
         covered=_read_intervals(fields["covered"]),
         skipped=tuple(_read_skip(*field) for field in _read_list(fields["skipped"])),
@@ -156,46 +150,19 @@ def _read_record(fields: dict[str, Any]) -> LedgerRecord:
         start=count(fields, "start") if "start" in fields else None,
         history_topics=tuple(_read_history(field) for field in _read_list(fields.get("history_topics", []))),
         older=_read_older(fields["older"]) if "older" in fields else None,
-        handed_back=_read_handed_back(fields, decided),
+        handed_back=None if moved and closed and closed.decision == MOVED else closed,
         earlier=(count(fields["earlier"], "records"), count(fields["earlier"], "bytes")) if "earlier" in fields else (0, 0),
-        moved=_read_decided(fields["moved"]) if "moved" in fields else None,
-        source_end=_read_source_end(fields["source_end"]) if "source_end" in fields else None,
+        moved=moved,
+        source_end=None if end is None else SourceEnd(count(end, "offset"), moment(end, "time")),
     )
 
 
-def _read_offset_map(fields: dict[str, Any], decided: Decided | None) -> OffsetMap:
-    """The map, and whether it is thinned after its end. Of records by mirrors that did not note that it is known only where the newest
-    decision is that MirrorMaker 2's flow was taken over, and nothing was copied since."""
-    offset_map = _read_map(fields)
-    if offset_map.thinned_behind:
-        return offset_map
-    if decided is None or decided.decision != TAKEN_OVER or count(fields, "records"):
-        return offset_map
-    return offset_map.with_mark(count(fields, "target_next") > offset_map.target_end)
-
-
 def _read_map(fields: dict[str, Any]) -> OffsetMap:
-    """The map of a document, with what stands beside it. Older mirrors write no pairs and read none: theirs is coarser, and never late."""
+    """The map of a document, with what stands beside it."""
+    if fields.get("thinned_behind", True) is not True:
+        raise ValueError(f"thinned_behind is {fields['thinned_behind']!r}")
     pairs = string(fields, "offset_map_pairs") if "offset_map_pairs" in fields else None
-    return decode_map(string(fields, "offset_map"), pairs, "thinned_behind" in fields and _read_true(fields, "thinned_behind"))
-
-
-def _write_source_end(record: LedgerRecord) -> dict[str, Any]:
-    end = record.source_end
-    return {} if end is None else {"source_end": {"offset": end.offset, "time": moment_text(end.time)}}
-
-
-def _read_source_end(fields: dict[str, Any]) -> SourceEnd:
-    return SourceEnd(count(fields, "offset"), moment(fields, "time"))
-
-
-def _read_handed_back(fields: dict[str, Any], decided: Decided | None) -> Decided | None:
-    """Mirrors that did not note it apart knew it by the newest decision. A partition that was moved says so here as well: mirrors that do
-    not know `moved` leave it alone as one that was handed back."""
-    if "handed_back" in fields:
-        closed = _read_decided(fields["handed_back"])
-        return None if closed.decision == MOVED and "moved" in fields else closed
-    return decided if decided is not None and decided.decision == HANDED_BACK else None
+    return decode_map(string(fields, "offset_map"), pairs, "thinned_behind" in fields)
 
 
 def _read_older(fields: dict[str, Any]) -> OlderCopies:
@@ -213,13 +180,6 @@ def _write_older(older: OlderCopies) -> dict[str, Any]:
         if pairs:
             document["offset_map_pairs"] = pairs
     return document
-
-
-def _read_true(fields: dict[str, Any], name: str) -> bool:
-    """A mark that is there or not."""
-    if fields[name] is not True:
-        raise ValueError(f"{name} is {fields[name]!r}")
-    return True
 
 
 def _write_blocked(stuck: Blocked) -> dict[str, Any]:
@@ -270,11 +230,6 @@ def _read_list(value: Any) -> list[Any]:
     if type(value) is not list:
         raise ValueError(f"{value!r} is not a list")
     return value
-
-
-def _write_skip(skip: Skipped) -> list[Any]:
-    """As JSON has it: `[start, end, reason]`, with the count after them where not all offsets between were passed over."""
-    return [skip.start, skip.end, skip.reason, *([] if skip.count is None else [skip.count])]
 
 
 def _read_skip(start: Any, end: Any, reason: Any, *number: Any) -> Skipped:

@@ -37,13 +37,8 @@ class Control:
         self._consumer = consumer
         self._producer = producer
         self._transactional_id = transactional_id
-        self._read_end = 0
-        """Up to where the topic was read; it begins empty."""
-
-    @property
-    def read_end(self) -> int:
+        self.read_end = 0
         """Up to where the topic was read; 0: it was not."""
-        return self._read_end
 
     def exists(self) -> bool:
         """Whether the topic is there. Raises LedgerUnsuitable when its settings would endanger what it holds."""
@@ -61,8 +56,8 @@ class Control:
 
         A record without value takes its key out. Raises ControlUnreadable: what cannot be read might be a pause.
         """
-        self._read_end = self._end()
-        newest = self._records(self._read_end, newest_records)
+        self.read_end = self._find_end()
+        newest = self._read_records(self.read_end, newest_records)
         return tuple(decode(record.value, str(record)) for record in newest if record.value is not None)
 
     def write_next(self, decisions: Sequence[Decision]) -> None:
@@ -75,14 +70,14 @@ class Control:
         log = TopicPartition(self.topic, 0)
         writer = ConditionalWriter(self._target.alias, self._producer, self._transactional_id, self._target.timeout)
         try:
-            writer.write(records, log, self._read_end, "the decision")
+            writer.write(records, log, self.read_end, "the decision")
         except (UnexpectedOffset, Fenced) as other:
             raise DecidedMeanwhile(self.topic) from other
         except CommitInDoubt as doubt:
-            there = {(record.key, record.value) for record in self._records(self._end())}
+            there = {(record.key, record.value) for record in self._read_records(self._find_end())}
             if not all((record.key, record.value) in there for record in records):
                 raise DecidedMeanwhile(self.topic) from doubt
-        written = self._read_end + len(records)
+        written = self.read_end + len(records)
         if await_readable(self._target, {log: written}, self._target.timeout):
             raise KafkaFailure(
                 f"The decision is written to {self.topic}, but an open transaction still hides it from readers.",
@@ -115,14 +110,14 @@ class Control:
         """
         key, value = encode_key(decision), encode(decision)
         RecordWriter(self._target.alias, self._producer, self._target.timeout).write([Outgoing(self.topic, key, value)], "the decision")
-        if (key, value) not in [(record.key, record.value) for record in self._records(self._end())]:
+        if (key, value) not in [(record.key, record.value) for record in self._read_records(self._find_end())]:
             raise KafkaFailure(
                 f"The decision was acknowledged by {self.topic}, and is not in it.",
                 topic=self.topic,
                 next="Look at the topic and at who writes to it, then decide again: twice is harmless.",
             )
 
-    def _end(self) -> int:
+    def _find_end(self) -> int:
         partition = TopicPartition(self.topic, 0)
         ends = self._target.offsets([partition], "latest", committed=True)
         if partition not in ends:
@@ -134,7 +129,7 @@ class Control:
             )
         return ends[partition]
 
-    def _records(self, end: int, read: Read = stored_records) -> list[StoredRecord]:
+    def _read_records(self, end: int, read: Read = stored_records) -> list[StoredRecord]:
         ranges = {TopicPartition(self.topic, 0): (0, end)}
         return ask_with_server(self._consumer, lambda settings: read(self._target, settings, ranges))
 

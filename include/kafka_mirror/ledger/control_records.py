@@ -98,12 +98,12 @@ class Decision:
         word = _OPPOSITES.get(self.decision, self.decision)
         return (word, self.alias if self.topic is None else self.topic, self.partition)
 
-    def told_as(self, what: str) -> str:
+    def describe_as(self, what: str) -> str:
         """What was done by it, then who decided it, when and why."""
         return f"{what} by {self.who} at {moment_text(self.when)}: {self.why}"
 
     def __str__(self) -> str:
-        return self.told_as(self.decision)
+        return self.describe_as(self.decision)
 
 
 _Reader = Callable[[Mapping[str, Any], str], Any]

@@ -6,6 +6,7 @@ Which decisions still count: those that the next run acts on, or that hold until
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.ledger.control_records import (
@@ -20,6 +21,7 @@ from kafka_mirror.ledger.control_records import (
     NOTES,
     OF_A_PARTITION,
     PAUSE,
+    REOPENED,
     RESTART,
     RESUME,
     RETURNED,
@@ -60,7 +62,7 @@ class Decisions:
         still = (decision for decision in decisions if decision is not None)
         return tuple(decision for decision in still if begun is None or decision.decision == ACCEPT_RECORDS or decision.when > begun.when)
 
-    def pause(self, tp: TopicPartition) -> Decision | None:
+    def find_pause(self, tp: TopicPartition) -> Decision | None:
         """The decision by which a partition is paused. Of one about its topic and one about itself the newer counts."""
         pauses = [
             decision
@@ -70,46 +72,45 @@ class Decisions:
         newest = max(pauses, key=lambda decision: decision.when, default=None)
         return newest if newest is not None and newest.decision != RESUME else None
 
-    def moved(self, topic: str) -> Decision | None:
+    def find_moved(self, topic: str) -> Decision | None:
         """The decision by which a cutover moved a topic to the flow's target, unless the topic returned since."""
-        decision = self._by_key.get((MOVED, topic, None))
-        return decision if decision is not None and decision.decision == MOVED else None
+        return self.moved_topics.get(topic)
 
-    def returned(self, topic: str) -> Decision | None:
-        """The decision by which a cutover of the opposite flow moved a topic to the flow's source."""
-        decision = self._by_key.get((MOVED, topic, None))
-        return decision if decision is not None and decision.decision == RETURNED else None
-
-    @property
+    @cached_property
     def moved_topics(self) -> Mapping[str, Decision]:
         """The topics that are written on the flow's target since a cutover, each with the decision that says so."""
-        return self._find_by_word(MOVED)
+        return self._sort_by_name(MOVED)
 
-    @property
+    @cached_property
     def returned_topics(self) -> Mapping[str, Decision]:
         """The topics that a cutover of the opposite flow moved to the flow's source, with the decision that moved each."""
-        return self._find_by_word(RETURNED)
+        return self._sort_by_name(RETURNED)
 
-    def _find_by_word(self, word: str) -> dict[str, Decision]:
+    def list_notes(self, kind: str) -> Mapping[str, Decision]:
+        """What the mirror noted for itself of this kind (WAVE, WAVE_GROUP, GROUP_OFFSETS), by name."""
+        return self._sort_by_name(kind)
+
+    def _sort_by_name(self, word: str) -> dict[str, Decision]:
         return {decision.topic: decision for decision in self._by_key.values() if decision.decision == word and decision.topic is not None}
 
-    def notes(self, kind: str) -> Mapping[str, Decision]:
-        """What the mirror noted for itself of this kind (WAVE, WAVE_GROUP, GROUP_OFFSETS), by name."""
-        return {decision.topic: decision for decision in self.all if decision.decision == kind and decision.topic is not None}
+    def _find_about_flow(self, key: str, word: str) -> Decision | None:
+        """The decision about the flow as a whole under this key, if it has this word."""
+        decision = self._by_key.get((key, None, None))
+        return decision if decision is not None and decision.decision == word else None
 
-    def adopted(self, alias: str, cluster_id: str) -> Decision | None:
+    def find_adoption(self, alias: str, cluster_id: str) -> Decision | None:
         """The decision by which records of another cluster are taken for those of this one."""
         decision = self._by_key.get((ADOPT_CLUSTER, alias, None))
         return decision if decision is not None and decision.cluster_id == cluster_id else None
 
-    def ownership(self, installation: str) -> Decision | None:
+    def find_ownership(self, installation: str) -> Decision | None:
         """The decision by which this installation may write where another one did."""
         decision = self._by_key.get((TAKE_OWNERSHIP, None, None))
         return decision if decision is not None and decision.installation == installation else None
 
-    def lets_in(self, record: LedgerRecord, installation: str) -> Decision | None:
+    def find_ownership_after(self, record: LedgerRecord, installation: str) -> Decision | None:
         """The decision by which this installation goes on after a record of another one: it was written before that was decided."""
-        decision, writer = self.ownership(installation), record.writer
+        decision, writer = self.find_ownership(installation), record.writer
         if decision is None or decision.until is None or writer.installation in ("", installation):
             return None
         return decision if writer.time <= decision.until else None
@@ -123,22 +124,19 @@ class Decisions:
     @property
     def handed_back(self) -> Decision | None:
         """The decision by which MirrorMaker 2 mirrors the flow again, unless it was taken over since."""
-        decision = self._by_key.get((HANDED_BACK, None, None))
-        return decision if decision is not None and decision.decision == HANDED_BACK else None
+        return self._find_about_flow(HANDED_BACK, HANDED_BACK)
 
     @property
     def closed(self) -> Decision | None:
         """The decision by which the flow copies nothing since a failover, unless it was reopened since."""
-        decision = self._by_key.get((CLOSED, None, None))
-        return decision if decision is not None and decision.decision == CLOSED else None
+        return self._find_about_flow(CLOSED, CLOSED)
 
     @property
     def reopened(self) -> Decision | None:
         """The decision by which a flow that was closed copies again."""
-        decision = self._by_key.get((CLOSED, None, None))
-        return decision if decision is not None and decision.decision != CLOSED else None
+        return self._find_about_flow(CLOSED, REOPENED)
 
-    def begins_ledger(self, found_id: str | None, gone_id: str | None = None) -> bool:
+    def may_begin_ledger(self, found_id: str | None, gone_id: str | None = None) -> bool:
         """Whether the ledger that is gone (`gone_id`, else the flow's own) may be replaced by the one that stands there now, or by one to
         be created (None)."""
         decision = self._by_key.get((BEGIN_LEDGER, None, None))
@@ -175,7 +173,7 @@ def is_still_in_force(decision: Decision, decisions: Decisions, present: Present
     """Whether a decision still counts, as far as the ledger shows: a run looks at the clusters too."""
     if decision.decision in (PAUSE, RESUME):
         numbers = (decision.partition,) if decision.partition is not None else (-1,)
-        return any(decisions.pause(TopicPartition(decision.topic or "", number)) == decision for number in numbers)
+        return any(decisions.find_pause(TopicPartition(decision.topic or "", number)) == decision for number in numbers)
     if decision.decision == THROTTLE:
         return decisions.throttle == decision
     if decision.decision == ADOPT_CLUSTER:

@@ -43,13 +43,13 @@ class Skipped:
         """How many offsets were passed over."""
         return self.end - self.start if self.count is None else self.count
 
-    def joined_with(self, later: "Skipped") -> "Skipped":
+    def join(self, later: "Skipped") -> "Skipped":
         """One interval over this and a later one, and over what was copied between them."""
         count = self.offsets + later.offsets
         reason = self.reason if self.reason == later.reason else "several reasons"
         return Skipped(self.start, later.end, reason, None if count == later.end - self.start else count)
 
-    def before(self, offset: int) -> "Skipped":
+    def cut_before(self, offset: int) -> "Skipped":
         """What of it lies in front of an offset after its start."""
         if self.end <= offset:
             return self
@@ -62,7 +62,7 @@ def merge_skips(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
     result: list[Skipped] = []
     for skip in skipped:
         if result and result[-1].end == skip.start and result[-1].reason == skip.reason:
-            result[-1] = result[-1].joined_with(skip)
+            result[-1] = result[-1].join(skip)
         else:
             result.append(skip)
     return tuple(_drop_oldest(_drop_oldest(result, same_reason=True), same_reason=False))
@@ -72,7 +72,7 @@ def _drop_oldest(skipped: list[Skipped], same_reason: bool) -> list[Skipped]:
     excess, result = len(skipped) - MAX_INTERVALS, skipped[:1]
     for skip in skipped[1:]:
         if excess > 0 and (result[-1].reason == skip.reason or not same_reason):
-            result[-1] = result[-1].joined_with(skip)
+            result[-1] = result[-1].join(skip)
             excess -= 1
         else:
             result.append(skip)
@@ -104,7 +104,7 @@ class HistoryTopic:
     records: int = 0
     bytes: int = 0
 
-    def extended(self, place: History, records: int, size: int) -> "HistoryTopic":
+    def extend(self, place: History, records: int, size: int) -> "HistoryTopic":
         """The note of this topic after more history was written to `place`. A place that begins at `target_next`, and whose source offsets
         follow those of the last place, continues that one."""
         last = self.places[-1] if self.places else None
@@ -120,12 +120,12 @@ class HistoryTopic:
             bytes=self.bytes + size,
         )
 
-    def before(self, offset: int) -> "HistoryTopic":
+    def cut_before(self, offset: int) -> "HistoryTopic":
         """What of it lies in front of a source offset; where a place that goes on after it ends is unknown, so it is left out."""
         places = tuple(place for place in self.places if place.end <= offset)
         return replace(self, intervals=cut_before(self.intervals, offset), places=places)
 
-    def before_target(self, offset: int) -> "HistoryTopic":
+    def cut_before_target(self, offset: int) -> "HistoryTopic":
         """What of it is left when the topic lost all from one of its offsets on."""
         lost = [place for place in self.places if place.target_end > offset]
         intervals = self.intervals
@@ -270,7 +270,7 @@ class LedgerRecord:
         """Where history was written, topic by topic."""
         return tuple(place for history_topic in self.history_topics for place in history_topic.places)
 
-    def written_into(self, topic: str, topic_id: str) -> HistoryTopic | None:
+    def find_history(self, topic: str, topic_id: str) -> HistoryTopic | None:
         """What history was written into a topic of the target; None if none was, or only into one of that name that is gone."""
         return next(
             (history_topic for history_topic in self.history_topics if (history_topic.topic, history_topic.topic_id) == (topic, topic_id)),

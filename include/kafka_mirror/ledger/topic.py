@@ -86,10 +86,6 @@ class Ledger:
         """
         return self._view(range(self.lanes), stable=True, since=since or {})
 
-    def read_lane(self, lane: int) -> dict[TopicPartition, LedgerRecord]:
-        """The records of `read_fenced`."""
-        return dict(self.read_fenced(lane).records)
-
     def read_fenced(self, lane: int) -> FencedLane:
         """One lane, to the partition's very end as of now, for the client that fenced it: no transaction is open there then.
 
@@ -97,7 +93,11 @@ class Ledger:
         LedgerHidden if it does so for more than a moment. A deposed leader may have answered: what is written next shows it, by where it
         is delivered (`kafka_mirror.ledger.compare_and_set`).
         """
-        self._await_stable(TopicPartition(self.topic, lane))
+        tp = TopicPartition(self.topic, lane)
+        offsets = self._target.log_offsets([tp]).get(tp)
+        if offsets is not None and max(0, offsets.stable) < offsets.end:
+            for stable in await_readable(self._target, {tp: offsets.end}, _STABLE_SECONDS, _LOOK_EVERY_SECONDS).values():
+                raise LedgerHidden(self.topic, lane, stable, offsets.end)
         view = self._view([lane], stable=False)
         if lane in view.unreadable:
             raise view.unreadable[lane]
@@ -128,19 +128,15 @@ class Ledger:
             )
         return True
 
-    # ------------------------------------------------------------ inside
-
-    def _await_stable(self, lane: TopicPartition) -> None:
-        offsets = self._target.log_offsets([lane]).get(lane)
-        if offsets is not None and max(0, offsets.stable) < offsets.end:
-            for stable in await_readable(self._target, {lane: offsets.end}, _STABLE_SECONDS, _LOOK_EVERY_SECONDS).values():
-                raise LedgerHidden(self.topic, lane.partition, stable, offsets.end)
-
     def _view(self, lanes: Iterable[int], stable: bool, since: Mapping[int, int] = MappingProxyType({})) -> LedgerView:
         partitions = [TopicPartition(self.topic, lane) for lane in lanes]
         ends = self._target.offsets(partitions, "latest", committed=stable)
         # An end that is not known is not an empty ledger: taken for one, every partition of the lane would be copied again.
-        unreadable: dict[int, MirrorError] = {tp.partition: self._report_leaderless(tp) for tp in partitions if tp not in ends}
+        unreadable: dict[int, MirrorError] = {
+            tp.partition: report_no_leader(tp, f"The ledger partition {tp} has no leader, so its lane copies nothing.")
+            for tp in partitions
+            if tp not in ends
+        }
         ranges = {tp: (since.get(tp.partition, 0), end) for tp, end in ends.items()}
         newest, damaged_keys = ask_with_server(self._settings, lambda settings: self._newest(settings, ranges))
         unreadable |= damaged_keys
@@ -177,9 +173,6 @@ class Ledger:
         if record.lanes != self.lanes:
             raise LanesChanged(self.topic, record.lanes, self.lanes)
         return record
-
-    def _report_leaderless(self, tp: TopicPartition) -> MirrorError:
-        return report_no_leader(tp, f"The ledger partition {tp} has no leader, so its lane copies nothing.")
 
     def _check(self, topic: Topic) -> None:
         if len(topic.partitions) != self.lanes:

@@ -128,7 +128,7 @@ def _report_waiting(records: Records, decisions: Decisions) -> Iterator[tuple[To
     for tp, record in sorted(records.items()):
         for decision in decisions.of(tp):
             if decision.decision == RESTART and decision.watermark == record.watermark and not is_applied(record, decision):
-                yield tp, decision.told_as(f"restart at source offset {decision.offset}")
+                yield tp, decision.describe_as(f"restart at source offset {decision.offset}")
 
 
 def _report_others(anew: Records, topics: Mapping[str, Topic], reset: str) -> Iterator[str]:

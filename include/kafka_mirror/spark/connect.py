@@ -178,12 +178,15 @@ def flow_session(flow: Flow, step: str, by: str, master: str, say: SayLines = wr
 
 def _open(url: ConnectUrl, installation: str) -> Any:
     """A session that answers. The server remembers sessions that it closed, and refuses their ids."""
+    from pyspark import __version__ as pyspark_version
+
     for number in range(_MOST_SESSIONS):
         session = _session(url.of_session(session_id(installation, code_digest(), number)))
         try:
             with as_our_errors(url, _SessionClosed):
                 version = session.version
-            _check_version(url, version)
+            if version.split(".")[:2] != pyspark_version.split(".")[:2]:
+                raise SparkServerRefused.for_its_version(url.address, "Spark", version, pyspark_version)
         except _SessionClosed:
             _close(session)
             continue
@@ -211,13 +214,6 @@ def _session(url: str) -> Any:
     session = Session(_channel(url))
     session.client.set_retry_policies([_retry_policy()])
     return session
-
-
-def _check_version(url: ConnectUrl, version: str) -> None:
-    from pyspark import __version__
-
-    if version.split(".")[:2] != __version__.split(".")[:2]:
-        raise SparkServerRefused.for_its_version(url.address, "Spark", version, __version__)
 
 
 def _close(session: Any) -> None:
@@ -278,11 +274,8 @@ def _check_client() -> None:
         from pyspark.sql.connect.logging import logger
         from pyspark.sql.connect.session import SparkSession  # noqa: F401 — it imports all that the client needs
     except ImportError as error:
-        problem = Problem(
-            "mirror.spark.connection",
-            f"a Spark Connect server needs more packages: pip install 'airflow-kafka-mirror[connect]' ({first_line(error)})",
-        )
-        raise ConfigurationError([problem]) from None
+        needs = f"a Spark Connect server needs more packages: pip install 'airflow-kafka-mirror[connect]' ({first_line(error)})"
+        raise ConfigurationError([Problem("mirror.spark.connection", needs)]) from None
     logger.setLevel(logging.CRITICAL)
     cloudpickle.register_pickle_by_value(worker)  # type: ignore[no-untyped-call]
 

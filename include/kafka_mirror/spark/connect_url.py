@@ -38,11 +38,7 @@ class ConnectUrl:
     @property
     def address(self) -> str:
         """Host and port, for messages."""
-        return f"{self._host}:{self.port}"
-
-    @property
-    def _host(self) -> str:
-        return f"[{self.host}]" if ":" in self.host else self.host
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def of_session(self, session: str) -> str:
         """What pyspark's client takes, token included. It would take a token with a slash, as Airflow's hook gives it, for a path."""

@@ -192,26 +192,20 @@ def run_job(work_file: str, result_file: str, open_spark: OpenSpark) -> int:
     log_to_standard_error(wanted_level())
     try:
         with kill_if_hung("the driver of a Spark job", "The next try or run goes on; the ledger says how far the copy is."):
-            write_answer(result, _run(Path(work_file), result, open_spark))
+            job = from_document(Job, json.loads(Path(work_file).read_text(encoding="utf-8")))
+            flow = load().flow(job.flow)
+            if job.config != flow.config_hash:
+                raise PlanMismatch(job.config, flow.config_hash)
+            function, wait = find_function(job.function), wait_while_alive(job.submitter)
+            with open_spark(flow.name, (function.__module__,), wait) as (cores, run):
+                spark = Spark(tasks_at_once(flow, cores), run, wait, lambda interim: write_answer(result, to_document(interim)))
+                answer = function(spark, flow, from_document(work_type(function), job.work))
+            write_answer(result, to_document(answer))
     except MirrorError as error:
         write_failure(result, error)
         log.error("%s", error)  # noqa: TRY400 — it is one of ours, and says where it came from
         return 1
     return 0
-
-
-def _run(work_file: Path, result: Path, open_spark: OpenSpark) -> Any:
-    job = from_document(Job, json.loads(work_file.read_text(encoding="utf-8")))
-    flow = load().flow(job.flow)
-    if job.config != flow.config_hash:
-        raise PlanMismatch(job.config, flow.config_hash)
-    function = find_function(job.function)
-    work = from_document(work_type(function), job.work)
-    wait = wait_while_alive(job.submitter)
-    with open_spark(flow.name, (function.__module__,), wait) as (cores, run):
-        spark = Spark(tasks_at_once(flow, cores), run, wait, lambda interim: write_answer(result, to_document(interim)))
-        answer = function(spark, flow, work)
-    return to_document(answer)
 
 
 def wait_while_alive(submitter: int) -> Callable[[float], bool]:

@@ -123,7 +123,12 @@ def _run_to_its_end(child: "subprocess.Popen[bytes]", server: ConnectServer, tok
     previous = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         if _await_port(child, server.port):
-            print(_how_to_reach(server, token_source, show_token), file=sys.stderr, flush=True)  # noqa: T201 — the command's own words
+            how_to_reach = (
+                f"Spark listens on sc://{LOOPBACK}:{server.port} with {server.master}. Its token is in {token_source}. Ctrl-C ends it.\n"
+                f"Airflow's connection: AIRFLOW_CONN_MIRROR_SPARK='{server.connection_uri(show_token)}'.\n"
+                f"By hand: --master sc://{LOOPBACK}:{server.port}, with the token in {TOKEN}."
+            )
+            print(how_to_reach, file=sys.stderr, flush=True)  # noqa: T201 — the command's own words
         return child.wait()
     finally:
         if child.poll() is None:
@@ -131,14 +136,6 @@ def _run_to_its_end(child: "subprocess.Popen[bytes]", server: ConnectServer, tok
             child.wait()
         for number, handler in previous.items():
             signal.signal(number, handler)
-
-
-def _how_to_reach(server: ConnectServer, token_source: str, show_token: bool) -> str:
-    return (
-        f"Spark listens on sc://{LOOPBACK}:{server.port} with {server.master}. Its token is in {token_source}. Ctrl-C ends it.\n"
-        f"Airflow's connection: AIRFLOW_CONN_MIRROR_SPARK='{server.connection_uri(show_token)}'.\n"
-        f"By hand: --master sc://{LOOPBACK}:{server.port}, with the token in {TOKEN}."
-    )
 
 
 def _await_port(child: "subprocess.Popen[bytes]", port: int) -> bool:

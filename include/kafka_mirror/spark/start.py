@@ -11,9 +11,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from kafka_mirror.config import Flow
@@ -38,6 +39,9 @@ JOBS = _INSTALLED_JOBS if _INSTALLED_JOBS.is_dir() else INCLUDE.parent / "jobs"
 JOB = JOBS / "spark_job.py"
 """The program of every job. Its arguments are its work file and its result file."""
 LOG4J = JOBS / "log4j2.properties"
+SETTINGS = {"spark.pyspark.driver.python": sys.executable}
+"""What spark-submit gets by --conf for every job, where it wins over the properties file: the driver's Python is ours. The file may name
+one that the workers alone have, by spark.pyspark.python."""
 TUNED = Path(sys.prefix) / "share" / "mirror" / "spark"
 """Belongs to the Python environment: the class-data archive in it fits this environment's jars and this Java alone."""
 
@@ -117,16 +121,8 @@ def checked_master(master: str, name: str, value: str) -> str:
     if _MASTER.fullmatch(master):
         return master
     where = "write it into the connection's host (and its port)" if name == "mirror.spark.connection" else "name one"
-    raise ConfigurationError(
-        [
-            Problem(
-                name,
-                f"'{master}' is no Spark master: it must be local[…], yarn, spark://host:port, k8s://https://host:port or "
-                f"sc://host:port; {where}",
-                value,
-            )
-        ]
-    )
+    kinds = "local[…], yarn, spark://host:port, k8s://https://host:port or sc://host:port"
+    raise ConfigurationError([Problem(name, f"'{master}' is no Spark master: it must be {kinds}; {where}", value)])
 
 
 def _optional(ask: Connections, connection: str, field: str) -> str:
@@ -180,32 +176,24 @@ def environment(master: str, files: Sequence[str], tuned: TunedSpark | None, scr
     `scratch` is where Spark puts its temporary files on a local master: for a moment the lanes' tasks with their secrets are among them.
     On a cluster the workers' Python is the cluster's business (spark.pyspark.python, PYSPARK_PYTHON).
     """
-    variables = {
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(INCLUDE), os.environ.get("PYTHONPATH", "")))),
-    }
+    variables = {"PYTHONPATH": os.pathsep.join(filter(None, (str(INCLUDE), os.environ.get("PYTHONPATH", ""))))}
     if files:
         variables["MIRROR_CONFIG"] = ",".join(files)
     if is_local(master):
         variables["PYSPARK_PYTHON"] = sys.executable
         variables["SPARK_LOCAL_DIRS"] = str(scratch)
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
-        variables.update(_log4j(os.environ))
+        variables.update(_configure_log4j())
         variables["SPARK_HOME"] = str(tuned.home if tuned else installed_spark())
         # For the JVM that only prints the command line of the one that works.
         variables["SPARK_LAUNCHER_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     return variables
 
 
-def settings() -> dict[str, str]:
-    """What spark-submit gets by --conf for every job, where it wins over the properties file: the driver's Python is ours. The file may
-    name one that the workers alone have, by spark.pyspark.python."""
-    return {"spark.pyspark.driver.python": sys.executable}
-
-
-def _log4j(environ: Mapping[str, str]) -> dict[str, str]:
+def _configure_log4j() -> dict[str, str]:
     """Has Spark log what needs somebody's attention, by jobs/log4j2.properties; nothing where the user has a log4j configuration: in
     SPARK_CONF_DIR or in SPARK_SUBMIT_OPTS. One that spark.driver.extraJavaOptions names comes later on the command line, and wins."""
-    options, configured = environ.get("SPARK_SUBMIT_OPTS", ""), environ.get("SPARK_CONF_DIR", "")
+    options, configured = os.environ.get("SPARK_SUBMIT_OPTS", ""), os.environ.get("SPARK_CONF_DIR", "")
     if "log4j" in options or (configured and any(Path(configured).glob("log4j2.*"))):
         return {}
     return {"SPARK_SUBMIT_OPTS": f"{options} -Dlog4j2.configurationFile={LOG4J.as_uri()}".strip()}
@@ -227,23 +215,17 @@ def submit(name: str, files: JobFiles, flow: Flow, master: str = LOCAL_MASTER) -
         *("--deploy-mode", "client"),
         *("--name", name),
         *(("--properties-file", file) if file else ()),
-        *(part for name, value in settings().items() for part in ("--conf", f"{name}={value}")),
+        *(part for name, value in SETTINGS.items() for part in ("--conf", f"{name}={value}")),
         *(() if is_local(master) else ("--py-files", str(package(files.directory)))),
         *map(str, (JOB, files.work, files.result)),
     ]
     variables = {**os.environ, **level_for_job(), **environment(master, flow.files, tuned, files.directory), **hand_over_connections(flow)}
-    code = _run(command, files.lock, variables)
-    return f"spark-submit ended with exit code {code}."
-
-
-def _run(command: Sequence[str], lock: int, variables: Mapping[str, str]) -> int:
-    with subprocess.Popen(
-        command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, pass_fds=(lock,)
-    ) as job:
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, env=variables, text=True, pass_fds=(files.lock,), **pipes) as job:
         try:
             for line in drop_noise(job.stdout or ()):
                 sys.stderr.write(line)
-            return job.wait()
+            return f"spark-submit ended with exit code {job.wait()}."
         except BaseException:
             # Interrupted: the workers end with the JVM, and what they had not committed is aborted by the next run.
             job.kill()

@@ -41,7 +41,10 @@ def tune(directory: Path = TUNED) -> str:
     tuned.properties.unlink(missing_ok=True)
     if re.search(r"\s", str(directory)):
         return f"{directory} has a space in its name, which Spark's Java options cannot carry: Spark starts untuned."
-    _build_home(tuned)
+    shutil.rmtree(tuned.home, ignore_errors=True)
+    tuned.home.mkdir(parents=True)
+    for part in ("bin", "jars"):  # what the JVM needs; no python/lib, where the zips would be
+        (tuned.home / part).symlink_to(installed_spark() / part, target_is_directory=True)
     _train(tuned)
     unfinished = tuned.properties.with_suffix(".unfinished")
     unfinished.write_text(wanted, encoding="utf-8")
@@ -58,14 +61,6 @@ def _fingerprint() -> str:
     jars = installed_spark() / "jars"
     core = next(jars.glob("spark-core_*.jar"))
     return f"# {' '.join(version.split())}; {jars}; {core.name} of {core.stat().st_mtime_ns}"
-
-
-def _build_home(tuned: TunedSpark) -> None:
-    """Links to what of the installed Spark the JVM needs; no python/lib, where the zips would be."""
-    shutil.rmtree(tuned.home, ignore_errors=True)
-    tuned.home.mkdir(parents=True)
-    for part in ("bin", "jars"):
-        (tuned.home / part).symlink_to(installed_spark() / part, target_is_directory=True)
 
 
 def _train(tuned: TunedSpark) -> None:

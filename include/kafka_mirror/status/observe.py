@@ -150,7 +150,7 @@ def _compare(flow: Flow, source: Cluster, target: Cluster, observation: Observat
     context = survey(flow, source, target, dry_run=True)
     records = _keep_mirrored(flow, context.ledger.records)
     refused: dict[str, MirrorError] = {}
-    paused = {tp: pause for tp in _partitions(context.topics) | records.keys() if (pause := context.decisions.pause(tp)) is not None}
+    paused = {tp: pause for tp in _partitions(context.topics) | records.keys() if (pause := context.decisions.find_pause(tp)) is not None}
     left_out = source_partitions(source, context.topics, [tp for tp in paused if tp.topic in context.topics], flow.reads_committed, refused)
     partitions = {**context.source, **left_out, **{tp: partition for tp, (partition, _) in context.waiting.items()}}
     starts = {
@@ -185,7 +185,7 @@ def _compare(flow: Flow, source: Cluster, target: Cluster, observation: Observat
         decided=decided,
         waiting=frozenset(context.waiting),
         decisions=tuple(list_decisions(context.decisions, present)),
-        waves={name: wave.document or "" for name, wave in context.decisions.notes(WAVE).items()},
+        waves={name: wave.document or "" for name, wave in context.decisions.list_notes(WAVE).items()},
     )
 
 

@@ -14,6 +14,7 @@ from kafka_mirror.audit.reader import AuditContext
 from kafka_mirror.config.resolved_flow import ClientSettings
 from kafka_mirror.errors import AuthorizationRefused, DeadlineExceeded
 from kafka_mirror.formats.offsets.partition import TopicPartition
+from kafka_mirror.ledger.topic import FencedLane
 from tests.unit.audit.memory import MemoryMessage, record
 from tests.unit.ledger_records import ledger_record
 
@@ -41,7 +42,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Outcome]]:
         current = {} if watched is None else {TP: ledger_record(target_next=watched)}
         prepared = PreparedAudit(datetime(2026, 11, 21, tzinfo=UTC), records, tails=dict.fromkeys(records, (100, 120)))
         outcomes = [Outcome(AuditRange(tp, TopicPartition(records[tp].target_topic, 0), 0, 100, 0, 100, 100, 120)) for tp in records]
-        ledger: Any = SimpleNamespace(lanes=16, read_lane=lambda _lane: current)
+        ledger: Any = SimpleNamespace(lanes=16, read_fenced=lambda _lane: FencedLane(current, 0))
         return module.find_foreign_tails(ledger, CONTEXT, prepared, outcomes)
 
     return tell

@@ -107,7 +107,7 @@ class DecidedHistory:
         record, applied = act_on_decisions(record, decisions.of(TP), standing)
         chosen = next_range(found, record, False, NOW, timedelta(0))
         if applied and not isinstance(chosen, ErrorReport):
-            chosen = chosen or found.range(record.watermark, record.watermark, DECIDED)
+            chosen = chosen or found.make_range(record.watermark, record.watermark, DECIDED)
             chosen = replace(chosen, reason=BLOCKED if chosen.reason == BLOCKED else DECIDED, decisions=applied)
         if isinstance(chosen, Range):
             self.plans.append((chosen, decisions))

@@ -239,7 +239,7 @@ class Attempts(RuleBasedStateMachine):
             return first_sight(found, EARLIEST)
         planned = next_range(found, known, False, datetime.now(UTC) + LATER, timedelta(minutes=1))
         assert planned is None or isinstance(planned, Range), planned
-        return planned or found.range(known.watermark, known.watermark, BEHIND)
+        return planned or found.make_range(known.watermark, known.watermark, BEHIND)
 
 
 TestAttempts = Attempts.TestCase

@@ -44,7 +44,7 @@ def copied(watermark):
 
 
 def marked(known, _writer):
-    return {tp: replace(record, decided=DECIDED) for tp, record in known.items()}
+    return {tp: replace(record, decided=DECIDED, handed_back=DECIDED) for tp, record in known.items()}
 
 
 def test_what_a_deposed_leader_has_of_a_lane_is_not_written_over_what_is_true(brokers):

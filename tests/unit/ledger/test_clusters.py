@@ -132,5 +132,5 @@ def test_topics_that_moved_are_left_out_and_a_way_back_has_no_others_than_those_
 
 def test_of_one_topic_the_newest_decision_counts(flow):
     decisions = Decisions([decided(MOVED, "orders"), decided(RETURNED, "orders")])
-    assert decisions.moved("orders") is None
+    assert decisions.find_moved("orders") is None
     assert selection_by(flow("true"), decisions).should_replicate("orders")

@@ -166,14 +166,6 @@ def test_the_pairs_of_the_map_stand_behind_everything_else_and_a_record_without_
     assert decode(encode(waits), "here") == waits
 
 
-def test_older_records_tell_by_their_newest_decision_that_the_flow_changed_hands():
-    taken = replace(RECORD, records=0, target_next=500, decided=Decided("taken-over", "ana@ops", AT, "seen"))
-    assert decode(encode(taken), "here").offset_map.thinned_behind
-    assert not decode(encode(replace(taken, records=5)), "here").offset_map.thinned_behind
-    assert not decode(encode(replace(taken, target_next=100)), "here").offset_map.thinned_behind
-    assert decode(encode(replace(RECORD, decided=BACK)), "here").handed_back == BACK
-
-
 def test_a_newer_version_is_refused_by_name():
     value = json.dumps({**json.loads(encode(RECORD)), "v": 2}).encode()
     with pytest.raises(LedgerTooNew, match="version 2"):

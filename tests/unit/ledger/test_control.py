@@ -37,10 +37,10 @@ def written_in_doubt(monkeypatch):
             {},
             "mirror.control",
         )
-        monkeypatch.setattr(topic, "_end", lambda: 9)
+        monkeypatch.setattr(topic, "_find_end", lambda: 9)
         records = [StoredRecord(TopicPartition(topic.topic, 0), 0, encode_key(each), encode(each)) for each in there]
         looks = []
-        monkeypatch.setattr(topic, "_records", lambda end: looks.append(end) or records)
+        monkeypatch.setattr(topic, "_read_records", lambda end: looks.append(end) or records)
         topic.write_next([PAUSE])
         return looks
 

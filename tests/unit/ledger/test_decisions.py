@@ -14,7 +14,7 @@ LATER = DECIDED_AT + timedelta(seconds=1)
 
 
 def paused(*made, partition=0):
-    found = Decisions(made).pause(TopicPartition("orders", partition))
+    found = Decisions(made).find_pause(TopicPartition("orders", partition))
     return found is not None
 
 
@@ -36,15 +36,15 @@ def test_the_newer_of_topic_and_partition_counts():
 
 def test_a_cluster_is_adopted_only_while_the_alias_leads_to_it():
     made = Decisions([decision("adopt-cluster")])
-    assert made.adopted("east", "new-source-id")
-    assert made.adopted("east", "another") is None
-    assert made.adopted("west", "new-source-id") is None
+    assert made.find_adoption("east", "new-source-id")
+    assert made.find_adoption("east", "another") is None
+    assert made.find_adoption("west", "new-source-id") is None
 
 
 def test_a_ledger_is_begun_anew_only_in_the_place_of_the_one_that_was_seen_to_be_gone():
     begun = Decisions([decision("ledger"), decision("begin-ledger")])
     assert begun.ledger_id == "old-ledger"
-    assert begun.begins_ledger(None)
-    assert not begun.begins_ledger("somebody made one")
-    assert not Decisions([decision("ledger", ledger_id="newer"), decision("begin-ledger")]).begins_ledger(None), "used up"
-    assert not Decisions([decision("ledger")]).begins_ledger(None)
+    assert begun.may_begin_ledger(None)
+    assert not begun.may_begin_ledger("somebody made one")
+    assert not Decisions([decision("ledger", ledger_id="newer"), decision("begin-ledger")]).may_begin_ledger(None), "used up"
+    assert not Decisions([decision("ledger")]).may_begin_ledger(None)

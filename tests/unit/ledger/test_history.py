@@ -56,7 +56,7 @@ def test_bytes_are_for_keeps_and_a_reader_that_does_not_know_the_fields_finds_ve
 def test_places_are_bounded_and_what_is_written_is_known_all_the_same() -> None:
     written = HistoryTopic("into", "id", 0)
     for number in range(MAX_PLACES + 10):
-        written = written.extended(History(3 * number, 3 * number + 1, "into", 2 * number, 2 * number + 1), 1, 100)
+        written = written.extend(History(3 * number, 3 * number + 1, "into", 2 * number, 2 * number + 1), 1, 100)
     assert len(written.places) == MAX_PLACES
     assert len(written.intervals) == MAX_PLACES + 10
     assert written.places[-1] == History(
@@ -65,17 +65,17 @@ def test_places_are_bounded_and_what_is_written_is_known_all_the_same() -> None:
 
 
 def test_place_goes_on_only_where_both_sides_do() -> None:
-    behind = WRITTEN.extended(History(10, 12, "history.orders", 12, 14), 2, 200)
+    behind = WRITTEN.extend(History(10, 12, "history.orders", 12, 14), 2, 200)
     assert behind.places == (History(0, 12, "history.orders", 1, 14),), "a marker of ours between them is nothing"
-    apart = WRITTEN.extended(History(11, 12, "history.orders", 12, 13), 1, 100)
+    apart = WRITTEN.extend(History(11, 12, "history.orders", 12, 13), 1, 100)
     assert len(apart.places) == 2
-    others = replace(WRITTEN, target_next=20).extended(History(10, 12, "history.orders", 21, 23), 2, 200)
+    others = replace(WRITTEN, target_next=20).extend(History(10, 12, "history.orders", 21, 23), 2, 200)
     assert len(others.places) == 2, "somebody else's records stand between"
 
 
 def test_records_that_the_topic_lost_are_missing_again() -> None:
-    longer = WRITTEN.extended(History(20, 25, "history.orders", 12, 17), 5, 500)
-    left = longer.before_target(12)
+    longer = WRITTEN.extend(History(20, 25, "history.orders", 12, 17), 5, 500)
+    left = longer.cut_before_target(12)
     assert (left.intervals, left.target_next, len(left.places)) == (((0, 10),), 12, 1)
 
 

@@ -40,6 +40,6 @@ def test_of_too_many_skips_the_oldest_of_one_reason_are_drawn_together_and_the_n
 
 
 def test_of_an_interval_that_is_cut_no_more_offsets_are_passed_over_than_are_left():
-    assert Skipped(40, 60, "refused", 15).before(50) == Skipped(40, 50, "refused", 10)
-    assert Skipped(40, 60, "refused", 5).before(50) == Skipped(40, 50, "refused", 5)
-    assert Skipped(40, 60, "gap").before(60) == Skipped(40, 60, "gap")
+    assert Skipped(40, 60, "refused", 15).cut_before(50) == Skipped(40, 50, "refused", 10)
+    assert Skipped(40, 60, "refused", 5).cut_before(50) == Skipped(40, 50, "refused", 5)
+    assert Skipped(40, 60, "gap").cut_before(60) == Skipped(40, 60, "gap")

@@ -119,7 +119,7 @@ class Planning:
         wanted = {
             change: numbers
             for change, numbers in chosen.missing.items()
-            if any(self._decisions.pause(TopicPartition(change.topic, number)) is None for number in numbers)
+            if any(self._decisions.find_pause(TopicPartition(change.topic, number)) is None for number in numbers)
         }
         unknown = [change for change in wanted if change.topic not in by_topic]
         answers = refusals(self._flow, self._source, self._target, self._selection, unknown, chosen.remotes) if enabled else {}
@@ -157,7 +157,7 @@ class Planning:
 
     def _drop_paused(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """The partitions that are not paused; the others are named, with who paused them and why."""
-        pauses = {tp: self._decisions.pause(tp) for tp in partitions}
+        pauses = {tp: self._decisions.find_pause(tp) for tp in partitions}
         in_force = {decision.key: decision for decision in pauses.values() if decision is not None}
         self.notices.extend(
             f"{decision.topic if decision.partition is None else f'{decision.topic}-{decision.partition}'} is left out: {decision}"
@@ -168,7 +168,7 @@ class Planning:
     def _is_paused(self, error: ErrorReport) -> bool:
         if error.topic is None or error.partition is None:
             return False
-        return self._decisions.pause(TopicPartition(error.topic, error.partition)) is not None
+        return self._decisions.find_pause(TopicPartition(error.topic, error.partition)) is not None
 
     def _choose(
         self,
@@ -176,7 +176,7 @@ class Planning:
         waiting: Collection[TopicPartition],
         refused: dict[str, MirrorError],
     ) -> None:
-        starts = {tp: self._start(partition) for tp, partition in partitions.items() if tp not in self._view.records}
+        starts = {tp: self._choose_start(partition) for tp, partition in partitions.items() if tp not in self._view.records}
         offsets = offsets_by_time(self._source, starts, refused)
         # What is tolerated blocks nothing, so a partition that was stuck before is not left alone any longer. Nor is one about which a
         # person asks, who may have removed the cause.
@@ -192,20 +192,17 @@ class Planning:
                 if tp in waiting:
                     self.waiting[tp] = (partition, first_sight(partition, starts[tp]).start)
                 else:
-                    self._begin(partition, starts[tp])
+                    decisions = self._decisions.of(tp) if self._has_accepted_records(partition) else ()
+                    self.ranges.append(replace(first_sight(partition, starts[tp]), decisions=decisions))
             # Else: a time that no leader could answer just now is not a time after all records; the next run asks again.
 
-    def _begin(self, partition: SourceOffsets, start: StartPosition) -> None:
-        decisions = self._decisions.of(partition.tp) if self._has_accepted_records(partition) else ()
-        self.ranges.append(replace(first_sight(partition, start), decisions=decisions))
-
     def _has_accepted_records(self, partition: SourceOffsets) -> bool:
-        return records_accepted_until(self._decisions.of(partition.tp), self._facts_of(partition)) is not None
+        return records_accepted_until(self._decisions.of(partition.tp), self._find_facts(partition)) is not None
 
     def _go_on(self, partition: SourceOffsets, record: LedgerRecord, interval: timedelta) -> None:
         tp = partition.tp
         noted = record
-        record, applied = act_on_decisions(record, self._decisions.of(tp), self._facts_of(partition))
+        record, applied = act_on_decisions(record, self._decisions.of(tp), self._find_facts(partition))
         if (refusal := find_handed_back(tp, record)) is not None:
             self.errors.append(refusal.report())
             return
@@ -215,10 +212,10 @@ class Planning:
         skip = self._flow.per_topic("mirror.on.gap", tp.topic) == "skip-and-record"
         chosen = next_range(partition, record, skip, self.now, interval)
         if chosen is None and self._follows:
-            chosen = partition.range(record.watermark, record.watermark, BEHIND)
+            chosen = partition.make_range(record.watermark, record.watermark, BEHIND)
         if applied and not isinstance(chosen, ErrorReport):
             # What was decided is committed even if there is nothing to copy.
-            chosen = chosen or partition.range(record.watermark, record.watermark, DECIDED)
+            chosen = chosen or partition.make_range(record.watermark, record.watermark, DECIDED)
             chosen = replace(chosen, reason=BLOCKED if chosen.reason == BLOCKED else DECIDED, decisions=applied)
             self.notices.extend(f"{tp}: {decision}" for decision in applied)
         if isinstance(chosen, Range):
@@ -226,14 +223,14 @@ class Planning:
         elif chosen is not None:
             self.errors.append(chosen)
 
-    def _facts_of(self, partition: SourceOffsets) -> PartitionFacts:
+    def _find_facts(self, partition: SourceOffsets) -> PartitionFacts:
         topic = partition.tp.topic
         remote = self.remotes.get(topic)
         return PartitionFacts(
             partition.topic_id, partition.log_start, self._selection.remote(topic), remote.id if remote else None, partition.leader_epoch
         )
 
-    def _start(self, partition: SourceOffsets) -> StartPosition:
+    def _choose_start(self, partition: SourceOffsets) -> StartPosition:
         """Where a partition begins that the ledger does not know: where it is configured, unless its topic is mirrored already, or a
         cutover moved it to the source: then all that stands there was written since, but for what `open` noted in the ledger.
 
@@ -244,7 +241,7 @@ class Planning:
         tp = partition.tp
         start: StartPosition = self._flow.per_topic("mirror.start", tp.topic)
         last = self._last_known.get(tp.topic)
-        if last is None and self._decisions.returned(tp.topic) is not None:
+        if last is None and tp.topic in self._decisions.returned_topics:
             return EARLIEST
         if last is None or (start.is_fixed and self._has_accepted_records(partition)):
             return start

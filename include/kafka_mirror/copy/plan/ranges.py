@@ -39,7 +39,7 @@ class SourceOffsets:
     is_contradicted: bool = False
     """Whether another bootstrap server knows a newer leader, so that the broker which said all this is cut off from its cluster."""
 
-    def range(self, start: int, end: int, reason: str, skip_to: int | None = None) -> Range:
+    def make_range(self, start: int, end: int, reason: str, skip_to: int | None = None) -> Range:
         """A range of this partition."""
         log_end = self.end if self.end > end else None
         return Range(self.tp.topic, self.tp.partition, self.topic_id, start, end, reason, skip_to, self.leader_epoch, log_end=log_end)
@@ -56,7 +56,7 @@ def first_sight(partition: SourceOffsets, start: StartPosition) -> Range:
         position = start.value
     position = max(partition.log_start, min(position, partition.readable_end))
     # The log start may have moved past the end since that was asked for.
-    return partition.range(position, max(position, partition.readable_end), FIRST_SIGHT)
+    return partition.make_range(position, max(position, partition.readable_end), FIRST_SIGHT)
 
 
 def next_range(
@@ -72,15 +72,15 @@ def next_range(
         if not skip_gaps:
             return SourceGap(tp.topic, tp.partition, watermark, partition.log_start).report()
         end = max(partition.readable_end, partition.log_start)
-        return partition.range(partition.log_start, end, GAP, skip_to=partition.log_start)
+        return partition.make_range(partition.log_start, end, GAP, skip_to=partition.log_start)
     if watermark >= partition.readable_end:
         return report_unconfirmed(tp, watermark, record.leader_epoch).report() if partition.is_unconfirmed else None
     blocked = record.blocked
     if blocked is not None and blocked.offset == watermark:
         # A time that is still to come is of a host whose clock is ahead, or ours is behind: it postpones nothing.
         waits = timedelta() <= now - (blocked.tried or record.writer.time) < pause(blocked, interval)
-        return report_blocked(tp, blocked) if waits else partition.range(watermark, partition.readable_end, BLOCKED)
-    return partition.range(watermark, partition.readable_end, BEHIND)
+        return report_blocked(tp, blocked) if waits else partition.make_range(watermark, partition.readable_end, BLOCKED)
+    return partition.make_range(watermark, partition.readable_end, BEHIND)
 
 
 def _explain_other_log(partition: SourceOffsets, record: LedgerRecord) -> MirrorError | None:

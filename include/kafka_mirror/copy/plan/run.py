@@ -177,9 +177,9 @@ def _check_replicas(flow: Flow, source: Cluster, target: Cluster) -> None:
 def plan_without_work(flow: Flow, source_id: str, target_id: str, ledger_id: str, decisions: Decisions) -> Plan:
     """What every lane of the flow needs, whatever it is to do: the configuration, the clusters, the ledger, the decisions about them."""
     flow_wide = (
-        decisions.adopted(flow.source, source_id),
-        decisions.adopted(flow.target, target_id),
-        decisions.ownership(flow.value("mirror.installation")),
+        decisions.find_adoption(flow.source, source_id),
+        decisions.find_adoption(flow.target, target_id),
+        decisions.find_ownership(flow.value("mirror.installation")),
         decisions.throttle,
     )
     return Plan(

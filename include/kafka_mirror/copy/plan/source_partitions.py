@@ -87,14 +87,9 @@ def eligible(
         if new:
             result.missing[TopicChange(name, remote, len(topic.partitions))] = new
         result.waiting.extend(TopicPartition(name, p.number) for p in topic.partitions if p.number in new and p.leader is not None)
-        _note_leaderless(result, topic)
+        if leaderless := [p.number for p in topic.partitions if p.leader is None]:
+            result.notices.append(f"{topic.name}: partitions {leaderless} of the source have no leader; the next run looks again.")
     return result
-
-
-def _note_leaderless(result: Eligible, topic: Topic) -> None:
-    leaderless = [p.number for p in topic.partitions if p.leader is None]
-    if leaderless:
-        result.notices.append(f"{topic.name}: partitions {leaderless} of the source have no leader; the next run looks again.")
 
 
 def digest_of(selection: TopicSelection, topics: Iterable[DescribedTopic]) -> str:
@@ -131,7 +126,7 @@ def with_epoch_ends(
     copied = [
         LogPosition(tp, epoch, records[tp].watermark)
         for tp, partition in partitions.items()
-        if (epoch := _find_epoch(records.get(tp))) is not None and partition.leader_epoch is not None and epoch < partition.leader_epoch
+        if tp in records and (epoch := records[tp].leader_epoch) is not None and epoch < (partition.leader_epoch or 0)
     ]
     ends = {position.partition: end for position, end in source.shared_ends(copied, seconds).items()}
     unanswered = {position.partition for position in copied} - ends.keys()
@@ -182,10 +177,6 @@ def confirm_partitions(
         if partition.is_unconfirmed:
             raise report_unconfirmed(tp, records[tp].watermark, records[tp].leader_epoch)
     return dict(partitions)
-
-
-def _find_epoch(record: LedgerRecord | None) -> int | None:
-    return None if record is None else record.leader_epoch
 
 
 def offsets_by_time(

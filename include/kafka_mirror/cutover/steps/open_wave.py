@@ -71,7 +71,7 @@ def rollback(move: Move, notes: WaveNotes, options: StepOptions) -> StepOutcome:
     flow, target = move.flow, move.sides.target
     state = read_state(flow, target)
     topics, _ = matches(move.wave.topics, {tp.topic for tp in state.records})
-    partitions = [tp for tp in state.records if tp.topic in topics and state.decisions.moved(tp.topic) is None]
+    partitions = [tp for tp in state.records if tp.topic in topics and state.decisions.find_moved(tp.topic) is None]
     if options.dry_run:
         marked = sum(state.records[tp].moved is not None for tp in partitions)
         return make_outcome(OPEN, (), (f"{marked} partitions would be copied again.",))
@@ -98,7 +98,7 @@ class _Opening:
         if not partitions:
             self.findings.append(stop(NothingToOpen(flow.name)))
         remaining = select_unopened(records, partitions)
-        unmoved = [tp for tp in partitions if self.decisions.moved(tp.topic) is None]
+        unmoved = [tp for tp in partitions if self.decisions.find_moved(tp.topic) is None]
         self._look(records, unmoved)
         self.findings += report_pending(self.decisions, Present(records, self.ledger_id, {}), unmoved)
         earlier, held_off = survey_opposite_fence(self.opposite, self.move.topics.names, self.move.sides.source, self.move.sides.target)
@@ -229,7 +229,7 @@ class _Opening:
         def moved(decisions: Decisions) -> list[Decision]:
             """What is left to decide."""
             self.decisions = decisions
-            topics = [topic for topic in self.move.topics.names if decisions.moved(topic) is None]
+            topics = [topic for topic in self.move.topics.names if decisions.find_moved(topic) is None]
             pending = report_pending(decisions, Present(records, self.ledger_id, {}), [tp for tp in records if tp.topic in topics])
             self.findings += pending
             return [] if pending else [replace(self._decision(None, {}), topic=topic) for topic in topics]

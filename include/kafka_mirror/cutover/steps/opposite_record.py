@@ -138,7 +138,7 @@ def opposite_map(record: LedgerRecord, since: int = 0) -> OffsetMap:
 
 def _find_history_end(record: LedgerRecord) -> int:
     """The end of what backfills wrote into the remote topic; 0 if they wrote nothing."""
-    written = record.written_into(record.target_topic, record.target_topic_id)
+    written = record.find_history(record.target_topic, record.target_topic_id)
     return written.target_next if written is not None else 0
 
 

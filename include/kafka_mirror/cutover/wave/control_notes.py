@@ -72,7 +72,7 @@ class StoredWaves:
 
     def find_standing(self, name: str, topics: Collection[str]) -> dict[str, str]:
         """Those of these topics on which another open wave stands, each with its name."""
-        moved = {topic: decision.wave or "" for topic in topics if (decision := self.decisions.moved(topic)) and decision.wave != name}
+        moved = {topic: decision.wave or "" for topic in topics if (decision := self.decisions.find_moved(topic)) and decision.wave != name}
         failovers = [record for record in self._live() if record.mode == FAILOVER and record.state == OPENED and record.name != name]
         return moved | {topic: record.name for record in failovers for topic in sorted(_find_held(record, topics))}
 
@@ -215,7 +215,7 @@ class ControlNotes(WaveNotes):
 
 
 def _documents(decisions: Decisions, kind: str) -> list[tuple[str, str]]:
-    return [(name, decision.document or "") for name, decision in sorted(decisions.notes(kind).items())]
+    return [(name, decision.document or "") for name, decision in sorted(decisions.list_notes(kind).items())]
 
 
 def find_written_since_open(flow: "Flow", stored: StoredWaves, wave: str | None = None) -> tuple[ErrorReport, ...]:

@@ -110,8 +110,8 @@ class World:
     def may_copy(self, alias):
         decisions = Decisions(self.flows[alias].read())
         record = self.flows[alias].records.get(TP)
-        is_chosen = alias == "east" or decisions.returned("orders") is not None
-        return is_chosen and decisions.moved("orders") is None and record is not None and record.moved is None
+        is_chosen = alias == "east" or "orders" in decisions.returned_topics
+        return is_chosen and decisions.find_moved("orders") is None and record is not None and record.moved is None
 
     def copy(self, alias, stale=False):
         """What a run of the flow does; a `stale` plan knows nothing of decisions, so the ledger alone stops it."""
@@ -248,7 +248,7 @@ def test_killed_at_any_write_and_run_again_every_record_stands_once_on_both_side
             world.open(here)
         world.deadly = -1
         world.copy(there)
-        if Decisions(world.flows[here].read()).moved("orders"):
+        if Decisions(world.flows[here].read()).find_moved("orders"):
             world.produce(there, 3)  # somebody was told too early
         world.copy(here, stale=True)
         world.copy(there, stale=True)

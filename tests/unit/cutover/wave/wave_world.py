@@ -148,7 +148,7 @@ class World:
 
     @contextmanager
     def _moving(self, flow, wave, mode):
-        topics = [topic for topic in TOPICS if mode != FAILOVER or Decisions(flow.log).moved(topic) is None]
+        topics = [topic for topic in TOPICS if mode != FAILOVER or Decisions(flow.log).find_moved(topic) is None]
         names = tuple(sorted(matches(wave.topics, topics)[0]))
         yield SimpleNamespace(
             flow=flow,
