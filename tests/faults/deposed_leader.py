@@ -128,7 +128,7 @@ class Beginnings:
         self.once: dict[str, str] = {}
         self.lanes = self.producers = others
         self.turns: list[int] = []
-        client, beginning_at = Flow.client, LaneTask.beginning_at
+        client, with_first_server = Flow.client, LaneTask.with_first_server
 
         def begun(flow: Flow, role: str, kind: str) -> dict[str, Any]:
             settings = client(flow, role, kind)
@@ -140,7 +140,7 @@ class Beginnings:
         def attempt(task: LaneTask, turn: int) -> LaneTask:
             self.turns.append(turn)
             if turn:
-                return beginning_at(task, turn)
+                return with_first_server(task, turn)
             ours = task.clients
             clients = replace(
                 ours,
@@ -151,4 +151,4 @@ class Beginnings:
             return replace(task, clients=clients)
 
         patch.setattr(Flow, "client", begun)
-        patch.setattr(LaneTask, "beginning_at", attempt)
+        patch.setattr(LaneTask, "with_first_server", attempt)

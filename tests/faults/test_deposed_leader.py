@@ -173,7 +173,7 @@ def test_without_the_check_of_where_records_are_delivered_the_same_play_doubles_
         for first, records in spans:
             end.next, end._open = first + records, True
 
-    monkeypatch.setattr(LogEnd, "delivered", believed)
+    monkeypatch.setattr(LogEnd, "extend", believed)
     for seconds in ("_MARKER_SECONDS", "_LEDGER_MARKER_SECONDS"):  # a deposed leader never shows a marker
         monkeypatch.setattr(lane_protocol, seconds, 0.0)
     for number in range(UNCHECKED):
