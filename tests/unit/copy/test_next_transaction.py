@@ -1,11 +1,11 @@
-"""How large a transaction may be, and finding the records that the target refuses, with a broker that says which and with one that does
-not."""
+"""How large and how old a transaction may be, and finding the records that the target refuses, with a broker that says which and with one
+that does not."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_mirror.copy.model import BatchRefused, RefusedRecord
+from kafka_mirror.copy.model import BatchRefused, RefusedRecord, TransactionLimits
 from kafka_mirror.copy.next_transaction import BatchBisection, TransactionSize
 from kafka_mirror.formats.offsets.partition import TopicPartition
 
@@ -171,3 +171,17 @@ def test_a_record_that_is_refused_by_name_again_is_found_alone():
     assert bisection.narrow(refusal) is None
     assert bisection.narrow(refusal) is None
     assert bisection.records[TP] == 1
+
+
+LIMITS = TransactionLimits(bytes=1000, seconds=15.0)
+
+
+@pytest.mark.parametrize(("age", "is_up"), [(14.9, False), (15.0, True)])
+def test_a_transaction_that_holds_something_ends_by_its_age_alone(age: float, is_up: bool) -> None:
+    assert [LIMITS.is_time_up(age, silence, patience=30.0) for silence in (0.0, 1000.0)] == [is_up, is_up]
+
+
+@pytest.mark.parametrize(("patience", "ends_at"), [(30.0, 30.0), (5.0, 15.0)])
+def test_an_empty_one_ends_when_the_source_is_silent_for_longer_than_any_answer_may_take(patience: float, ends_at: float) -> None:
+    assert not LIMITS.is_time_up(None, ends_at - 0.1, patience)
+    assert LIMITS.is_time_up(None, ends_at, patience)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_mirror.errors import JobFailed, Overtaken, PlanMismatch, ReportedError
-from kafka_mirror.spark.files import job_directory, read_answer, write_failure, write_private
+from kafka_mirror.spark.files import code_digest, job_directory, package, read_answer, write_failure, write_private
 from kafka_mirror.spark.start import INCLUDE
 from services.waiting import PATIENCE
 
@@ -120,3 +120,10 @@ def test_what_is_not_ours_or_not_private_or_has_no_lock_is_left_alone(killed: Ca
     with job_directory(WORK):
         pass
     assert {path.name for path in tmp_path.iterdir()} == {left.name, "mirror-copy-link", "mirror-copy-file", "mirror-copy-other"}
+
+
+def test_zip_has_the_digest_of_the_installed_library(tmp_path: Path) -> None:
+    code = "from kafka_mirror.spark.files import INCLUDE, code_digest; print(INCLUDE, code_digest())"
+    archive = package(tmp_path)
+    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(archive)}, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.split() == [str(archive), code_digest()], done.stderr

@@ -1,17 +1,24 @@
-"""A job on Spark: the same function in a session of a Spark that stays and in the driver of a job, its work, its answer and its errors."""
+"""A job on Spark: the same function in a session of a Spark that stays and in the driver of a job, its work, its answer and its errors; how
+drivers end."""
 
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_mirror.config import Flow, load
-from kafka_mirror.errors import ClusterUnreachable, JobFailed, MirrorError, PlanMismatch, ReportedError
+from kafka_mirror.errors import ClusterUnreachable, JobFailed, MirrorError, PlanMismatch, ReportedError, WorkerUnprepared
+from kafka_mirror.formats.documents import to_document
 from kafka_mirror.spark import run
-from kafka_mirror.spark.files import JobFiles
-from kafka_mirror.spark.run import Spark, SparkRunner, runner_by_hand
+from kafka_mirror.spark.files import JobFiles, write_private
+from kafka_mirror.spark.log import require_prepared_workers
+from kafka_mirror.spark.run import Job, Spark, SparkRunner, name_of, runner_by_hand, wait_while_alive
 from tests.spark_session import SparkOfThisProcess
 
 SERVER, CLUSTER = "sc://127.0.0.1:15002", "spark://one:7077"
@@ -140,3 +147,55 @@ def test_by_hand_it_runs_on_the_master_that_is_named_else_on_this_host(spark: Sp
     for named in (CLUSTER, None):
         runner_by_hand(flow, named).run(add_squares, flow, Numbers((1,)), "sum")
     assert [master for _, master in spark.jobs] == [CLUSTER, "local[*,4]"]
+
+
+def raises_error(_spark: Any, _flow: Any, work: int) -> None:
+    raise ZeroDivisionError(work)
+
+
+def test_an_error_that_is_not_ours_ends_the_driver(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path)
+    (tmp_path / "mm2.properties").write_text(
+        "clusters=a, b\na.bootstrap.servers=127.0.0.1:1\nb.bootstrap.servers=127.0.0.1:1\na->b.enabled=true\n"
+    )
+    config = str(tmp_path / "mm2.properties")
+    flow = load([config]).flow("a->b")
+    write_private(files.work, to_document(Job(name_of(raises_error), flow.name, flow.config_hash, os.getpid(), 7)))
+    with pytest.raises(ZeroDivisionError):
+        SparkOfThisProcess().drive(files.work, files.result, {"MIRROR_CONFIG": config})
+    assert not files.result.exists()
+
+
+def test_a_worker_without_a_module_is_an_error_and_other_answers_pass() -> None:
+    assert require_prepared_workers([1, (2,)]) == [1, (2,)]
+    lacking = {"module": "kafka_mirror", "host": "worker-1", "python": "/usr/bin/python3", "detail": "No module named 'kafka_mirror'"}
+    with pytest.raises(WorkerUnprepared, match="worker-1"):
+        require_prepared_workers([1, lacking])
+
+
+def test_what_workers_logged_goes_into_the_drivers_log_and_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "21:40:24.651 INFO kafka_mirror.copy.lane: lane 3 begins"
+    assert require_prepared_workers([1, {"log": [line]}, 2]) == [1, 2]
+    assert capsys.readouterr().err == f"{line}\n"
+
+
+def test_a_driver_waits_as_long_as_it_wants_to() -> None:
+    began = time.monotonic()
+    assert wait_while_alive(os.getpid())(0.3)
+    assert time.monotonic() - began >= 0.3
+    assert wait_while_alive(os.getpid())(0)
+
+
+def test_a_driver_waits_no_longer_when_its_submitter_is_gone() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as submitter:
+        wait = wait_while_alive(submitter.pid)
+        assert wait(0)
+    assert not wait(60)
+    assert not wait(0)
+
+
+def test_a_driver_waits_no_longer_when_spark_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = wait_while_alive(os.getpid())
+    spark = os.getppid()
+    monkeypatch.setattr(os, "getppid", lambda: spark + 1)
+    assert not wait(60)
