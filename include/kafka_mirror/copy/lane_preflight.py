@@ -103,24 +103,29 @@ class LanePreflight:
         windows: dict[TopicPartition, tuple[int, int]] = {}
         for planned in wanted:
             tp = planned.topic_partition
-            remote = remotes[tp]
-            facts = _find_facts(planned, remote, starts.get(tp))
-            record = self._act_on_decisions(planned, ledger_records.get(tp), facts)
-            error = self._find_error(planned, remote, record)
-            if isinstance(error, TargetLostRecords):
-                self._doubt(TopicPartition(remote.remote, tp.partition), remote.end, error.target_next)
-            if error is not None:
-                self._refuse(tp, error)
-                continue
-            if record is not None and (lost := find_lost(tp, record)) is not None:
-                self._leave_out(tp, lost)
-                continue
-            suspicious = window(remote, record, records_accepted_until(planned.decisions, facts) or 0)
+            suspicious = self._check_partition(planned, ledger_records.get(tp), remotes[tp], starts.get(tp))
             if suspicious and tp.topic not in task.append_to:
                 windows[tp] = suspicious
-            self._accept(planned, record, remote, starts.get(tp))
         self._note_lost(windows.keys(), remotes)
         self._refuse_unexplained(windows, remotes, records, ledger)
+
+    def _check_partition(
+        self, planned: Range, noted: LedgerRecord | None, remote: RemotePartition, log_start: int | None
+    ) -> tuple[int, int] | None:
+        """Accepts a partition or refuses it, and gives the offsets of the remote one in which no record may be seen, if any."""
+        tp, facts = planned.topic_partition, _find_facts(planned, remote, log_start)
+        record = self._act_on_decisions(planned, noted, facts)
+        error = self._find_error(planned, remote, record)
+        if isinstance(error, TargetLostRecords):
+            self._doubt(TopicPartition(remote.remote, tp.partition), remote.end, error.target_next)
+        if error is not None:
+            self._refuse(tp, error)
+            return None
+        if record is not None and (lost := find_lost(tp, record)) is not None:
+            self._leave_out(tp, lost)
+            return None
+        self._accept(planned, record, remote, log_start)
+        return window(remote, record, records_accepted_until(planned.decisions, facts) or 0)
 
     def _read(self, ledger: Ledger) -> dict[TopicPartition, LedgerRecord]:
         """The lane's records, once it is certain that they are of this flow and that we may write after them."""

@@ -52,10 +52,6 @@ class Published:
     copied_elsewhere: tuple[CopiedElsewhere, ...] = ()
     """What other runs copied of these partitions since they were planned, but for those that this one hands over to, or had them from."""
 
-    def find_watermark(self, tp: TopicPartition) -> int | None:
-        """The next source offset of a partition; None if the ledger does not know it."""
-        return next((mark.source_offset for mark in self.watermarks if (mark.topic, mark.partition) == tp), None)
-
 
 def publish(flow: Flow, plan: Plan, results: Sequence[LaneResult] = (), run: str | None = None) -> Published:
     """Compares the ledger with what the job reported, and writes the offset syncs of what was copied, by whichever run: of a run before

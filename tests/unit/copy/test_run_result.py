@@ -12,7 +12,6 @@ from kafka_mirror.copy.plan.model import BEHIND, Plan, Range
 from kafka_mirror.copy.publish import Published, compare_results
 from kafka_mirror.copy.run_result import Verdict, copy_once, from_columns, join_results, to_columns, verdict
 from kafka_mirror.errors import ErrorReport, JobFailed, Overtaken
-from kafka_mirror.formats.offsets.partition import TopicPartition
 from kafka_mirror.groups.offset_syncs import OffsetSyncsResult
 from kafka_mirror.ledger.record import Decided
 from tests.unit.decision_records import DECIDED_AT, decision
@@ -134,7 +133,7 @@ def test_offset_syncs_that_were_not_written_make_the_run_red_and_do_not_hide_wha
 def test_the_ledger_wins_where_the_job_says_otherwise_and_it_is_said():
     said = LaneResult(0, (Watermark("orders", 0, 20, 20, 10, 100),))
     found = compare_results(PLAN, [said], {})
-    assert found.find_watermark(TopicPartition("orders", 0)) is None
+    assert found.watermarks == ()
     assert "the ledger counts" in found.disagreements[0]
     assert verdict(PLAN, [said], found).state == "failed"
 
@@ -160,7 +159,7 @@ def test_a_watermark_of_before_the_decision_is_not_taken_for_the_planned_end(wor
     planned = Range("orders", 0, "new-id", 0, 7, "decided", records=100, decisions=(decision(word),))
     plan, before = Plan("east->west", (planned,)), ledger_record(watermark=100, decided=decided)
     found = compare_results(plan, [], {planned.topic_partition: before})
-    assert found.find_watermark(planned.topic_partition) is None
+    assert found.watermarks == ()
     judged = verdict(plan, [LaneResult(0, errors=(SILENT,))], found)
     assert (judged.state, judged.errors, judged.owed, judged.records) == ("failed", (SILENT,), 7, 0)
     assert [error.code for error in verdict(plan, [], found).errors] == ["NothingMoved"]
