@@ -96,7 +96,7 @@ class TaskRunner(SparkRunner):
         The job's result file says more than its exit code; without a result file this text is all that there is.
         """
         hook = job_hook(name, files, flow)
-        self.ends_by(hook.on_kill)
+        self.set_end(hook.on_kill)
         try:
             hook.submit(str(JOB))
         except AirflowException as error:

@@ -204,5 +204,5 @@ class _LedgerPass:
             return True
         if record.older is not None:
             return True
-        decided = {decision.decision for decision in self._decisions.of(tp)} | ({record.decided.decision} if record.decided else set())
+        decided = {decision.decision for decision in self._decisions.select(tp)} | ({record.decided.decision} if record.decided else set())
         return bool(decided & {ACCEPT_RECORDS, RESTART})

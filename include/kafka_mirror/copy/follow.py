@@ -230,7 +230,7 @@ class Following:
         seconds = self.due - self._now()
         if not self._wait(0):
             return self._end("it was asked to stop")
-        if self.plan is not None and (seconds < _SECONDS_WORTH_A_PLAN or self._bytes_left() == 0):
+        if self.plan is not None and (seconds < _SECONDS_WORTH_A_PLAN or self._count_bytes_left() == 0):
             return self._end("its time is over" if seconds < _SECONDS_WORTH_A_PLAN else "mirror.run.max.bytes are copied")
         try:
             self.flow, context = self._anew(self.flow, self.result.plan.by_person, max(seconds, _SECONDS_WORTH_A_PLAN))
@@ -266,7 +266,7 @@ class Following:
         self._keep(self.result.with_results(plan, ()))
         try:
             with self._beside(self.flow, plan):
-                answers = list(copy(self.flow, plan, self._bytes_left()))
+                answers = list(copy(self.flow, plan, self._count_bytes_left()))
         except Exception as failure:  # noqa: BLE001 — it is reported, and judged by the ledger
             return self._note_failure(plan, failure)
         self.result = self.result.with_results(plan, answers)
@@ -290,7 +290,7 @@ class Following:
         partitions = count_text(len(marks), "partition")
         log.info("By plan %d %s of %s were copied in %.1f s%s.", self.result.plans, copied, partitions, seconds, errors)
 
-    def _bytes_left(self) -> int:
+    def _count_bytes_left(self) -> int:
         most = self.flow.value("mirror.run.max.bytes")
         return max(0, most - self.result.bytes + self._bytes_before) if most >= 0 else -1
 

@@ -112,7 +112,7 @@ class SharedTurn:
         self._source: Cluster | None = None
         self._target: Cluster | None = None
 
-    def ends(self, lane: int, partitions: Set[TopicPartition]) -> TurnEnds | None:
+    def find_ends(self, lane: int, partitions: Set[TopicPartition]) -> TurnEnds | None:
         """The ends of this turn, for a lane that follows these partitions. None: not all of them are known, and the lane asks for itself.
 
         The first lane of a turn asks, and the others wait for its answer.
@@ -138,14 +138,14 @@ class SharedTurn:
     def _ask(self) -> TurnEnds | None:
         wanted: set[TopicPartition] = set().union(*self._followed.values())
         try:
-            source, target = self._clusters()
+            source, target = self._open_clusters()
             control = target.offsets([self._control], "latest", committed=True) if self._control.topic else {self._control: 0}
             return TurnEnds(source.ends(wanted, {}, self._task.read_committed, patient=False), control[self._control])
         except (MirrorError, KeyError):  # the lanes ask for themselves, and meet what is wrong
             self.close()
             return None
 
-    def _clusters(self) -> tuple[Cluster, Cluster]:
+    def _open_clusters(self) -> tuple[Cluster, Cluster]:
         task, seconds = self._task, min(self._task.request_seconds, _SECONDS)
         if self._source is None or self._target is None:
             self._source = self._connections.enter_context(Cluster(task.source, task.clients.source_admin, seconds))

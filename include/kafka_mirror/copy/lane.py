@@ -151,12 +151,12 @@ class LaneCopy:
             return True  # the next attempt writes it into the ledger
         elif error.topic is not None and state.leave_out(error.report()):
             return True
-        elif (isinstance(error, Overtaken) and not follows) or not (error.retriable or self._login_just_ended(error)):
+        elif (isinstance(error, Overtaken) and not follows) or not (error.retriable or self._has_login_ended(error)):
             self._lane_error = error.report()
             return False
         return self._try_again(error)
 
-    def _login_just_ended(self, error: MirrorError) -> bool:
+    def _has_login_ended(self, error: MirrorError) -> bool:
         """Whether the refused login was taken until now: a token that ended while the lane was held up, or a password that is being
         replaced. The next attempt logs in again; if that is refused too, nothing was committed in between and the lane stops."""
         return isinstance(error, AuthenticationFailed) and self._state.progress > self._reached

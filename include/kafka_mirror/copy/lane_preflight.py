@@ -92,7 +92,7 @@ class LanePreflight:
             wanted = [planned for planned in wanted if planned.topic_partition in ledger_records]
         # A moment of patience for remote partitions that do not show yet what stands in them.
         remotes = poll_until(
-            lambda: self._view.partitions(wanted),
+            lambda: self._view.read_partitions(wanted),
             _PATIENCE_SECONDS,
             every=0.1,
             enough=lambda answer: not any(find_hidden(remote, ledger_records.get(tp)) for tp, remote in answer.items()),
@@ -172,7 +172,7 @@ class LanePreflight:
                 self._refuse(tp, HistoryWithoutStart(*tp))
             elif into == record.target_topic and (refusal := find_moved(tp, record)) is not None:
                 self._refuse(tp, refusal)
-            elif self._view.limits(into).needs_key:
+            elif self._view.find_limits(into).needs_key:
                 self._refuse(tp, HistoryIntoCompacted(*tp, into))
             else:
                 views[tp], self.ranges[tp] = view_as_history(record, planned, topic)
@@ -214,7 +214,7 @@ class LanePreflight:
         looked_at = {
             tp: (remotes[tp], self.records[tp])
             for tp in grown
-            if tp in self.records and not self._view.limits(remotes[tp].remote).needs_key
+            if tp in self.records and not self._view.find_limits(remotes[tp].remote).needs_key
         }
         reader = BoundedReader(self._task.target, self._task.clients.target_consumer)
         for tp, lost in losses(reader, self._target, looked_at, self._task.request_seconds).items():

@@ -133,14 +133,14 @@ class Attempt:
     def _copy(self, engine: BatchEngine) -> bool:
         """Copies until nothing of the ranges is left, or the run is over; gives whether the ranges are done."""
         while True:
-            limits = TransactionLimits(self._state.transaction_bytes(), self._longest)
+            limits = TransactionLimits(self._state.transaction_bytes, self._longest)
             # What earlier attempts found is committed by itself: what is copied next may be refused as well, and take the note with it.
             work = self._choose_work(limits.bytes) if not (self._skipped or self._stuck) else []
             if not work and not self._unwritten:
                 return True
             if work and not self._may_begin():
                 return False
-            if self._state.transaction_bytes() < limits.bytes:
+            if self._state.transaction_bytes < limits.bytes:
                 continue
             begun = time.monotonic()
             progress = engine.copy(work, limits) if work else []
@@ -174,7 +174,7 @@ class Attempt:
             partitions = count_text(len(self._select_followed()), "partition")
             state.log.say(f"follows {partitions} from now on, every {self._task.follow_seconds:g} s.")
         while ((records := self._select_followed()) or state.passing_errors) and state.await_turn():
-            ends = state.ends(records.keys())
+            ends = state.find_ends(records.keys())
             state.pace.look(self._target, ends.control if ends else None)
             if state.has_news(self._source) or state.may_take_back():
                 return False
@@ -220,7 +220,7 @@ class Attempt:
     def _assign(self, tp: TopicPartition, end: int) -> PartitionAssignment:
         record, remote, bisection = self._records[tp], self._task.remote_topics[tp.topic], self._state.bisection
         return PartitionAssignment(
-            *(tp, remote, record.watermark, end, record.leader_epoch, self._view.limits(remote)),
+            *(tp, remote, record.watermark, end, record.leader_epoch, self._view.find_limits(remote)),
             max_records=bisection.records.get(tp),
             skip_refused=self._task.skip_refused,
             refused=bisection.named.get(tp, {}),
@@ -248,7 +248,7 @@ class Attempt:
 
     def _block(self, tp: TopicPartition, offset: int, error: MirrorError) -> None:
         self._stuck[tp] = report = error.report()
-        limits = self._view.limits_text(self._task.remote_topics[tp.topic])
+        limits = self._view.describe_limits(self._task.remote_topics[tp.topic])
         end = error.end if isinstance(error, BatchNotUnpacked) else None
         self._records[tp] = mark_blocked(
             self._records[tp], offset, report, datetime.now(UTC), planned=self._state.planned, limits=limits, end=end
@@ -260,7 +260,7 @@ class Attempt:
         the commit succeeds; a source topic created again would give other records under the same offsets."""
         touched = {tp.topic for tp in self._unwritten}
         ledger = self._task.ledger_topic
-        now = self._remote_topic_ids(touched, ledger)
+        now = self._read_topic_ids(touched, ledger)
         source = self._source.topic_ids(touched)
         check_ledger(ledger, self._task.ledger_id, now.get(ledger))
         for tp in sorted(self._unwritten):
@@ -271,7 +271,7 @@ class Attempt:
             if not record.is_of(source.get(tp.topic, record.source_topic_id)):
                 raise SourceRecreated(tp.topic, tp.partition, record.watermark, record.source_topic_id, source[tp.topic])
 
-    def _remote_topic_ids(self, touched: set[str], ledger: str) -> dict[str, str]:
+    def _read_topic_ids(self, touched: set[str], ledger: str) -> dict[str, str]:
         """The ids of the remote topics of these source topics, and of the ledger. What the target refuses of one is raised by the name of
         its source topic, by which the lane leaves it out and goes on with the others."""
         refused: dict[str, MirrorError] = {}

@@ -87,7 +87,7 @@ class LaneState:
 
     def is_over(self) -> bool:
         """Whether the lane's time is up, its bytes are used up, or it was asked to stop or ends for what is new."""
-        return self._stop.is_set() or bool(self.ended_for) or time.monotonic() >= self.deadline or self._bytes_left() == 0
+        return self._stop.is_set() or bool(self.ended_for) or time.monotonic() >= self.deadline or self._bytes_left == 0
 
     def hand_over(self) -> bool:
         """What a lane that follows does when it was fenced; whether it goes on.
@@ -128,9 +128,9 @@ class LaneState:
         begin = (now // every + 1) * every
         return not (self.is_over() or begin >= self.deadline or self._stop.wait(begin - now))
 
-    def ends(self, partitions: Set[TopicPartition]) -> TurnEnds | None:
+    def find_ends(self, partitions: Set[TopicPartition]) -> TurnEnds | None:
         """How far the source is in this turn, if the lanes of the process could ask it together."""
-        return self._shared.ends(self.task.lane, partitions) if self._shared else None
+        return self._shared.find_ends(self.task.lane, partitions) if self._shared else None
 
     def leave(self) -> None:
         """Has nothing more to ask together with other lanes."""
@@ -144,12 +144,14 @@ class LaneState:
         self.turns.begun.clear()
         self.log.follow_to({tp: newest.end for tp, newest in ranges.items()})
 
+    @property
     def transaction_bytes(self) -> int:
         """How much the next transaction may hold: what the target takes, no more than the budget has left, and not much more than the
         throttle allows in a second."""
-        budget, size = self._bytes_left(), self.size.bytes
-        return self.pace.throttle.transaction_bytes(size if budget is None else min(size, max(budget, SMALLEST_TRANSACTION)))
+        budget, size = self._bytes_left, self.size.bytes
+        return self.pace.throttle.bound(size if budget is None else min(size, max(budget, SMALLEST_TRANSACTION)))
 
+    @property
     def _bytes_left(self) -> int | None:
         if self.task.max_bytes < 0:
             return None

@@ -40,29 +40,29 @@ class TargetView:
     @property
     def smallest_message_limit(self) -> int:
         """The smallest max.message.bytes of the lane's remote topics and the ledger's usual one."""
-        return min([RecordLimits().max_message_bytes, *(self.limits(name).max_message_bytes for name in self.topics)])
+        return min([RecordLimits().max_message_bytes, *(self.find_limits(name).max_message_bytes for name in self.topics)])
 
-    def limits(self, remote: str) -> RecordLimits:
+    def find_limits(self, remote: str) -> RecordLimits:
         """What the remote topic takes, whatever the time is."""
         configs = self._configs.get(remote, {})
         return RecordLimits(
             max_message_bytes=_number(configs, "max.message.bytes") or RecordLimits().max_message_bytes,
             needs_key=is_compacted(configs),
-            compression=self._compression(_text(configs, "compression.type") or _AS_IT_COMES),
+            compression=self._choose_compression(_text(configs, "compression.type") or _AS_IT_COMES),
         )
 
-    def _compression(self, configured: str) -> str:
+    def _choose_compression(self, configured: str) -> str:
         """With mirror.engine=records the producer's codec packs what may come as it is."""
         if self._task.engine != RECORDS or configured != _AS_IT_COMES:
             return configured
         codec = self._task.clients.target_producer.get("compression.type", _AS_IT_COMES)
         return "uncompressed" if codec == "none" else str(codec)
 
-    def limits_text(self, remote: str) -> str:
+    def describe_limits(self, remote: str) -> str:
         """The limits of a remote topic, as the ledger notes them beside a refused record."""
         return limits_text(self._configs.get(remote, {}))
 
-    def partitions(self, ranges: Iterable[Range]) -> dict[TopicPartition, RemotePartition]:
+    def read_partitions(self, ranges: Iterable[Range]) -> dict[TopicPartition, RemotePartition]:
         """The remote partitions of the given ranges, by source partition, with their offsets as of now."""
         remote = {planned.topic_partition: TopicPartition(self._task.remote_topics[planned.topic], planned.partition) for planned in ranges}
         there = [tp for tp in remote.values() if tp.topic in self.topics and tp.partition < len(self.topics[tp.topic].partitions)]

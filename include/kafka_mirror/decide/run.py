@@ -231,7 +231,7 @@ def _find_remote_states(target: Cluster, remote: str, states: list[PartitionStat
 def _add_unexplained(flow: Flow, target: Cluster, states: list[PartitionState], decisions: Decisions) -> list[PartitionState]:
     """The states, with whether a run would find records that nothing accounts for: after what was already decided about the partition."""
     offsets: dict[TopicPartition, SourceOffsets] = {state.tp: state.source for state in states if state.source is not None}
-    others = {state.tp: [decision for decision in decisions.of(state.tp) if decision.decision != ACCEPT_RECORDS] for state in states}
+    others = {state.tp: [decision for decision in decisions.select(state.tp) if decision.decision != ACCEPT_RECORDS] for state in states}
     records = {
         state.tp: act_on_decisions(state.record, others[state.tp], state.facts)[0]
         for state in states

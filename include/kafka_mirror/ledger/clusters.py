@@ -136,7 +136,7 @@ def renamed_topics(flow: Flow, target: Cluster, remotes: Mapping[str, str]) -> d
         remote = remotes.get(tp.topic, record.target_topic)
         if remote != record.target_topic:
             renamed.setdefault(tp.topic, TargetRecreated(*tp, remote, f"name {record.target_topic}", remote))
-            if any((decision.decision, decision.target_topic) == (RESTART, remote) for decision in decisions.of(tp)):
+            if any((decision.decision, decision.target_topic) == (RESTART, remote) for decision in decisions.select(tp)):
                 restarted.add(tp.topic)
     return {topic: error for topic, error in renamed.items() if topic not in restarted}
 

@@ -51,7 +51,7 @@ class Decisions:
         decision = self._by_key.get((LEDGER, None, None))
         return decision.ledger_id if decision else None
 
-    def of(self, tp: TopicPartition) -> tuple[Decision, ...]:
+    def select(self, tp: TopicPartition) -> tuple[Decision, ...]:
         """Returns the decisions about one partition's offsets, in the order in which they are applied.
 
         Of what was decided before the ledger was begun again only accept-records is left, for it is about the target alone. A new ledger
@@ -182,7 +182,7 @@ def is_still_in_force(decision: Decision, decisions: Decisions, present: Present
         return decision.ledger_id == (decisions.ledger_id or decision.ledger_id) and decision.found_id == present.ledger_id
     if decision.topic is None or decision.partition is None:
         return True
-    if decision not in decisions.of(TopicPartition(decision.topic, decision.partition)):
+    if decision not in decisions.select(TopicPartition(decision.topic, decision.partition)):
         return False
     record = present.records.get(TopicPartition(decision.topic, decision.partition))
     if record is None:

@@ -84,7 +84,7 @@ class Ledger:
         A lane whose partition holds something unreadable is in `unreadable`, and none of its records are given. `since`: only what stands
         there from these offsets on, by lane.
         """
-        return self._view(range(self.lanes), stable=True, since=since or {})
+        return self._read_lanes(range(self.lanes), stable=True, since=since or {})
 
     def read_fenced(self, lane: int) -> FencedLane:
         """One lane, to the partition's very end as of now, for the client that fenced it: no transaction is open there then.
@@ -98,7 +98,7 @@ class Ledger:
         if offsets is not None and max(0, offsets.stable) < offsets.end:
             for stable in await_readable(self._target, {tp: offsets.end}, _STABLE_SECONDS, _LOOK_EVERY_SECONDS).values():
                 raise LedgerHidden(self.topic, lane, stable, offsets.end)
-        view = self._view([lane], stable=False)
+        view = self._read_lanes([lane], stable=False)
         if lane in view.unreadable:
             raise view.unreadable[lane]
         return FencedLane(view.records, view.ends[lane], view.notes.get(lane))
@@ -128,7 +128,7 @@ class Ledger:
             )
         return True
 
-    def _view(self, lanes: Iterable[int], stable: bool, since: Mapping[int, int] = MappingProxyType({})) -> LedgerView:
+    def _read_lanes(self, lanes: Iterable[int], stable: bool, since: Mapping[int, int] = MappingProxyType({})) -> LedgerView:
         partitions = [TopicPartition(self.topic, lane) for lane in lanes]
         ends = self._target.offsets(partitions, "latest", committed=stable)
         # An end that is not known is not an empty ledger: taken for one, every partition of the lane would be copied again.
@@ -138,19 +138,19 @@ class Ledger:
             if tp not in ends
         }
         ranges = {tp: (since.get(tp.partition, 0), end) for tp, end in ends.items()}
-        newest, damaged_keys = ask_with_server(self._settings, lambda settings: self._newest(settings, ranges))
+        newest, damaged_keys = ask_with_server(self._settings, lambda settings: self._read_newest(settings, ranges))
         unreadable |= damaged_keys
         records: dict[TopicPartition, LedgerRecord] = {}
         for tp, stored in newest.items():
             try:
-                records[tp] = self._record(stored)
+                records[tp] = self._decode(stored)
             except MirrorError as damaged:
                 unreadable.setdefault(stored.partition.partition, damaged)
         readable = {tp: record for tp, record in records.items() if newest[tp].partition.partition not in unreadable}
         notes = {lane: readable.pop(key) for lane in lanes if (key := note_key(self.topic, lane)) in readable}
         return LedgerView(readable, unreadable, {tp.partition: end for tp, end in ends.items()}, notes)
 
-    def _newest(
+    def _read_newest(
         self, settings: Mapping[str, Any], ranges: Mapping[TopicPartition, tuple[int, int]]
     ) -> tuple[dict[TopicPartition, StoredRecord], dict[int, MirrorError]]:
         """The newest record of each source partition, in the order in which they were written, and by lane what could not be read."""
@@ -165,7 +165,7 @@ class Ledger:
                 unreadable.setdefault(record.partition.partition, damaged)
         return newest, unreadable
 
-    def _record(self, stored: StoredRecord) -> LedgerRecord:
+    def _decode(self, stored: StoredRecord) -> LedgerRecord:
         where = str(stored)
         if stored.value is None:
             raise LedgerDamaged(where, "it is a tombstone, which the mirror never writes")

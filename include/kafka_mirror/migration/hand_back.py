@@ -126,7 +126,7 @@ def require_known_names(flow: Flow, records: Records) -> None:
 
 def _report_waiting(records: Records, decisions: Decisions) -> Iterator[tuple[TopicPartition, str]]:
     for tp, record in sorted(records.items()):
-        for decision in decisions.of(tp):
+        for decision in decisions.select(tp):
             if decision.decision == RESTART and decision.watermark == record.watermark and not is_applied(record, decision):
                 yield tp, decision.describe_as(f"restart at source offset {decision.offset}")
 

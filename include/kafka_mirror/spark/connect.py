@@ -181,7 +181,7 @@ def _open(url: ConnectUrl, installation: str) -> Any:
     from pyspark import __version__ as pyspark_version
 
     for number in range(_MOST_SESSIONS):
-        session = _session(url.of_session(session_id(installation, code_digest(), number)))
+        session = _session(url.with_session(session_id(installation, code_digest(), number)))
         try:
             with as_our_errors(url, _SessionClosed):
                 version = session.version

@@ -40,7 +40,7 @@ class ConnectUrl:
         """Host and port, for messages."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
-    def of_session(self, session: str) -> str:
+    def with_session(self, session: str) -> str:
         """What pyspark's client takes, token included. It would take a token with a slash, as Airflow's hook gives it, for a path."""
         parameters = {**self.parameters, "user_id": self.parameters.get("user_id", USER), "session_id": session}
         return f"{SCHEME}{self.address}/;" + ";".join(f"{name}={quote(unquote(value), safe='')}" for name, value in parameters.items())

@@ -50,19 +50,16 @@ def mark_in_use(directory: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def remove_abandoned(parent: Path, prefix: str) -> list[Path]:
-    """Deletes our own directories in `parent` whose users are gone; gives their paths. What cannot be deleted stays, with a warning."""
-    removed = []
-    for directory in parent.glob(f"{prefix}*"):
+def _remove_abandoned() -> None:
+    """Deletes our own directories whose users are gone. What cannot be deleted stays, with a warning."""
+    for directory in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
             if _is_ours(directory) and _is_abandoned(directory):
                 shutil.rmtree(directory)
-                removed.append(directory)
         except FileNotFoundError:
             continue  # its user, or another one who cleans up, was faster
         except OSError as failure:
             log.warning("A copy that was killed left %s, and it cannot be deleted: %s", directory, failure)
-    return removed
 
 
 def _is_ours(directory: Path) -> bool:
@@ -106,7 +103,7 @@ class JobFiles:
 def job_directory(work: Any) -> Iterator[JobFiles]:
     """A private temporary directory with what the job is to do, as JSON; deleted with all that is in it at the end. Those of jobs that were
     killed go before."""
-    remove_abandoned(Path(tempfile.gettempdir()), _PREFIX)
+    _remove_abandoned()
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory, mark_in_use(Path(directory)) as lock:
         files = JobFiles(Path(directory), lock)
         write_private(files.work, work)

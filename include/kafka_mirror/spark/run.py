@@ -146,7 +146,7 @@ class SparkRunner:
         """Runs a job of spark-submit to its end, and says how it ended."""
         return submit(name, files, flow, self._master)
 
-    def ends_by(self, end: Callable[[], Any]) -> None:
+    def set_end(self, end: Callable[[], Any]) -> None:
         """Takes what ends the job that runs now."""
         self._end_job = end
 
@@ -154,7 +154,7 @@ class SparkRunner:
         from kafka_mirror.spark.connect import flow_session
 
         with flow_session(flow, step, by, self._master, self._say) as session:
-            self.ends_by(session.interrupt)
+            self.set_end(session.interrupt)
             cores = tasks_at_once(flow, lambda: session.cores)
             return function(Spark(cores, session.run, self.wait, self._keep, is_shared=True), flow, work)
 

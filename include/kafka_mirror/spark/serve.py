@@ -56,11 +56,11 @@ class ConnectServer:
         """The local master; four attempts at a task, as on a cluster."""
         return f"local[{self.cores or '*'},4]"
 
-    def settings(self, archive: str) -> str:
+    def build_settings(self, archive: str) -> str:
         """The properties file, token included."""
         return _SETTINGS.format(memory=self.memory, port=self.port, token=self.token, archive=archive)
 
-    def connection_uri(self, show_token: bool) -> str:
+    def build_connection_uri(self, show_token: bool) -> str:
         """The Airflow connection, as AIRFLOW_CONN_<NAME> takes it."""
         return f"spark-connect://{USER}:{quote(self.token, safe='') if show_token else '***'}@{LOOPBACK}:{self.port}"
 
@@ -97,7 +97,7 @@ def serve(server: ConnectServer, token_source: str, show_token: bool) -> int:
         properties = scratch / "spark.properties"
         properties.touch(mode=0o600)
         archive = f"-XX:SharedArchiveFile={tuned.archive} -Xlog:cds=off -Xlog:cds+dynamic=off " if tuned else ""
-        properties.write_text(server.settings(archive), encoding="utf-8")
+        properties.write_text(server.build_settings(archive), encoding="utf-8")
         command = [
             program(server.master, "spark-submit", tuned),
             *("--master", server.master, "--properties-file", str(properties)),
@@ -125,7 +125,7 @@ def _run_to_its_end(child: "subprocess.Popen[bytes]", server: ConnectServer, tok
         if _await_port(child, server.port):
             how_to_reach = (
                 f"Spark listens on sc://{LOOPBACK}:{server.port} with {server.master}. Its token is in {token_source}. Ctrl-C ends it.\n"
-                f"Airflow's connection: AIRFLOW_CONN_MIRROR_SPARK='{server.connection_uri(show_token)}'.\n"
+                f"Airflow's connection: AIRFLOW_CONN_MIRROR_SPARK='{server.build_connection_uri(show_token)}'.\n"
                 f"By hand: --master sc://{LOOPBACK}:{server.port}, with the token in {TOKEN}."
             )
             print(how_to_reach, file=sys.stderr, flush=True)  # noqa: T201 — the command's own words

@@ -104,7 +104,7 @@ class DecidedHistory:
             self.plans.append((first_sight(found, START[self.start]), decisions))
             return
         standing = PartitionFacts(found.topic_id, found.log_start, REMOTE.topic, f"id-{REMOTE.topic}", found.leader_epoch)
-        record, applied = act_on_decisions(record, decisions.of(TP), standing)
+        record, applied = act_on_decisions(record, decisions.select(TP), standing)
         chosen = next_range(found, record, False, NOW, timedelta(0))
         if applied and not isinstance(chosen, ErrorReport):
             chosen = chosen or found.make_range(record.watermark, record.watermark, DECIDED)

@@ -79,49 +79,49 @@ def of_source(ends):
 
 
 def test_the_first_lane_of_a_turn_asks_for_all_and_the_others_take_its_answer(turn, brokers):
-    turn.ends(0, {ORDERS}), turn.ends(1, {PAYMENTS})
+    turn.find_ends(0, {ORDERS}), turn.find_ends(1, {PAYMENTS})
     brokers.asked.clear()
     brokers.now, brokers.ends[PAYMENTS], brokers.ends[CONTROL] = 1.0, 9, 3
-    first, second = turn.ends(0, {ORDERS}), turn.ends(1, {PAYMENTS})
+    first, second = turn.find_ends(0, {ORDERS}), turn.find_ends(1, {PAYMENTS})
     assert first is second
     assert (of_source(first), first.control) == ({ORDERS: 5, PAYMENTS: 9}, 3)
     assert brokers.asked == [("west", {CONTROL}), ("east", {ORDERS, PAYMENTS})]
 
 
 def test_a_lane_whose_partitions_are_not_all_in_the_answer_asks_for_itself(turn, brokers):
-    assert turn.ends(0, {ORDERS}) is not None
-    assert turn.ends(1, {PAYMENTS}) is None, "the lane came after the question of this turn"
+    assert turn.find_ends(0, {ORDERS}) is not None
+    assert turn.find_ends(1, {PAYMENTS}) is None, "the lane came after the question of this turn"
     brokers.now = 1.0
-    assert turn.ends(1, {PAYMENTS, LATE}) is None, "a partition that the source does not tell of"
-    assert turn.ends(0, {ORDERS}) is not None
+    assert turn.find_ends(1, {PAYMENTS, LATE}) is None, "a partition that the source does not tell of"
+    assert turn.find_ends(0, {ORDERS}) is not None
 
 
 def test_a_lane_that_ended_is_asked_for_no_longer(turn, brokers):
-    turn.ends(0, {ORDERS}), turn.ends(1, {PAYMENTS})
+    turn.find_ends(0, {ORDERS}), turn.find_ends(1, {PAYMENTS})
     turn.leave(1)
     brokers.now = 1.0
-    assert of_source(turn.ends(0, {ORDERS})) == {ORDERS: 5}
+    assert of_source(turn.find_ends(0, {ORDERS})) == {ORDERS: 5}
 
 
 @pytest.mark.parametrize("alias", ["east", "west"])
 def test_while_a_cluster_does_not_answer_one_lane_a_turn_learns_it_and_all_ask_for_themselves(turn, brokers, alias):
-    turn.ends(0, {ORDERS}), turn.ends(1, {PAYMENTS})
+    turn.find_ends(0, {ORDERS}), turn.find_ends(1, {PAYMENTS})
     brokers.unreachable, brokers.now = {alias}, 1.0
     brokers.asked.clear()
-    assert (turn.ends(0, {ORDERS}), turn.ends(1, {PAYMENTS})) == (None, None)
+    assert (turn.find_ends(0, {ORDERS}), turn.find_ends(1, {PAYMENTS})) == (None, None)
     assert [asked for asked, _ in brokers.asked].count(alias) == 1
     brokers.unreachable, brokers.now = set(), 2.0
-    assert of_source(turn.ends(1, {PAYMENTS})) == {ORDERS: 5, PAYMENTS: 7}
+    assert of_source(turn.find_ends(1, {PAYMENTS})) == {ORDERS: 5, PAYMENTS: 7}
 
 
 def test_a_control_topic_that_is_gone_is_nobodys_answer(turn, brokers):
     del brokers.ends[CONTROL]
-    assert turn.ends(0, {ORDERS}) is None
+    assert turn.find_ends(0, {ORDERS}) is None
 
 
 def test_its_connections_are_opened_by_the_first_question_and_closed_at_the_end(turn, brokers):
     assert brokers.opened == 0
-    turn.ends(0, {ORDERS})
+    turn.find_ends(0, {ORDERS})
     assert brokers.opened == 2
     turn.close()
     assert brokers.opened == 0

@@ -38,4 +38,4 @@ def test_the_remote_topic_says_what_packs_its_batches_and_the_producer_where_all
     settings = {"bootstrap.servers": "127.0.0.1:1"}
     clients = ClientSettings(settings, settings, settings, settings, {**settings, "compression.type": producer})
     task = replace(lane_task, engine=engine, clients=clients)
-    assert TargetView(task, Configured("west", settings, 1.0)).limits("east.orders").compression == packs
+    assert TargetView(task, Configured("west", settings, 1.0)).find_limits("east.orders").compression == packs

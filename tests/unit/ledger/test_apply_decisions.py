@@ -113,7 +113,7 @@ def test_what_is_passed_over_ends_being_stuck():
 
 def test_a_restart_comes_first_whatever_was_decided_first():
     made = (decision("accept-records", target_topic_id="new", target_end=3), decision("restart", target_topic_id="new", when=LATER))
-    changed, applied = act_on_decisions(RECORD, Decisions(made).of(TP), replace(NOW, remote_id="new"))
+    changed, applied = act_on_decisions(RECORD, Decisions(made).select(TP), replace(NOW, remote_id="new"))
     assert [each.decision for each in applied] == ["restart", "accept-records"]
     assert (changed.target_next, changed.decided.decision) == (3, "restart")
 

@@ -137,12 +137,12 @@ def test_what_was_decided_about_offsets_in_a_ledger_that_is_gone_does_nothing_in
     """The new ledger notes nothing of it, and its watermark may come to stand where the old one stood."""
     before = [AGAIN, decision("accept-gap"), decision("skip-record")]
     begun = decision("begin-ledger", when=DECIDED_AT + MILLISECOND)
-    assert Decisions([*before]).of(ORDERS) == tuple(before)
-    assert Decisions([*before, begun]).of(ORDERS) == ()
+    assert Decisions([*before]).select(ORDERS) == tuple(before)
+    assert Decisions([*before, begun]).select(ORDERS) == ()
     later = replace(AGAIN, when=DECIDED_AT + DAY)
-    assert Decisions([begun, later]).of(ORDERS) == (later,)
+    assert Decisions([begun, later]).select(ORDERS) == (later,)
 
 
 def test_records_that_were_accepted_stay_accepted_under_a_new_ledger():
     accepted, begun = decision("accept-records"), decision("begin-ledger", when=DECIDED_AT + MILLISECOND)
-    assert Decisions([accepted, begun]).of(ORDERS) == (accepted,)
+    assert Decisions([accepted, begun]).select(ORDERS) == (accepted,)

@@ -46,9 +46,9 @@ def test_url_that_cannot_be_read_is_refused(url: str) -> None:
 
 
 def test_session_keeps_parameters_and_the_mirror_is_its_user_unless_one_is_named() -> None:
-    assert connect_url("sc://localhost/;token=abc").of_session("s") == "sc://localhost:15002/;token=abc;user_id=mirror;session_id=s"
-    assert ";token=a%2Fb%3D;" in connect_url("sc://localhost/;token=a/b%3D").of_session("s")
-    assert ";user_id=ann;" in connect_url("sc://localhost/;user_id=ann").of_session("s")
+    assert connect_url("sc://localhost/;token=abc").with_session("s") == "sc://localhost:15002/;token=abc;user_id=mirror;session_id=s"
+    assert ";token=a%2Fb%3D;" in connect_url("sc://localhost/;token=a/b%3D").with_session("s")
+    assert ";user_id=ann;" in connect_url("sc://localhost/;user_id=ann").with_session("s")
 
 
 def test_session_is_the_same_for_an_installation_and_its_code_and_another_one_otherwise() -> None:

@@ -42,6 +42,6 @@ def test_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
 
 def test_connection_hides_the_token_unless_asked() -> None:
     server = ConnectServer(15002, 0, "512m", "a/b")
-    assert server.connection_uri(False) == "spark-connect://mirror:***@127.0.0.1:15002"
-    assert server.connection_uri(True) == "spark-connect://mirror:a%2Fb@127.0.0.1:15002"
-    assert "binding.address 127.0.0.1" in server.settings("")
+    assert server.build_connection_uri(False) == "spark-connect://mirror:***@127.0.0.1:15002"
+    assert server.build_connection_uri(True) == "spark-connect://mirror:a%2Fb@127.0.0.1:15002"
+    assert "binding.address 127.0.0.1" in server.build_settings("")

@@ -127,7 +127,7 @@ def test_a_run_by_hand_finds_the_server_of_a_connection_of_its_type(
     known = {**fields, "conn_type": "spark_connect"}
     monkeypatch.setattr("kafka_mirror.config.references._lookup", [lookup])
     assert master_by_hand(None, "mirror_spark") == master
-    assert connect_url(master).of_session("1").endswith(";session_id=1")
+    assert connect_url(master).with_session("1").endswith(";session_id=1")
     assert master_by_hand("spark://one:7077", "mirror_spark") == "spark://one:7077"
     known |= {"conn_type": "spark", "port": "7077"}
     assert is_connect(master_by_hand(None, "mirror_spark")) == is_connect(fields["host"])

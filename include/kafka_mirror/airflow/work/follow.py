@@ -44,7 +44,7 @@ def _follow(following: Following, runner: SparkRunner) -> RunResult:
 
     def copy_here(now: Flow, newest: Plan, max_bytes: int) -> Sequence[LaneResult]:
         """Copies in the task's process; the runner's end ends it after its open transactions."""
-        runner.ends_by(stop.set)
+        runner.set_end(stop.set)
         return copy_in_process(now, newest, run_name(), max_bytes, stop) if runner.wait(0) else []
 
     if following.copy_little(copy_here, most) if most else following.await_work():

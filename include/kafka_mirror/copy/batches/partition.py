@@ -146,7 +146,7 @@ class InFlightBatches:
             self.stop()
         return not self.stopped
 
-    def next_batch(self) -> RecordBatch:
+    def send_next(self) -> RecordBatch:
         """The next batch that waits, which is sent now."""
         outgoing = self.waiting.popleft()
         self.sent.append(outgoing)

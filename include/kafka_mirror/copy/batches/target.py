@@ -189,7 +189,7 @@ class BatchProducer:
         for in_flight in ready:
             if size >= _REQUEST_BYTES:
                 break
-            remote, batch = in_flight.remote, in_flight.next_batch()
+            remote, batch = in_flight.remote, in_flight.send_next()
             sequence = self._sequences.get(remote, 0)
             self._sequences[remote] = next_sequence(sequence, batch.record_count)
             size += len(batch.data)

@@ -192,17 +192,17 @@ class Planning:
                 if tp in waiting:
                     self.waiting[tp] = (partition, first_sight(partition, starts[tp]).start)
                 else:
-                    decisions = self._decisions.of(tp) if self._has_accepted_records(partition) else ()
+                    decisions = self._decisions.select(tp) if self._has_accepted_records(partition) else ()
                     self.ranges.append(replace(first_sight(partition, starts[tp]), decisions=decisions))
             # Else: a time that no leader could answer just now is not a time after all records; the next run asks again.
 
     def _has_accepted_records(self, partition: SourceOffsets) -> bool:
-        return records_accepted_until(self._decisions.of(partition.tp), self._find_facts(partition)) is not None
+        return records_accepted_until(self._decisions.select(partition.tp), self._find_facts(partition)) is not None
 
     def _go_on(self, partition: SourceOffsets, record: LedgerRecord, interval: timedelta) -> None:
         tp = partition.tp
         noted = record
-        record, applied = act_on_decisions(record, self._decisions.of(tp), self._find_facts(partition))
+        record, applied = act_on_decisions(record, self._decisions.select(tp), self._find_facts(partition))
         if (refusal := find_handed_back(tp, record)) is not None:
             self.errors.append(refusal.report())
             return

@@ -102,7 +102,9 @@ def report_strangers(visible: Mapping[TopicPartition, int]) -> Iterator[Finding]
 
 def report_pending(decisions: Decisions, present: Present, partitions: Collection[TopicPartition]) -> list[Finding]:
     """A stop for each topic about whose partitions somebody decided what no copy has acted on: after `open` none ever would."""
-    pending = [decision for tp in sorted(partitions) for decision in decisions.of(tp) if is_still_in_force(decision, decisions, present)]
+    pending = [
+        decision for tp in sorted(partitions) for decision in decisions.select(tp) if is_still_in_force(decision, decisions, present)
+    ]
     return [
         stop(DecisionPending(topic, first_few(about)))
         for topic in dict.fromkeys(decision.topic or "" for decision in pending)
